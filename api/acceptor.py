@@ -26,7 +26,7 @@ class Acceptor:
     """Listens on one address. Created by `listen`.
 
     Attributes:
-        port: The port it listens on.
+        port: The port it listens on; 0 for a unix socket.
     """
 
     def __init__(
@@ -43,7 +43,8 @@ class Acceptor:
         self._retry: asyncio.TimerHandle | None = None
         # The oldest first.
         self._beginning: dict[asyncio.Task[None], None] = {}
-        self.port: int = listening[0].getsockname()[1]
+        address = listening[0].getsockname()
+        self.port: int = address[1] if isinstance(address, tuple) else 0
         self._resume()
 
     @classmethod

@@ -39,7 +39,11 @@ STOP_WAIT_S = 2.0
 
 
 class Answers:
-    """Answers questions about a service's log and its current state."""
+    """Answers questions about a service's log and its current state.
+
+    Attributes:
+        history_start: First offset above the log's base.
+    """
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Answers:
         """
         with log.reader() as reader:
             # History cannot be cut while the log is being written.
-            self._history_start = reader.history_start
+            self.history_start = reader.history_start
         self._controller = controller
         self._access = access
         self._history = history
@@ -140,7 +144,7 @@ class Answers:
         response, found = answer.response
         about = About(
             as_of=answer.end_offset - 1,
-            history_start=self._history_start,
+            history_start=self.history_start,
             log_end=answer.end_offset,
             not_understood=found.not_understood,
             as_of_timestamp=found.timestamp,

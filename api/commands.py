@@ -12,12 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from api.questions.deciding import described
-from api.questions.table import DESCRIPTIONS, guard_of
+from api.questions.table import DESCRIPTIONS, QUESTIONS, guard_of
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.asked import BoundDecision, response_type
 from controller.authorization import namespace_rights, rights, subscription_rights
 from controller.authorization.caller import Caller
 from controller.authorization.guard import Guard
+from controller.authorization.object_rights import require_seen
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
@@ -76,6 +77,7 @@ from controller.decisions.tokens import (
 )
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.decisions.users import AlterUsers, alter_users
+from controller.decisions.versions import ExpectedVersion, check_version
 from controller.descriptions.queries import DescribeBroker
 from controller.raw_append import AppendRows, append_rows
 from controller.request import Request
@@ -102,11 +104,21 @@ class Command(msgspec.Struct, frozen=True):
         """The type of the decision's response."""
         return response_type(self.decide) if self.answer is None else self.answer
 
-    def bound(self, request: Any, caller: Caller) -> BoundDecision[Any]:
-        """Return the decision bound to one request and limited to the caller's rights."""
+    def bound(
+        self, request: Any, caller: Caller, expected_versions: tuple[ExpectedVersion, ...] = ()
+    ) -> BoundDecision[Any]:
+        """Return the decision bound to one request and limited to the caller's rights.
+
+        Args:
+            expected_versions: Objects that the caller may see, and the versions they must have.
+        """
 
         def decide(context: Context, request: Any) -> ControllerResult[Any]:
-            return self.guard.decide(self.decide, replace(context, caller=caller), request)
+            context = replace(context, caller=caller)
+            for expected in expected_versions:
+                require_seen(context.access, expected.object)
+                check_version(context.image, expected)
+            return self.guard.decide(self.decide, context, request)
 
         return BoundDecision(
             self.name, decide, request, self.response, tells_versions=self.tells_versions
@@ -254,6 +266,19 @@ def find_command(name: str) -> Command:
 def any_command(name: str) -> Command:
     """Return a client's or a broker's command, by a name that is known to exist."""
     return ALL_COMMANDS[name]
+
+
+def request_class(name: str) -> Any:
+    """Return the structure of a command's or a question's request, also of one with a bare value.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is none of that name.
+    """
+    for cls, command in _BARE.items():
+        if command == name:
+            return cls
+    question = QUESTIONS.get(name)
+    return find_command(name).request if question is None else question.request
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -29,6 +30,10 @@ from metadata_log.log_reader import LogReader
 from records.errors import FencedError, Outcome
 from replay.timeline import Timeline
 
+if TYPE_CHECKING:
+    from api.http.options import HttpOptions
+    from api.http.server import HttpServer
+
 DEFAULT_DATABASE = "default"
 """Stands for the database in the log directory."""
 
@@ -37,15 +42,17 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
     `kafka` are the listeners for Kafka's protocol, `security` is what all listeners share.
-    `socket` is the address for appends (docs/socket.md), None: none. A snapshot is made every
-    `snapshot_every` records, 0: never. The SQL history is kept in `sql_history`: a database's URL,
-    "default" is the one in the log directory, None: not kept.
+    `socket` is the address for appends (docs/socket.md), None: none; `http` is that of HTTP
+    (docs/http.md). A snapshot is made every `snapshot_every` records, 0: never. The SQL history is
+    kept in `sql_history`: a database's URL, "default" is the one in the log directory, None: not
+    kept.
     """
 
     log: Path
     kafka: tuple[ListenerAddress, ...] = (LOCAL,)
     socket: tuple[str, int] | None = None
     security: SecurityOptions = SecurityOptions()
+    http: "HttpOptions | None" = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     snapshot_every: int = 0
@@ -65,6 +72,7 @@ class Serving(msgspec.Struct, frozen=True):
     listeners: tuple[Listener, ...]
     socket: SocketServer | None
     authenticators: tuple[Authenticator, ...] = ()
+    http: "HttpServer | None" = None
 
     @property
     def kafka(self) -> Listener:
@@ -85,6 +93,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     kafka: str
     listeners: tuple[str, ...] | UnsetType = UNSET
     socket: str | UnsetType = UNSET
+    http: str | UnsetType = UNSET
 
 
 async def serve_until_stopped(
@@ -121,6 +130,10 @@ async def serving(
     """Run a service and its listeners while the body runs."""
     connections = Connections.within(raise_descriptor_limit())
     async with contextlib.AsyncExitStack() as closing:
+        http = None
+        if options.http is not None:
+            http = await _listen_for_http(options.http, connections)
+            closing.push_async_callback(http.close)
         service = await Service.open(options.log, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
         kafka = ControllerListener(
@@ -150,16 +163,27 @@ async def serving(
             is_default = options.sql_history == DEFAULT_DATABASE
             keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
             closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
+        if http is not None:
+            http.serve(service, f"kafka://{options.kafka[0].host}:{listeners[0].port}")
+            # Before the service ends.
+            closing.push_async_callback(http.close)
         # Listeners wait for the answers that are due.
         closing.callback(service.answers.stop)
         authenticators = tuple(securities.authenticators)
-        yield Serving(service, tuple(listeners), socket, authenticators)
+        yield Serving(service, tuple(listeners), socket, authenticators, http)
 
 
 def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:
     token_key = options.settings.static_configs.get(SECRET_KEY)
     users = users_of(lambda: service.image, service.settings.cluster_id, token_key)
     return ListenerSecurities(options.security, users)
+
+
+async def _listen_for_http(options: "HttpOptions", connections: Connections) -> "HttpServer":
+    # Imported here because its libraries are an extra, and take half a second.
+    from api.http.server import HttpServer
+
+    return await HttpServer.listen(options, connections)
 
 
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
@@ -213,4 +237,5 @@ def _ready(options: ServeOptions, running: Serving) -> Ready:
         kafka=urls[0],
         listeners=urls if len(urls) > 1 else UNSET,
         socket=socket,
+        http=UNSET if running.http is None else running.http.address,
     )

@@ -51,6 +51,7 @@ class Service:
     """The only writer of a log.
 
     Attributes:
+        on_commit: Called with each committed batch.
         history: The committed images.
         answers: Answers questions, as `run` runs commands.
     """
@@ -64,6 +65,7 @@ class Service:
     ) -> None:
         """Use `Service.open`."""
         self._log = metadata_log
+        self.on_commit: list[Callable[[Batch], None]] = []
         self.history = History(image)
         self._controller = Controller(
             metadata_log,
@@ -163,17 +165,24 @@ class Service:
         return await asyncio.shield(self._controller.submit(decide, origin=origin))
 
     async def run(
-        self, command: str, request: Any, *, caller: Caller, origin: Origin | None = None
+        self,
+        command: str,
+        request: Any,
+        *,
+        caller: Caller,
+        origin: Origin | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> Answer[Any]:
         """Run a caller's command within the caller's rights; answer once it is committed.
 
         Args:
             command: A name of `api.commands`.
             origin: Stored in the log; None: the caller's, without a request id.
+            expected_versions: Objects, and the versions they must have when it is decided.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
-                request; or as `submit`.
+                request; or as `submit`; or INVALID_UPDATE_VERSION.
             UnavailableError, FencedError: as `submit`.
         """
         found = any_command(command)
@@ -183,7 +192,7 @@ class Service:
         committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
-        decide = found.bound(request, caller)
+        decide = found.bound(request, caller, expected_versions)
         answer = await asyncio.shield(self._controller.submit(decide, origin=origin))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
@@ -309,3 +318,5 @@ class Service:
 
     def _committed(self, batch: Batch) -> None:
         self.history.committed(batch, self._controller.image)
+        for each in self.on_commit:
+            each(batch)

@@ -54,6 +54,12 @@ def serve(
         str | None,
         typer.Option("--socket", metavar="H:P", help="Where appends are taken; else nowhere."),
     ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http", metavar="H:P|unix:PATH", help="Where HTTP is answered; else nowhere."
+        ),
+    ] = None,
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Listen beyond this machine, to anybody.")
     ] = False,
@@ -118,6 +124,7 @@ def serve(
 
     from api.addresses import parse_address
     from api.cli.reading import open_reader
+    from api.http.options import HttpOptions
     from api.log_limit import limit_repeats
     from api.running import Ready, ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
@@ -138,6 +145,7 @@ def serve(
         kafka=listeners,
         security=security,
         socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
+        http=None if http is None else HttpOptions.parse(http),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,
@@ -162,9 +170,10 @@ def serve(
             print_json_line(running)
         else:
             socket = f", socket {running.socket}" if running.socket else ""
+            web = f", http {running.http}" if running.http else ""
             listeners = ", ".join(running.listeners or (running.kafka,))
             print_line(
-                f"serving {running.log}: kafka {listeners}{socket}, "
+                f"serving {running.log}: kafka {listeners}{socket}{web}, "
                 f"leader epoch {running.leader_epoch}, log end {running.log_end}"
             )
         sys.stdout.flush()

@@ -101,8 +101,8 @@ def append(
     from api.cli.append_doors import door_of_log, door_of_server
     from api.cli.appending import append_batches
     from api.cli.file_request import file_request, rewindable
-    from api.cli.record_lines import line_batches
     from api.cli.rows import check_types
+    from api.record_lines import line_batches
     from controller.repeated_requests import check_request_id
     from records.envelope import Origin
 

@@ -73,6 +73,15 @@ def _may_see(access: Access, name: str) -> bool:
     return access.allows(*_right(access, name))
 
 
+def require_seen(access: Access, name: str) -> None:
+    """Check that the caller may see an object.
+
+    Raises:
+        RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
+    """
+    access.require(*_right(access, name))
+
+
 def seen_versions(
     access: Access, versions: tuple[ObjectVersion, ...] | None
 ) -> tuple[ObjectVersion, ...] | None:

@@ -17,7 +17,7 @@ class Served:
 
     Attributes:
         process: Ended by `serving` if it still runs.
-        kafka, socket: Where it is asked, as URLs.
+        kafka, socket, http: Where it is asked, as URLs; "" where HTTP is not served.
     """
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
@@ -28,6 +28,7 @@ class Served:
         ready = json.loads(line)
         self.kafka = f"kafka://{ready['kafka']}"
         self.socket = f"socket://{ready['socket']}"
+        self.http = f"http://{ready['http']}" if "http" in ready else ""
         self.leader_epoch: int = ready["leader_epoch"]
 
     @property

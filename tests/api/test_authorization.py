@@ -76,6 +76,7 @@ from records.errors import RequestError
 from replay.image.configs import GROUP, TOPIC
 from replay.image.metadata import MetadataImage
 from tests.api.guarded import CLUSTER_REFUSED, REFUSED, TOPIC_REFUSED, guarded, nothing_written
+from tests.api.http.client import HttpClient
 from tests.api.kafka.servers import CLUSTER_ID, Server
 from tests.controller.cluster import FEATURES, credential, directory
 
@@ -362,16 +363,17 @@ def results_of(response: Any) -> list[Any] | None:
     return [next(filter(None, (getattr(i, n, None) for n in names)), None) for i in response]
 
 
-WAYS: dict[str, Callable[[Server], CommandClient]] = {
+WAYS: dict[str, Callable[[Server], CommandClient | HttpClient]] = {
     "kafka": lambda at: at.client,
     "socket": lambda at: at.socket_client,
+    "http": lambda at: HttpClient(at.http_url),
 }
 """The ways in by which commands come across a connection."""
 
 by_each_way = pytest.mark.parametrize("way", WAYS)
 
 
-async def refusals(client: CommandClient, command: str, request: Any) -> list[Any]:
+async def refusals(client: CommandClient | HttpClient, command: str, request: Any) -> list[Any]:
     """Return the errors with which a request is answered; of a list what it names."""
     try:
         answer = await client.run(command, request)

@@ -13,7 +13,6 @@ from api.cli.output import print_json, print_line, print_table
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
-    from api.documents.acls import Created
     from controller.decisions.acls import AclBinding, AclFound
     from controller.descriptions.acls import AccessExplained
 
@@ -186,7 +185,8 @@ def explain(
     """Say what the ACLs allow a principal, which entry decides, since when, and by whom."""
     from api.cli.output import time_text
     from api.cli.rows import origin_text
-    from api.documents.acls import Access, Acl
+    from api.documents.answers import access_explained, blame_of_access
+    from api.questions.changes import BLAME
     from api.questions.descriptions import ACCESS
     from controller.descriptions.acls import ExplainAccess
 
@@ -203,14 +203,10 @@ def explain(
         allow_everyone=allow_everyone,
     )
     answer, about = look.answer(ACCESS, request)
-    created = None if answer.entry is None else _created(look, answer.entry)
+    blame = blame_of_access(answer)
+    shown = access_explained(answer, None if blame is None else look.answer(BLAME, blame)[0])
+    created = shown.created
     if look.json:
-        shown = Access(
-            allowed=answer.allowed,
-            reason=answer.reason,
-            entry=None if answer.entry is None else Acl.of(answer.entry),
-            created=created,
-        )
         print_json(about, shown)
         return
     verdict = "allowed" if answer.allowed else "denied"
@@ -220,19 +216,6 @@ def explain(
             f"since offset {created.offset}, {time_text(created.timestamp)}, "
             f"by {origin_text(created.origin)}"
         )
-
-
-def _created(look: Look, acl: "AclFound") -> "Created | None":
-    """Return when and by whom an entry was created; None if that is before the kept history."""
-    from api.documents.acls import Created
-    from api.questions.changes import BLAME, ShowBlame
-
-    request = ShowBlame(object=f"acl:{_id(acl.acl_id)}#permission_type")
-    answer, _ = look.answer(BLAME, request)
-    setter = answer.fields["permission_type"]
-    if not setter.known:
-        return None
-    return Created(offset=setter.offset, timestamp=setter.timestamp, origin=setter.origin)
 
 
 def _because(answer: "AccessExplained", principal: str) -> str:

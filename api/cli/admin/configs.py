@@ -20,7 +20,6 @@ from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs
-    from controller.decisions.lookup import TopicRef
     from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 app = App()
@@ -124,7 +123,7 @@ def describe(
     show_secrets: ShowSecrets = False,
 ) -> None:
     """Print the configs of a resource, their version, and which level sets each."""
-    from api.documents.configs import ConfigsDescribed
+    from api.documents.answers import configs_described
     from api.questions.descriptions import CONFIGS
     from controller.descriptions.queries import DescribeConfigs
 
@@ -134,13 +133,13 @@ def describe(
     )
     with look.explaining(resource_object(kind, name)):
         answer, about = look.answer(CONFIGS, question)
-    found = [config for config in answer.configs if all_ or _is_own(config, kind, name)]
+    shown = configs_described(question, answer, resource)
     if look.json:
-        shown = ConfigsDescribed(resource=resource, version=answer.version, configs=found)
         print_json(about, shown)
     else:
-        print_line(f"{resource}  version {'absent' if answer.version is None else answer.version}")
-        print_table(("config", "value", "set by"), [(c.name, c.value, _level(c)) for c in found])
+        print_line(f"{resource}  version {'absent' if shown.version is None else shown.version}")
+        rows = [(config.name, config.value, _level(config)) for config in shown.configs]
+        print_table(("config", "value", "set by"), rows)
 
 
 @reading(app)
@@ -244,14 +243,6 @@ def _read_changes(texts: list[str]) -> "list[ConfigChange]":
         ConfigChange(name, read_secret(file, option=f"--from-file {name}", prompt=name))
         for name, file in pairs
     ]
-
-
-def _is_own(config: "ConfigSetting", type_: int, name: "TopicRef") -> bool:
-    """True if a resource sets a config itself."""
-    from replay.image.configs import BROKER, RESOURCE_NAMES
-
-    own = "cluster" if (type_, name) == (BROKER, "") else RESOURCE_NAMES[type_]
-    return config.source == own and config.namespace in (None, name)
 
 
 def _level(config: "ConfigSetting") -> str:

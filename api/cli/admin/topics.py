@@ -137,7 +137,7 @@ def describe(
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
-    from api.documents.topics import Topic, TopicsDescribed
+    from api.documents.answers import topics_described
     from api.questions.descriptions import TOPIC
 
     refs = [topic_ref(name, namespace) for name in topics or []]
@@ -146,17 +146,7 @@ def describe(
 
     question = DescribeTopics(topics=tuple(refs), show_secrets=show_secrets)
     answer, about = look.answer(TOPIC, question)
-    shown = TopicsDescribed(
-        cluster_id=answer.cluster_id,
-        controller_id=answer.controller_id,
-        topics=tuple(
-            [
-                Topic.of(topic.description, all_configs=all_configs)
-                for topic in answer.topics
-                if topic.description is not None
-            ]
-        ),
-    )
+    shown = topics_described(question, answer, all_configs=all_configs)
     if look.json:
         print_json(about, shown)
     else:

@@ -59,8 +59,8 @@ def _steps(file: IO[bytes]) -> "list[Step]":
     """
     import json
 
-    from api.cli.admin.json_requests import request_from_json
     from api.commands import find_command
+    from api.json_requests import request_from_json
     from api.transactions import Step
     from records.errors import RequestError
 

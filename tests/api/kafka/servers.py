@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from api.client import MetadataClient
+from api.http.room import Room
 from api.kafka.messages.brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -43,7 +44,15 @@ class Server:
         self.socket_url = (
             "" if running.socket is None else f"socket://127.0.0.1:{running.socket.port}"
         )
+        self.http_url = "" if running.http is None else f"http://{running.http.address}"
+        self._http = running.http
         self._socket_client = socket_client
+
+    @property
+    def http_room(self) -> Room:
+        """What the handlers of HTTP share."""
+        assert self._http is not None
+        return self._http.room
 
     @property
     def socket_client(self) -> SocketClient:

@@ -147,16 +147,16 @@ def test_log_and_service_answer_alike(
         of_log, of_server = [[*arguments, *w] for w in (("--log", log), ("--server", server))]
     read, asked = metalog(*of_log, "--json"), metalog(*of_server, "--json")
     assert (read.code, asked.code, asked.err) == (0, 0, read.err)
-    assert _common(asked.lines_or_json) == _common(read.lines_or_json)
+    assert common(asked.lines_or_json) == common(read.lines_or_json)
     # Both texts are made of that answer.
     assert _live(metalog(*of_server).out) == _live(metalog(*of_log).out)
 
 
-def _common(value: Any) -> Any:
+def common(value: Any) -> Any:
     """Return JSON without what the moment decides."""
     if isinstance(value, dict):
-        return {k: _common(v) for k, v in value.items() if k not in OF_THE_MOMENT}
-    return [_common(item) for item in value] if isinstance(value, list) else value
+        return {k: common(v) for k, v in value.items() if k not in OF_THE_MOMENT}
+    return [common(item) for item in value] if isinstance(value, list) else value
 
 
 def _live(text: str) -> str:

@@ -1,0 +1,227 @@
+"""The document that each question is answered with, the same on the command line and over HTTP."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from api.documents.acls import Access, Acl, AclList, Created
+from api.documents.brokers import Broker, BrokerList, OneBroker, Registration
+from api.documents.comparisons import Differences
+from api.documents.configs import ConfigsDescribed, ConfigsExplained
+from api.documents.features import FeatureList
+from api.documents.images import Image
+from api.documents.incidents import Lives, Timeline
+from api.documents.namespaces import Namespace, NamespaceList
+from api.documents.notes import NoteList
+from api.documents.topics import (
+    ListedTopic,
+    OnePartition,
+    Partition,
+    PartitionList,
+    Reassignment,
+    ReassignmentList,
+    Removal,
+    RemovalList,
+    StateChange,
+    Topic,
+    TopicList,
+    TopicsDescribed,
+)
+from api.documents.upgrades import Upgrade
+from api.documents.usage import UsageRows
+from api.documents.users import (
+    QuotaExplained,
+    QuotaList,
+    Quotas,
+    QuotasExplained,
+    SubscriptionList,
+    TokenList,
+    User,
+    UserList,
+)
+from api.questions.changes import Blame, ObjectEvent, ShowBlame
+from api.questions.log_info import LogInfo
+from api.questions.objects import Digest, joined
+from api.questions.overview import Overview
+from api.questions.rows import Row, RowsFollowed
+from api.questions.table import QUESTIONS
+from api.questions.why import Why
+from controller.decisions.effective_configs import CLUSTER_DEFAULT
+from controller.descriptions.acls import AccessExplained
+from controller.descriptions.configs import ConfigSetting
+from controller.descriptions.queries import DescribeConfigs, ExplainConfigs
+from controller.descriptions.queries import TopicsDescribed as Answered
+from records.text import uuid_text
+from replay.image.configs import BROKER, RESOURCE_NAMES
+
+Fields = dict[str, Any]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """How a question is answered as a document.
+
+    Attributes:
+        type: The document's type; of a stream, that of one line; dict where the parts are those
+            of an answer in pieces.
+        of: Makes it of the request and the answer: of an answer that has many items, their list,
+            of a stream one item.
+        flags: Names of further arguments of `of`, which are true or false.
+        is_stream: One document per item, each on a line.
+        has_place: False if the position in the log is not beside the document.
+    """
+
+    type: Any
+    of: Callable[..., msgspec.Struct | Fields]
+    flags: tuple[str, ...] = ()
+    is_stream: bool = False
+    has_place: bool = True
+
+
+def _as_it_is(request: Any, answer: Any) -> Any:
+    return answer
+
+
+def _joined(request: Any, pieces: Any) -> Fields:
+    return joined(pieces)
+
+
+def _partitions(request: Any, answer: Any) -> msgspec.Struct:
+    if request.partition_id is not None:
+        (found,) = answer
+        return OnePartition(partition=Partition.alone(found))
+    return PartitionList(partitions=tuple(map(Partition.listed, answer)))
+
+
+def topics_described(
+    request: Any, answer: Answered, *, all_configs: bool = False
+) -> TopicsDescribed:
+    """Return the topics that were found; `all_configs`: also configs that they do not set."""
+    return TopicsDescribed(
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        topics=tuple(
+            [
+                Topic.of(topic.description, all_configs=all_configs)
+                for topic in answer.topics
+                if topic.description is not None
+            ]
+        ),
+    )
+
+
+def _configs(request: DescribeConfigs, answer: Any) -> ConfigsDescribed:
+    return configs_described(request, answer, _resource(request))
+
+
+def configs_described(request: DescribeConfigs, answer: Any, resource: str) -> ConfigsDescribed:
+    """Return the configs that a resource sets, or all that hold for it if it was asked so."""
+    found = [each for each in answer.configs if request.effective or _is_own(each, request)]
+    return ConfigsDescribed(resource=resource, version=answer.version, configs=found)
+
+
+def _is_own(config: ConfigSetting, request: DescribeConfigs) -> bool:
+    """True if the resource sets a config itself."""
+    type_, name = request.resource_type, request.resource_name
+    own = "cluster" if (type_, name) == (BROKER, CLUSTER_DEFAULT) else RESOURCE_NAMES[type_]
+    return config.source == own and config.namespace in (None, name)
+
+
+def _explained(request: ExplainConfigs, answer: Any) -> ConfigsExplained:
+    return ConfigsExplained(resource=_resource(request), configs=answer)
+
+
+def _resource(request: DescribeConfigs | ExplainConfigs) -> str:
+    type_, name = request.resource_type, request.resource_name
+    if (type_, name) == (BROKER, CLUSTER_DEFAULT):
+        return "cluster"
+    text = f"@{uuid_text(name)}" if isinstance(name, bytes) else name
+    return f"{RESOURCE_NAMES[type_]}/{text}"
+
+
+def blame_of_access(answer: AccessExplained) -> ShowBlame | None:
+    """Return the question for who created the entry that decides; None: there is no entry."""
+    if answer.entry is None:
+        return None
+    return ShowBlame(object=f"acl:{uuid_text(answer.entry.acl_id)}#permission_type")
+
+
+def access_explained(answer: AccessExplained, blame: Blame | None) -> Access:
+    """Return what ACLs say; `blame` answers `blame_of_access`."""
+    created = None
+    if blame is not None:
+        setter = blame.fields["permission_type"]
+        if setter.known:
+            created = Created(
+                offset=setter.offset, timestamp=setter.timestamp, origin=setter.origin
+            )
+    return Access(
+        allowed=answer.allowed,
+        reason=answer.reason,
+        entry=None if answer.entry is None else Acl.of(answer.entry),
+        created=created,
+    )
+
+
+def _list(type_: Any, field: str, one: Callable[[Any], Any] | None = None) -> Document:
+    """Return the document of a list: a structure with one field."""
+
+    def of(request: Any, answer: Any) -> msgspec.Struct:
+        items = answer if one is None else map(one, answer)
+        found: msgspec.Struct = type_(**{field: tuple(items)})
+        return found
+
+    return Document(type=type_, of=of)
+
+
+DOCUMENTS: dict[str, Document] = {
+    "topics list": _list(TopicList, "topics", ListedTopic.of),
+    "topics describe": Document(type=TopicsDescribed, of=topics_described, flags=("all_configs",)),
+    "partitions describe": Document(type=PartitionList | OnePartition, of=_partitions),
+    "partitions removals": _list(RemovalList, "removals", Removal.of),
+    "reassignments list": _list(ReassignmentList, "reassignments", Reassignment.of),
+    "brokers list": _list(BrokerList, "brokers", Broker.of),
+    "brokers describe": Document(
+        type=OneBroker, of=lambda _, found: OneBroker(broker=Registration.registered(found))
+    ),
+    "configs describe": Document(type=ConfigsDescribed, of=_configs),
+    "configs explain": Document(type=ConfigsExplained, of=_explained),
+    "acls list": _list(AclList, "acls", Acl.of),
+    "acls explain": Document(type=Access, of=lambda _, found: access_explained(found, None)),
+    "features describe": _list(FeatureList, "features"),
+    "namespaces list": _list(NamespaceList, "namespaces", Namespace.of),
+    "users describe": _list(UserList, "users", User.of),
+    "subscriptions list": _list(SubscriptionList, "subscriptions"),
+    "tokens describe": _list(TokenList, "tokens"),
+    "quotas describe": _list(QuotaList, "quotas", Quotas.of),
+    "quotas explain": _list(QuotasExplained, "quotas", QuotaExplained.of),
+    "info": Document(type=LogInfo, of=_as_it_is),
+    "image": Document(type=Image, of=lambda _, pieces: Image(parts=joined(pieces))),
+    "image overview": Document(type=Overview, of=_as_it_is),
+    "image kraft": Document(type=dict, of=_joined, has_place=False),
+    "digest": Document(type=Digest, of=_as_it_is),
+    "history": Document(type=ObjectEvent, of=_as_it_is, is_stream=True),
+    "diff": _list(Differences, "changes"),
+    "blame": Document(type=Blame, of=_as_it_is),
+    "dump": Document(type=Row, of=_as_it_is, is_stream=True),
+    "tail": Document(type=RowsFollowed, of=_as_it_is),
+    "partitions states": Document(
+        type=StateChange, of=lambda _, step: StateChange.of(step), is_stream=True
+    ),
+    "du": _list(UsageRows, "rows"),
+    "outages": Document(type=dict, of=_joined),
+    "why": Document(type=Why, of=_as_it_is),
+    "timeline": _list(Timeline, "events"),
+    "notes list": _list(NoteList, "notes"),
+    "topics lives": _list(Lives, "lives"),
+    "bisect": Document(type=dict, of=_joined),
+    "what-if": Document(type=dict, of=_joined),
+    "check": Document(type=dict, of=_joined),
+    "upgrade-check": Document(
+        type=Upgrade,
+        of=lambda _, found: Upgrade(ready=not found, findings=found),
+    ),
+}
+"""The document of each question by its name; a report is a page and has none."""
+
+assert DOCUMENTS.keys() == QUESTIONS.keys() - {"report"}

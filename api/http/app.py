@@ -1,0 +1,94 @@
+"""The application: routes made from the tables, and the errors of all of them."""
+
+import logging
+from typing import Any
+
+import msgspec
+from litestar import Litestar, Request, Response, get, post
+from litestar.exceptions import HTTPException
+
+from api.http import asking, changing, events
+from api.http.asking import JSON
+from api.http.changing import problem_response
+from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
+from api.http.problems import problem, problem_of
+from api.http.room import Room
+from records.errors import MetadataLogError
+
+_logger = logging.getLogger(__name__)
+
+_Request = Request[Any, Any, Any]
+
+_CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARGE"}
+"""Names of the errors that the routing finds."""
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """What the service says of itself."""
+
+    status: str
+
+
+def make_app(room: Room) -> Litestar:
+    """Return the application; `room` is what its handlers share."""
+    append = asking.path_of(changing.APPEND)
+    app = Litestar(
+        [
+            get(list(asking.ROUTES))(asking.ask),
+            post(
+                list(changing.ROUTES),
+                status_code=200,
+                request_max_body_size=BODY_SIZE_BYTES_MAX,
+            )(changing.change),
+            post(append, status_code=200, request_max_body_size=RECORDS_SIZE_BYTES_MAX)(
+                changing.append
+            ),
+            get(events.PATH)(events.follow),
+            get("/health")(_health),
+            get("/ready")(_ready),
+        ],
+        openapi_config=None,
+        logging_config=None,
+        exception_handlers={
+            MetadataLogError: _refused,
+            HTTPException: _unrouted,
+            Exception: _mistake,
+        },
+    )
+    app.state.room = room
+    return app
+
+
+async def _health(request: _Request) -> Response[bytes]:
+    """Answer that the process runs, whatever it does."""
+    return Response(msgspec.json.encode(Health(status="running")), media_type=JSON)
+
+
+async def _ready(request: _Request) -> Response[bytes]:
+    """Answer whether requests are decided: the log is loaded, and this process writes it."""
+    room: Room = request.app.state.room
+    if room.service is None:
+        return problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
+    if not room.service.is_active:
+        return problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
+    return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
+
+
+def _refused(request: _Request, error: MetadataLogError) -> Response[bytes]:
+    return problem_response(problem_of(error))
+
+
+def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
+    status = error.status_code
+    response = problem_response(
+        problem(status, _CODES.get(status, "INVALID_REQUEST"), error.detail)
+    )
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _mistake(request: _Request, error: Exception) -> Response[bytes]:
+    _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem_response(
+        problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
+    )

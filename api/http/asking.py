@@ -1,0 +1,226 @@
+"""Questions over HTTP: one handler for all, which answers as `metalog ... --json` does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.response import Stream
+
+from api.commands import named, request_class
+from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
+from api.documents.errors import Error
+from api.documents.logs import End, Place
+from api.http.limits import DOCUMENTS_AT_ONCE
+from api.http.parameters import Parameter, flag, parameters_of, read_request
+from api.http.problems import code_of
+from api.http.requests import Asked, asked_of
+from api.http.versions import etag_of
+from api.questions.changes import BLAME
+from api.questions.pages import Page
+from api.questions.question import Question
+from api.questions.table import QUESTIONS
+from api.service import Service
+from controller.authorization.caller import Caller
+from controller.wire import from_wire, to_wire
+from records.errors import MetadataLogError, RequestError
+
+JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html"
+
+VERBOSE = "verbose"
+"""Parameter of streams: also a last line about the log."""
+
+COMMON = ("as",)
+"""Parameters of every question that are not fields of it."""
+
+_at_once = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
+
+
+class Route(msgspec.Struct, frozen=True):
+    """A question with its parameters; `request` is the structure that holds them."""
+
+    question: Question
+    request: Any
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def document(self) -> Document | None:
+        """The document of the answer; None for a page."""
+        return DOCUMENTS.get(self.question.name)
+
+    @property
+    def is_stream(self) -> bool:
+        """True if the answer is a document per line."""
+        return self.document is not None and self.document.is_stream
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Names of parameters that are not fields of the request."""
+        own = () if self.document is None else self.document.flags
+        return (*COMMON, *own, VERBOSE) if self.is_stream else (*COMMON, *own)
+
+
+def _route(question: Question) -> Route:
+    request = request_class(question.name)
+    return Route(question, request, parameters_of(question, request))
+
+
+def path_of(name: str) -> str:
+    """Return the path of a question or command."""
+    return f"/v1/{name.replace(' ', '/')}"
+
+
+ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items()}
+"""The questions by path."""
+
+
+class _Answers(msgspec.Struct, frozen=True):
+    """One question, asked by one caller; its pages are computed as they are taken."""
+
+    service: Service
+    question: Question
+    payload: bytes
+    at: str
+    caller: Caller
+
+    async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
+        cursor = None
+        while True:
+            page = await self.service.answers.page(
+                self.question.name, self.payload, caller=self.caller, at=self.at, cursor=cursor
+            )
+            yield from_wire(page.payload, self.question.response, lenient=True), page
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def whole(self) -> tuple[Any, Place]:
+        pages = [page async for page in self.pages()]
+        answer, last = pages[-1]
+        if self.question.item is not None:
+            answer = [item for items, _ in pages for item in items]
+        return answer, _place(last)
+
+
+async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
+    """Answer the question of a path.
+
+    Raises:
+        RequestError: a parameter is malformed; or the question's own.
+        UnavailableError: the service cannot answer now.
+    """
+    route = ROUTES[request.scope["path"]]
+    asked = asked_of(request)
+    wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
+    argument = named(wanted)[1] if route.request is not route.question.request else wanted
+    answers = _Answers(
+        asked.service, route.question, to_wire(argument), point, asked.acting_caller()
+    )
+    if route.document is None:
+        return await _report(answers, masked=wanted.mask_hosts, server=request.app.state.room.kafka)
+    if route.is_stream:
+        return await _streamed(route.document, answers, wanted, flag(asked.values, VERBOSE))
+    return await _document(route.document, answers, wanted, asked)
+
+
+async def _document(
+    document: Document, answers: _Answers, wanted: Any, asked: Asked
+) -> Response[bytes]:
+    async with _at_once:
+        answer, place = await answers.whole()
+        found: Any
+        if answers.question.name == "acls explain":
+            found = access_explained(answer, await _blame_of(answers, answer))
+        else:
+            flags = {name: flag(asked.values, name) for name in document.flags}
+            found = document.of(wanted, answer, **flags)
+        refused = _refused(answers.question.name, wanted, answer)
+        content = await asyncio.to_thread(
+            _encoded, place if document.has_place else None, found, refused
+        )
+    etag = etag_of(found) if answers.at == "end" else None
+    headers = {} if etag is None else {"ETag": etag}
+    return Response(content, media_type=JSON, headers=headers)
+
+
+async def _blame_of(answers: _Answers, answer: Any) -> Any:
+    blame = blame_of_access(answer)
+    if blame is None:
+        return None
+    told, _ = await _Answers(
+        answers.service, BLAME, to_wire(blame), answers.at, answers.caller
+    ).whole()
+    return told
+
+
+def _refused(name: str, wanted: Any, answer: Any) -> list[dict[str, Any]]:
+    """Return the errors of the items that were asked for by name and not found.
+
+    Raises:
+        RequestError: none was found.
+    """
+    items = {"topics describe": lambda: answer.topics, "users describe": lambda: answer}.get(name)
+    refusals = [each.refusal for each in items() if each.refusal is not None] if items else []
+    if refusals and len(refusals) == len(items() if items else ()):
+        raise RequestError(refusals[0].code, refusals[0].message)
+    return [
+        msgspec.to_builtins(Error(code=refusal.code, message=refusal.message))
+        for refusal in refusals
+    ]
+
+
+def _encoded(place: Place | None, found: Any, refused: list[dict[str, Any]]) -> bytes:
+    fields = {} if place is None else msgspec.to_builtins(place)
+    fields |= found if isinstance(found, dict) else msgspec.to_builtins(found)
+    if refused:
+        fields["errors"] = refused
+    return msgspec.json.encode(fields)
+
+
+async def _streamed(document: Document, answers: _Answers, wanted: Any, verbose: bool) -> Stream:
+    pages = answers.pages()
+    # What is refused is refused before the answer begins.
+    first = await anext(pages)
+
+    async def lines() -> AsyncIterator[bytes]:
+        items, last = first
+        yield _lines(document, wanted, items)
+        try:
+            async for page in pages:
+                items, last = page
+                yield _lines(document, wanted, items)
+        except MetadataLogError as error:
+            yield _line({"error": Error(code=code_of(error), message=str(error))})
+            return
+        if verbose:
+            yield _line(End(end=_place(last)))
+
+    return Stream(lines(), media_type=LINES)
+
+
+def _place(last: Page) -> Place:
+    assert last.about is not None, "the last page has it"
+    return Place.of(last.about, None)
+
+
+def _lines(document: Document, wanted: Any, items: Any) -> bytes:
+    return b"".join([_line(document.of(wanted, item)) for item in items])
+
+
+def _line(document: Any) -> bytes:
+    return msgspec.json.encode(document) + b"\n"
+
+
+async def _report(answers: _Answers, *, masked: bool, server: str) -> Response[str]:
+    from api.report.page import PageCommand, report_page
+
+    async with _at_once:
+        pieces, _ = await answers.whole()
+        packed = b"".join([piece.content for piece in pieces])
+        if masked:
+            command = PageCommand(name="report", where="LOG", masked=True)
+        else:
+            command = PageCommand(name=server, where=f"--server {server}", masked=False)
+        page = await asyncio.to_thread(report_page, packed, command)
+    return Response(page, media_type=HTML)

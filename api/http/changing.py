@@ -1,0 +1,199 @@
+"""Commands over HTTP: one handler for all, and one for records as JSON lines."""
+
+import asyncio
+import hashlib
+import io
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+
+from api.commands import COMMANDS, find_command, named, request_class
+from api.documents.changes import Change
+from api.http.asking import JSON, LINES, path_of
+from api.http.problems import MEDIA_TYPE, Problem, headers_of, problem_of_refusal
+from api.http.requests import Asked, asked_of
+from api.json_requests import json_value, request_from_json
+from api.record_lines import line_batches
+from controller.decisions.outcome import Refusal
+from controller.pending_answers import Answer
+from controller.repeated_requests import check_request_id, identified
+from controller.wire import to_wire
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.limits import BATCH_RECORDS_MAX
+from records.base import Record
+from records.errors import RequestError
+from replay.about import About
+
+APPEND = "records append"
+"""The command that takes JSON lines."""
+
+ROUTES = {path_of(name): command for name, command in COMMANDS.items() if name != APPEND}
+"""The commands by path."""
+
+HEADERS = ("as", "reason")
+"""Parameters of every command."""
+
+EXPECTED_END = "expected_end_offset"
+"""Parameter of an append: where the log must end before the first record."""
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """The response of a command; see docs/http.md."""
+
+    response: Any
+
+
+class Appended(msgspec.Struct, frozen=True, kw_only=True):
+    """The place of appended records; offsets are inclusive, `timestamp` is ms since 1970."""
+
+    records: int
+    first_offset: int
+    last_offset: int
+    leader_epoch: int
+    timestamp: int
+
+
+async def change(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Run the command of a path; answer once it is committed.
+
+    Raises:
+        RequestError: the request cannot be read, or is refused as a whole.
+        UnavailableError, FencedError: as `Service.run`.
+    """
+    command = ROUTES[request.scope["path"]]
+    asked = asked_of(request)
+    _check_parameters(asked, HEADERS)
+    cls = request_class(command.name)
+    wanted = request_from_json(_json(await request.body()), cls)
+    argument = named(wanted)[1] if cls is not command.request else wanted
+    caller = asked.acting_caller()
+    origin = caller.origin(command.name, reason=asked.reason, trace_parent=asked.trace_parent)
+    origin = identified(origin, asked.request_id, command.name, to_wire(argument))
+    answer = await asked.service.run(
+        command.name,
+        argument,
+        caller=caller,
+        origin=origin,
+        expected_versions=asked.expected_versions,
+    )
+    response = json_value(answer.response, find_command(command.name).response)
+    refused = _refused(answer.response)
+    if refused is not None:
+        return problem_response(problem_of_refusal(refused, response))
+    change_ = Change(
+        committed_at=answer.end_offset - 1 if answer.wrote else None,
+        validated_only=getattr(wanted, "validate_only", False),
+        versions=answer.versions,
+    )
+    return _response(_about(asked, answer), change_, Changed(response=response))
+
+
+async def append(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Append records, given as JSON lines, as one batch.
+
+    Raises:
+        RequestError: a line cannot be read, or the batch is refused.
+        UnavailableError, FencedError: as `Service.append`.
+    """
+    asked = asked_of(request)
+    _check_parameters(asked, (*HEADERS, EXPECTED_END))
+    body = await request.body()
+    records = await asyncio.to_thread(_records, body)
+    caller = asked.acting_caller()
+    origin = caller.origin("append", reason=asked.reason, trace_parent=asked.trace_parent)
+    if asked.request_id is not None:
+        check_request_id(asked.request_id)
+        origin = msgspec.structs.replace(
+            origin, request_id=asked.request_id, request_hash=hashlib.sha256(body).digest()
+        )
+    result = await asked.service.append(
+        NewBatch(records=records, origin=origin),
+        caller=caller,
+        expected_end_offset=_expected_end(asked),
+        expected_versions=asked.expected_versions,
+    )
+    return _response(_appended(result))
+
+
+def problem_response(found: Problem) -> Response[bytes]:
+    """Return the response that tells of a problem."""
+    return Response(
+        msgspec.json.encode(found),
+        status_code=found.status,
+        media_type=MEDIA_TYPE,
+        headers=headers_of(found.status),
+    )
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError("INVALID_REQUEST", f"the body is not JSON: {error}") from error
+
+
+def _records(body: bytes) -> tuple[Record, ...]:
+    batches = line_batches(io.BytesIO(body), size=BATCH_RECORDS_MAX)
+    first = next(batches, None)
+    if first is None:
+        raise RequestError("INVALID_REQUEST", f"there are no records; send them as {LINES}")
+    if next(batches, None) is not None:
+        raise RequestError(
+            "MESSAGE_TOO_LARGE",
+            f"a request is one batch, of at most {BATCH_RECORDS_MAX} records; send several",
+        )
+    return first.records
+
+
+def _expected_end(asked: Asked) -> int | None:
+    found = asked.values.get(EXPECTED_END)
+    if found is None:
+        return None
+    if len(found) != 1 or not (found[0].isascii() and found[0].isdigit() and len(found[0]) < 20):
+        raise RequestError("INVALID_REQUEST", f"parameter {EXPECTED_END}: it is one offset")
+    return int(found[0])
+
+
+def _check_parameters(asked: Asked, known: tuple[str, ...]) -> None:
+    unknown = sorted(asked.values.keys() - set(known))
+    if unknown:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"parameter {unknown[0]}: there is no such parameter; there are {', '.join(known)}",
+        )
+
+
+def _refused(response: Any) -> Refusal | None:
+    """Return the first refusal if every item was refused."""
+    items = response if isinstance(response, tuple) else (response,)
+    refusals = [getattr(item, "refusal", None) for item in items]
+    found: Refusal | None = refusals[0] if refusals and all(refusals) else None
+    return found
+
+
+def _about(asked: Asked, answer: Answer[Any]) -> About:
+    return About(
+        as_of=answer.end_offset - 1,
+        history_start=asked.service.answers.history_start,
+        log_end=answer.end_offset,
+        not_understood=asked.service.image.provenance.not_understood,
+    )
+
+
+def _appended(result: AppendResult) -> Appended:
+    return Appended(
+        records=result.end_offset - result.base_offset,
+        first_offset=result.base_offset,
+        last_offset=result.end_offset - 1,
+        leader_epoch=result.leader_epoch,
+        timestamp=result.timestamp,
+    )
+
+
+def _response(*parts: msgspec.Struct) -> Response[bytes]:
+    fields: dict[str, Any] = {}
+    for part in parts:
+        fields |= msgspec.to_builtins(part)
+    return Response(msgspec.json.encode(fields), media_type=JSON)

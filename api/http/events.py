@@ -1,0 +1,163 @@
+"""Committed records as server-sent events: `id` is the offset, `data` the record.
+
+    id: 4107
+    event: record
+    data: {"offset": 4107, ...}
+
+A client that comes back with `Last-Event-ID` goes on after that record. Silence is broken by
+comments. A stream that cannot keep up is told so by an event `behind`, and goes on from the log.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.response import Stream
+
+from api.documents.errors import Error
+from api.http.asking import COMMON, ROUTES, path_of
+from api.http.feed import Event, Feed
+from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
+from api.http.parameters import read_request
+from api.http.problems import code_of
+from api.http.requests import Asked, asked_of
+from api.questions.rows import TAIL, FollowRows, RowsFollowed
+from api.questions.table import guard_of
+from controller.authorization.caller import Caller
+from controller.wire import from_wire, to_wire
+from records.errors import MetadataLogError, RequestError, UnknownHistoryError
+
+PATH = "/v1/events"
+MEDIA_TYPE = "text/event-stream"
+
+PARAMETERS = tuple(
+    [
+        parameter
+        for parameter in ROUTES[path_of(TAIL.name)].parameters
+        if parameter.field not in ("wait_ms", None)
+    ]
+)
+"""The parameters of `tail`, but for those that tell how long to wait and where to end."""
+
+
+async def follow(request: Request[Any, Any, Any]) -> Stream:
+    """Send the records from a point on, and then each as it commits.
+
+    Raises:
+        RequestError: a parameter is malformed, the point is before the kept history, or the caller
+            may not see all records.
+        UnavailableError: the service cannot answer now.
+    """
+    asked = asked_of(request)
+    wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
+    last = asked.headers.get("last-event-id")
+    if last is not None:
+        wanted = msgspec.structs.replace(wanted, first=str(_offset(last) + 1))
+    stream = _Events(asked, request.app.state.room.feed, wanted, asked.acting_caller())
+    await stream.begin()
+    return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+
+
+def _offset(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise RequestError("INVALID_REQUEST", f"Last-Event-ID {text!r} is not an offset")
+    return int(text)
+
+
+class _Events:
+    """One stream."""
+
+    def __init__(self, asked: Asked, feed: Feed, wanted: FollowRows, caller: Caller) -> None:
+        self._service = asked.service
+        self._feed, self._wanted, self._caller = feed, wanted, caller
+        self._offset = feed.end_offset
+        self._is_live = True
+        self._first: RowsFollowed | None = None
+
+    async def begin(self) -> None:
+        """Find the first record."""
+        self._check()
+        first = self._wanted.first
+        if not first:
+            return
+        if first.isdigit():
+            self._offset = int(first)
+            start = self._service.answers.history_start
+            if self._offset < start:
+                raise UnknownHistoryError(
+                    f"offset {first} is not kept: history starts at {start}; read the image "
+                    f"at offset {start - 1}, then follow from {start}"
+                )
+            if self._offset > self._feed.end_offset:
+                raise RequestError(
+                    "OFFSET_OUT_OF_RANGE",
+                    f"offset {first} is beyond the log's end, {self._feed.end_offset}",
+                )
+            self._is_live = self._feed.since(self._offset, 1) is not None
+        else:
+            self._is_live = False
+            self._first = await self._page(first)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the events as bytes until the service ends, or the caller may not go on."""
+        self._feed.streams += 1
+        try:
+            # So that a client knows at once that it is connected.
+            yield b": from offset %d\n\n" % self._offset
+            while not self._feed.is_closed:
+                self._check()
+                yield await self._next()
+            yield b": the service ends\n\n"
+        except MetadataLogError as error:
+            found = Error(code=code_of(error), message=str(error), outcome=error.outcome.value)
+            yield b"event: error\ndata: " + msgspec.json.encode(found) + b"\n\n"
+        finally:
+            self._feed.streams -= 1
+
+    def _check(self) -> None:
+        guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
+
+    async def _next(self) -> bytes:
+        found = self._feed.since(self._offset, EVENTS_A_CHUNK) if self._first is None else None
+        if found is None:
+            return await self._from_log()
+        self._is_live = True
+        if found:
+            self._offset = found[-1].row.offset + 1
+            return b"".join([self._event(event) for event in found if self._is_wanted(event)])
+        await self._feed.beyond(self._offset, HEARTBEAT_S)
+        return b"" if self._feed.end_offset > self._offset else b": nothing new\n\n"
+
+    def _is_wanted(self, event: Event) -> bool:
+        types = self._wanted.types
+        return not types or type(event.row.payload).__name__ in types
+
+    def _event(self, event: Event) -> bytes:
+        wanted = self._wanted
+        data = event.json(show_secrets=wanted.show_secrets, asked=wanted.asked)
+        return _encoded(event.row.offset, data)
+
+    async def _from_log(self) -> bytes:
+        told = b""
+        if self._is_live:
+            self._is_live = False
+            told = b'event: behind\ndata: {"next_offset":%d,"log_end":%d}\n\n' % (
+                self._offset,
+                self._feed.end_offset,
+            )
+        page, self._first = self._first or await self._page(str(self._offset)), None
+        self._offset = page.next_offset
+        return told + b"".join(
+            [_encoded(row.offset, msgspec.json.encode(row)) for row in page.rows]
+        )
+
+    async def _page(self, first: str) -> RowsFollowed:
+        wanted = msgspec.structs.replace(self._wanted, first=first)
+        page = await self._service.answers.page(TAIL.name, to_wire(wanted), caller=self._caller)
+        found: RowsFollowed = from_wire(page.payload, TAIL.response, lenient=True)
+        return found
+
+
+def _encoded(offset: int, data: bytes) -> bytes:
+    return b"id: %d\nevent: record\ndata: %b\n\n" % (offset, data)

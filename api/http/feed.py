@@ -1,0 +1,79 @@
+"""The newest committed records, for streams of events.
+
+Streams hold only the offset that they have reached. Records are encoded once for all of them; a
+stream that is further behind than what is kept here reads the log.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from itertools import islice
+
+import msgspec
+
+from api.http.limits import EVENTS_ROWS_MAX
+from api.questions.rows import row_json
+from metadata_log.batch import Batch
+from records.envelope import Envelope
+
+
+class Event(msgspec.Struct):
+    """A committed record; `encoded` is its JSON without secrets, once it was needed."""
+
+    row: Envelope
+    encoded: bytes = b""
+
+    def json(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
+        """Return the record in the shape of `dump --json`."""
+        if show_secrets or asked:
+            return msgspec.json.encode(
+                row_json(self.row, show_secrets=show_secrets, show_asked=asked)
+            )
+        if not self.encoded:
+            self.encoded = msgspec.json.encode(row_json(self.row, show_secrets=False))
+        return self.encoded
+
+
+class Feed:
+    """The end of a log that grows."""
+
+    def __init__(self, end_offset: int, rows_max: int = EVENTS_ROWS_MAX) -> None:
+        """Start at the end of the log; create in a running event loop."""
+        self._events: deque[Event] = deque(maxlen=rows_max)
+        self._moved = asyncio.Event()
+        self.end_offset = end_offset
+        self.is_closed = False
+        self.streams = 0
+
+    def committed(self, batch: Batch) -> None:
+        """Add a committed batch, and wake the streams."""
+        self._events.extend([Event(row) for row in batch.rows])
+        self.end_offset = batch.rows[-1].offset + 1
+        self._wake()
+
+    def close(self) -> None:
+        """End all streams."""
+        self.is_closed = True
+        self._wake()
+
+    def since(self, offset: int, count_max: int) -> list[Event] | None:
+        """Return the next records from an offset on; None if they are no longer kept."""
+        if offset >= self.end_offset:
+            return []
+        if not self._events or offset < self._events[0].row.offset:
+            return None
+        # Offsets of a log that a service writes have no gaps.
+        found = list(islice(reversed(self._events), self.end_offset - offset))
+        found.reverse()
+        return found[:count_max]
+
+    async def beyond(self, offset: int, within_s: float) -> None:
+        """Wait until there is a record at an offset, the feed is closed, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self.end_offset <= offset and not self.is_closed:
+                    await self._moved.wait()
+
+    def _wake(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()

@@ -1,0 +1,74 @@
+"""What is checked before a request is routed: where it comes from, and the form of its body."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from api.http.asking import JSON, LINES, path_of
+from api.http.callers import caller_of, headers_of, refused_by_origin
+from api.http.changing import APPEND
+from api.http.problems import MEDIA_TYPE, Problem, problem
+from api.http.problems import headers_of as headers_of_status
+from api.http.room import Room
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+"""Headers of every answer: pages of others must not show or embed it."""
+
+_ENCODED = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
+
+
+class Gate:
+    """Lets a request through to the application, or answers it."""
+
+    def __init__(self, app: "ASGIApp", room: Room) -> None:
+        self._app = app
+        self._room = room
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request; see ASGI."""
+
+        async def send_guarded(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_ENCODED]
+            await send(message)
+
+        found = refused_by_origin(self._room.entrance, scope) or _refused_by_form(scope)
+        if found is not None:
+            await _answer(found, send_guarded)
+            return
+        scope["state"]["caller"] = caller_of(self._room.entrance, scope)
+        await self._app(scope, receive, send_guarded)
+
+
+def _refused_by_form(scope: "Scope") -> Problem | None:
+    """Return why a body cannot be read; None if it can.
+
+    A page of somebody else can send other types without asking first.
+    """
+    if scope["method"] != "POST":  # type: ignore[typeddict-item]
+        return None
+    wanted = LINES if scope["path"] == path_of(APPEND) else JSON
+    given = headers_of(scope).get("content-type", "").partition(";")[0].strip().lower()
+    if given == wanted:
+        return None
+    return problem(415, "UNSUPPORTED_MEDIA_TYPE", f"Content-Type must be {wanted}")
+
+
+async def _answer(found: Problem, send: Any) -> None:
+    headers = {"content-type": MEDIA_TYPE, "connection": "close"} | headers_of_status(found.status)
+    await send(
+        {
+            "type": "http.response.start",
+            "status": found.status,
+            "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
+        }
+    )
+    await send({"type": "http.response.body", "body": msgspec.json.encode(found)})

@@ -1,0 +1,39 @@
+"""Every maximum of HTTP, with its reason; those of connections are in `api/limits.py`."""
+
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB
+
+HEAD_SIZE_BYTES_MAX = 64 * 1024
+"""Request line and headers: questions carry expressions and lists in the query."""
+
+BODY_SIZE_BYTES_MAX = MIB
+"""Of a command: a thousand topics with their configs."""
+
+RECORDS_SIZE_BYTES_MAX = 2 * BATCH_SIZE_BYTES_MAX
+"""Of an append: a batch as JSON lines is about twice as large as in the log."""
+
+CONNECTIONS_MAX = 500
+"""Half of the process's connections, so that HTTP clients never keep Kafka clients out."""
+
+DOCUMENTS_AT_ONCE = 4
+"""Answers that are one document are put together in memory; more than these wait."""
+
+WRITE_STALL_S = 60.0
+"""A client that takes none of its answer for this long is disconnected."""
+
+UNSENT_BYTES_MAX = 64 * 1024
+"""What a connection may have written and not sent before its answer waits."""
+
+HEARTBEAT_S = 15.0
+"""Silence in a stream of events after which a comment is sent, before proxies close it."""
+
+EVENTS_ROWS_MAX = 10_000
+"""The newest records kept for streams of events; a stream that is further behind reads the log."""
+
+EVENTS_A_CHUNK = 200
+"""Records that a stream sends before others have their turn."""
+
+RETRY_AFTER_S = 1
+"""When an unavailable service is asked again: a take-over takes about as long."""
+
+CLOSE_TIMEOUT_S = 5.0
+"""How long answers in progress may take when the service ends."""

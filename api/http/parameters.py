@@ -1,0 +1,168 @@
+"""Questions as query parameters: the fields of the request, and the points it is about.
+
+A request about a range names its points `from` and `to`, every other one `at`. A topic is a name,
+or its id as `@ID`; a list repeats its parameter; a structure is JSON.
+"""
+
+import enum
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from api.json_requests import branches, is_name_or_id, request_from_json, typed_fields
+from api.questions.question import Question
+from records.base import Uuid
+from records.errors import RequestError
+
+_POINTS = {"first": "from", "before": "from"}
+"""Fields that hold the first point of a range."""
+
+Values = Mapping[str, Sequence[str]]
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """One query parameter.
+
+    Attributes:
+        field: Of the request; None for the point of the question, and what is no field.
+        type: Its Python type; that of one value if `is_repeated`.
+        is_json: The value is JSON, not a text.
+        default: NODEFAULT if it is required.
+    """
+
+    name: str
+    field: str | None
+    type: Any
+    is_repeated: bool = False
+    is_json: bool = False
+    default: Any = None
+
+
+def parameters_of(question: Question, request: Any) -> tuple[Parameter, ...]:
+    """Return the parameters of a question.
+
+    Args:
+        request: The structure with the fields; differs from the question's for a bare value.
+    """
+    found = [_parameter(field, hint) for field, hint in typed_fields(request)]
+    has_range = any(parameter.name == "from" for parameter in found)
+    return *found, Parameter(name="to" if has_range else "at", field=None, type=str, default="end")
+
+
+def _parameter(field: msgspec.structs.FieldInfo, hint: Any) -> Parameter:
+    (of, *more) = branches(hint)
+    is_repeated = is_json = False
+    if more:
+        of = hint
+    elif typing.get_origin(of) is tuple:
+        (of, *_), is_repeated = typing.get_args(of), True
+    inner = branches(of)[0]
+    is_json = not is_name_or_id(of) and (
+        typing.get_origin(inner) is not None or issubclass(inner, msgspec.Struct)
+    )
+    return Parameter(
+        name=_POINTS.get(field.name, field.name) if inner is str else field.name,
+        field=field.name,
+        type=of,
+        is_repeated=is_repeated,
+        is_json=is_json,
+        default=field.default,
+    )
+
+
+def read_request(
+    parameters: Iterable[Parameter], request: Any, values: Values, others: Iterable[str] = ()
+) -> tuple[Any, str]:
+    """Return the request in a query, and the point of the question.
+
+    Args:
+        others: Names of parameters that are read elsewhere.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a parameter is unknown, missing, repeated or malformed.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    unknown = sorted(values.keys() - known.keys() - set(others))
+    if unknown:
+        raise _wrong(unknown[0], f"there is no such parameter; there are {', '.join(known)}")
+    fields, point = {}, "end"
+    for name, parameter in known.items():
+        if name not in values:
+            continue
+        found = _value(parameter, values[name])
+        if parameter.field is None:
+            point = found
+        else:
+            fields[parameter.field] = found
+    return request_from_json(fields, request), point
+
+
+def one(values: Values, name: str) -> str | None:
+    """Return the value of a parameter that may be given once; None without it.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is repeated.
+    """
+    found = values.get(name)
+    if found is None:
+        return None
+    if len(found) != 1:
+        raise _wrong(name, "it is given more than once")
+    return found[0]
+
+
+def flag(values: Values, name: str) -> bool:
+    """Return the value of a parameter that is true or false; False without it.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is neither.
+    """
+    found = one(values, name)
+    return found is not None and bool(_scalar(name, found, bool))
+
+
+def _value(parameter: Parameter, texts: Sequence[str]) -> Any:
+    if parameter.is_repeated:
+        return [_item(parameter, text) for text in texts]
+    if len(texts) != 1:
+        raise _wrong(parameter.name, "it is given more than once")
+    return _item(parameter, texts[0])
+
+
+def _item(parameter: Parameter, text: str) -> Any:
+    if not parameter.is_json:
+        return _scalar(parameter.name, text, branches(parameter.type)[0])
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _wrong(parameter.name, f"not JSON: {error}") from error
+
+
+def _scalar(name: str, text: str, of: Any) -> Any:
+    if of is bool:
+        if text not in ("true", "false"):
+            raise _wrong(name, f"{text!r} is neither true nor false")
+        return text == "true"
+    if of is int:
+        return _number(name, text)
+    if (
+        isinstance(of, type)
+        and issubclass(of, enum.Enum)
+        and not isinstance(next(iter(of)).value, str)
+    ):
+        return text if text in of.__members__ else _number(name, text)
+    assert of in (str, Uuid, bytes) or issubclass(of, enum.Enum), of
+    return text
+
+
+def _number(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise _wrong(name, f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _wrong(name: str, what: str) -> RequestError:
+    return RequestError("INVALID_REQUEST", f"parameter {name}: {what}")

@@ -1,0 +1,95 @@
+"""What every request brings: its caller, its query, and the headers that go into the log."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+from litestar import Request
+
+from api.http.callers import headers_of
+from api.http.parameters import one
+from api.http.versions import expected_versions
+from api.service import Service
+from controller.authorization.caller import Caller
+from controller.decisions.versions import ExpectedVersion
+from records.errors import RequestError, UnavailableError
+
+# Source: W3C Trace Context, version 00 and later.
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+
+_FIELDS_MAX = 5_000
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, as far as it is the same for all."""
+
+    service: Service
+    caller: Caller
+    values: Mapping[str, Sequence[str]]
+    headers: Mapping[str, str]
+
+    def acting_caller(self) -> Caller:
+        """Return the caller, with the identity that it takes by the parameter `as`.
+
+        Raises:
+            RequestError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        return self.service.access(self.caller).acting_as(one(self.values, "as"))
+
+    @property
+    def reason(self) -> str | None:
+        """Why a change is made."""
+        return one(self.values, "reason")
+
+    @property
+    def request_id(self) -> str | None:
+        """The id of a request that may be repeated; None without one."""
+        given = self.headers.get("idempotency-key")
+        return given if given is None else given.removeprefix('"').removesuffix('"')
+
+    @property
+    def trace_parent(self) -> str | None:
+        """The trace that the request belongs to; an invalid one is left out, as the W3C says."""
+        found = self.headers.get("traceparent", "")
+        return found if _TRACE_PARENT.fullmatch(found) else None
+
+    @property
+    def expected_versions(self) -> tuple[ExpectedVersion, ...]:
+        """The versions that objects must have.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the header cannot be read.
+        """
+        return expected_versions(self.headers.get("if-match"))
+
+
+def asked_of(request: Request[Any, Any, Any]) -> Asked:
+    """Return what a request brings.
+
+    Raises:
+        UnavailableError: the service is still loading the log.
+        RequestError: INVALID_REQUEST, the query cannot be read.
+    """
+    state = request.app.state
+    if state.room.service is None:
+        raise UnavailableError("the service is loading the log; ask again")
+    return Asked(
+        service=state.room.service,
+        caller=request.scope["state"]["caller"],
+        values=_query(request.scope["query_string"]),
+        headers=headers_of(request.scope),
+    )
+
+
+def _query(raw: bytes) -> dict[str, list[str]]:
+    try:
+        return parse_qs(
+            raw.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_FIELDS_MAX,
+        )
+    except ValueError as error:
+        raise RequestError("INVALID_REQUEST", f"the query cannot be read: {error}") from error

@@ -1,0 +1,45 @@
+"""What the handlers of HTTP share."""
+
+from api.http.callers import Entrance
+from api.http.feed import Feed
+from api.service import Service
+from records.errors import UnavailableError
+
+
+class Room:
+    """The service, once the log is loaded, and what is made of it.
+
+    Attributes:
+        entrance: Where requests come in.
+        service: None while the log is being loaded.
+        kafka: URL of the Kafka listener, for command lines that pages show.
+    """
+
+    def __init__(self, entrance: Entrance) -> None:
+        self.entrance = entrance
+        self.service: Service | None = None
+        self.kafka = ""
+        self._feed: Feed | None = None
+
+    def serve(self, service: Service, kafka: str) -> None:
+        """Answer from a service from now on."""
+        self.kafka = kafka
+        self._feed = Feed(service.image.provenance.next_offset)
+        service.on_commit.append(self._feed.committed)
+        self.service = service
+
+    @property
+    def feed(self) -> Feed:
+        """The newest records.
+
+        Raises:
+            UnavailableError: the log is being loaded.
+        """
+        if self._feed is None:
+            raise UnavailableError("the service is loading the log; ask again")
+        return self._feed
+
+    def close(self) -> None:
+        """End the streams of events."""
+        if self._feed is not None:
+            self._feed.close()

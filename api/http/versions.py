@@ -1,0 +1,46 @@
+"""Versions of objects as entity tags: `"topic:orders=17"`, which `If-Match` names again."""
+
+from typing import Any
+from urllib.parse import quote, unquote
+
+from api.documents.configs import ConfigsDescribed
+from api.documents.topics import OnePartition, TopicsDescribed
+from controller.decisions.versions import ABSENT, ExpectedVersion, parse_version, version_text
+from records.errors import RequestError
+
+_SAFE = "/:@#%!$&'()*+;<>?[]^_`{|}~.-"
+
+
+def etag_of(document: Any) -> str | None:
+    """Return the tag of a description of one object; None if it describes others, or none."""
+    match document:
+        case TopicsDescribed(topics=(topic,)):
+            return _tag(f"topic:{topic.name}", topic.version)
+        case OnePartition(partition=partition):
+            return _tag(f"partition:{partition.topic}/{partition.partition}", partition.version)
+        case ConfigsDescribed(resource=resource, version=version) if "@" not in resource:
+            return _tag(f"config:{resource}", version)
+    return None
+
+
+def _tag(name: str, version: int | None) -> str:
+    return f'"{quote(name, safe=_SAFE)}={version_text(version)}"'
+
+
+def expected_versions(if_match: str | None) -> tuple[ExpectedVersion, ...]:
+    """Return the versions that a header `If-Match` names.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is no list of such tags.
+    """
+    return tuple([_expected(tag.strip()) for tag in if_match.split(",")]) if if_match else ()
+
+
+def _expected(tag: str) -> ExpectedVersion:
+    name, equals, version = tag.removeprefix('"').removesuffix('"').rpartition("=")
+    is_version = version == ABSENT or version.removeprefix("-").isdecimal()
+    if not (equals and name and is_version and version.isascii() and tag[:1] == tag[-1:] == '"'):
+        raise RequestError(
+            "INVALID_REQUEST", f'If-Match: {tag} is not OBJECT=VERSION, such as "topic:orders=17"'
+        )
+    return ExpectedVersion(unquote(name), parse_version(version))

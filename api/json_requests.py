@@ -1,0 +1,167 @@
+"""Requests and responses of commands and questions as JSON values, by their types.
+
+A topic is its name, or its id as `@ID`; another id is its text; other bytes are base64. A structure
+that names a command holds that command's request as JSON, too.
+"""
+
+import enum
+import typing
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Any
+
+import msgspec
+
+from api.commands import any_command
+from controller.wire import from_wire, to_wire
+from records.base import Uuid
+from records.errors import RequestError
+from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
+
+
+def request_from_json(plain: Any, as_type: Any) -> Any:
+    """Return the request in a JSON value.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is not a request of that type; names the place.
+    """
+    try:
+        plain = _plain(plain, as_type)
+    except ValueError as error:
+        raise RequestError("INVALID_REQUEST", str(error)) from error
+    except RecursionError as error:
+        raise RequestError("INVALID_REQUEST", "it is nested too deeply") from error
+    return from_wire(to_wire(plain), as_type)
+
+
+def json_value(value: Any, as_type: Any) -> Any:
+    """Return a request or response as a JSON value; `request_from_json` reads it again."""
+    as_type = _branch(value, as_type)
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case bytes():
+            return _bytes_json(value, as_type)
+        case enum.Enum():
+            return value.value if isinstance(value.value, str) else value.name
+        case tuple() | list():
+            hints = _item_types(as_type, len(value))
+            return [json_value(item, of) for item, of in zip(value, hints, strict=True)]
+        case msgspec.Struct():
+            return _fields_json(value)
+        case Mapping():
+            of = (typing.get_args(as_type) or (Any, Any))[1]
+            return {str(key): json_value(item, of) for key, item in value.items()}
+    return msgspec.to_builtins(value)
+
+
+def _bytes_json(value: bytes, as_type: Any) -> str:
+    if as_type == _NAME_OR_ID:
+        return f"@{uuid_text(value)}"
+    return uuid_text(value) if as_type is Uuid else bytes_text(value)
+
+
+def _fields_json(value: msgspec.Struct) -> dict[str, Any]:
+    found = {}
+    for field, hint in typed_fields(type(value)):
+        item = getattr(value, field.name)
+        command = getattr(value, "command", None)
+        if isinstance(item, bytes) and field.name in _ENCODED and command:
+            inner = getattr(any_command(command), field.name)
+            found[field.encode_name] = json_value(from_wire(item, inner, lenient=True), inner)
+        elif item is not msgspec.UNSET:
+            found[field.encode_name] = json_value(item, hint)
+    return found
+
+
+_ENCODED = ("request", "response")
+"""Fields that hold what their structure's `command` takes or answers, encoded."""
+
+_NAME_OR_ID = frozenset({str, Uuid})
+"""Stands for the type of a reference to a topic."""
+
+
+@cache
+def typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[msgspec.structs.FieldInfo, Any], ...]:
+    """Return the fields of a structure with their resolved types."""
+    hints = typing.get_type_hints(cls)
+    return tuple((field, hints[field.name]) for field in msgspec.structs.fields(cls))
+
+
+def branches(as_type: Any) -> tuple[Any, ...]:
+    """Return the types of a union but None; of another type, itself."""
+    if typing.get_origin(as_type) in (typing.Union, UnionType):
+        return tuple(of for of in typing.get_args(as_type) if of is not type(None))
+    return (as_type,)
+
+
+def is_name_or_id(as_type: Any) -> bool:
+    """True for a reference to a topic, by its name or id, which may be optional."""
+    return frozenset(branches(as_type)) == _NAME_OR_ID
+
+
+def _branch(value: Any, as_type: Any) -> Any:
+    """Return the branch of a union for a value; a name or id stays one."""
+    if is_name_or_id(as_type):
+        return _NAME_OR_ID
+    found = branches(as_type)
+    return found[0] if len(found) == 1 else Any
+
+
+def _item_types(as_type: Any, count: int) -> tuple[Any, ...]:
+    found = typing.get_args(as_type)
+    if len(found) == 2 and found[1] is ...:
+        return found[:1] * count
+    return found if len(found) == count else (Any,) * count
+
+
+def _plain(value: Any, as_type: Any) -> Any:
+    """Return a JSON value with bytes in place of their texts; what is wrong stays for the reader.
+
+    Raises:
+        ValueError: an id or bytes cannot be read.
+    """
+    if isinstance(value, str):
+        return _text(value, as_type)
+    for of in branches(as_type):
+        if isinstance(value, list) and typing.get_origin(of) is tuple:
+            hints = _item_types(of, len(value))
+            return [_plain(item, hint) for item, hint in zip(value, hints, strict=True)]
+        if isinstance(value, dict) and isinstance(of, type) and issubclass(of, msgspec.Struct):
+            return _fields(value, of)
+    return value
+
+
+def _text(value: str, as_type: Any) -> Any:
+    if is_name_or_id(as_type):
+        return parse_uuid(value[1:]) if value.startswith("@") else value
+    (of, *more) = branches(as_type)
+    if more:
+        return value
+    if of is Uuid:
+        return parse_uuid(value)
+    if of is bytes:
+        return parse_bytes(value)
+    if isinstance(of, type) and issubclass(of, enum.Enum) and value in of.__members__:
+        return of[value].value
+    return value
+
+
+def _fields(value: dict[str, Any], cls: type[msgspec.Struct]) -> dict[str, Any]:
+    hints = {field.encode_name: hint for field, hint in typed_fields(cls)}
+    command = value.get("command")
+    return {
+        name: _encoded(command, name, item)
+        if name in _ENCODED and command is not None and hints.get(name) is bytes
+        else _plain(item, hints.get(name, Any))
+        for name, item in value.items()
+    }
+
+
+def _encoded(command: Any, name: str, plain: Any) -> bytes:
+    try:
+        found = any_command(command)
+    except (KeyError, TypeError):
+        raise RequestError("INVALID_REQUEST", f"there is no command {command!r}") from None
+    return to_wire(request_from_json(plain, getattr(found, name)))

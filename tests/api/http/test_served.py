@@ -1,0 +1,81 @@
+"""`metalog serve --http`: where it listens, when it is ready, and how it ends."""
+
+import socket
+import stat
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.connections import Connections
+from api.http import options
+from api.http.options import HttpOptions
+from api.http.server import HttpServer
+from metadata_log.creation import create_log
+from records.errors import RequestError, UnavailableError
+from tests.api.conftest import Metalog
+from tests.api.kafka.servers import CLUSTER_ID
+from tests.api.services import serving
+
+
+def test_a_unix_socket_is_for_its_owner_alone_and_goes_with_the_service(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    path = tmp_path / "http.sock"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(path))
+    dead.close()
+    with serving(tmp_path / "log", "--http", f"unix:{path}") as served:
+        assert served.http == f"http://unix:{path}"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            note = {"at_offset": 0, "text": "seen"}
+            added = client.post("http://any.host/v1/notes/add", json=note)
+            assert added.status_code == 200
+            with client.stream("GET", "http://any.host/v1/events") as stream:
+                lines = stream.iter_lines()
+                next(lines)
+                served.process.terminate()
+                assert ": the service ends" in list(lines)
+        assert served.ended() == 0
+    assert not path.exists()
+
+
+async def test_a_socket_in_use_and_a_file_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "http.sock"
+    server = await HttpServer.listen(HttpOptions(path=path), Connections())
+    with pytest.raises(UnavailableError, match="in use"):
+        await HttpServer.listen(HttpOptions(path=path), Connections())
+    await server.close()
+    path.write_text("mine")
+    with pytest.raises(UnavailableError, match="in use"):
+        await HttpServer.listen(HttpOptions(path=path), Connections())
+    assert path.read_text() == "mine"
+
+
+async def test_before_the_log_is_loaded_only_health_is_answered() -> None:
+    server = await HttpServer.listen(HttpOptions(host="127.0.0.1"), Connections())
+    try:
+        async with httpx.AsyncClient(base_url=f"http://{server.address}") as client:
+            assert (await client.get("/health")).json() == {"status": "running"}
+            for path in ("/ready", "/v1/topics/list", "/v1/events"):
+                response = await client.get(path)
+                assert response.status_code == 503
+                assert int(response.headers["retry-after"]) >= 1
+                assert response.json()["outcome"] == "nothing"
+    finally:
+        await server.close()
+
+
+def test_other_machines_are_not_answered_without_authentication(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    answer = metalog("serve", tmp_path / "log", "--http", "0.0.0.0:0", "--allow-remote")
+    assert answer.code == 3
+    assert "there is no authentication" in answer.err
+
+
+def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "_LIBRARIES", ("litestar", "never_installed"))
+    with pytest.raises(RequestError, match=r"never_installed.*metadata-log\[http\]"):
+        HttpOptions.parse("127.0.0.1:0")
