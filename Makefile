@@ -36,8 +36,8 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed ## Run the tests that take minutes: a Spark cluster, more real logs
-	$(BIN)/pytest -m heavy tests
+heavy: .venv/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
+	SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -35,13 +35,14 @@ _Test = TypeVar("_Test", bound=Callable[..., object])
 class StoredFile(msgspec.Struct, frozen=True):
     """A segment or checkpoint of a node: the first `size` bytes of a file that is stored.
 
-    `record_count` is what another program counted in it.
+    `record_count` and `types`, each with its version, are what another program found in it.
     """
 
     name: str
     path: Path
     size: int
     record_count: int
+    types: frozenset[str]
 
     def read(self) -> bytes:
         with self.path.open("rb") as file:
@@ -86,6 +87,16 @@ class DataSet(msgspec.Struct, frozen=True):
             re.search(r"cluster\.id=(.*)", properties.read_text()) if properties.exists() else None
         )
         return found[1] if found else None
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The record types of its segments, each with its version."""
+        return frozenset().union(*(segment.types for segment in self.segments))
+
+    @property
+    def is_copy(self) -> bool:
+        """True if all of its log is the log of another node, or its beginning."""
+        return not any(each.path.is_relative_to(self.directory) for each in self.segments)
 
     def materialise(self, target: Path, *, sizes: Mapping[str, int] | None = None) -> Path:
         """Lay the node's folder out under `target` and return it.
@@ -135,8 +146,8 @@ def _data_set(directory: Path) -> DataSet:
 
 
 def _stored(path: Path) -> StoredFile:
-    count = _record_count(path.parents[1], path.name)
-    return StoredFile(path.name, path, path.stat().st_size, count)
+    count, types = _found_in(path.parents[1], path.name)
+    return StoredFile(path.name, path, path.stat().st_size, count, types)
 
 
 def _stored_elsewhere(directory: Path) -> Iterator[StoredFile]:
@@ -146,15 +157,15 @@ def _stored_elsewhere(directory: Path) -> Iterator[StoredFile]:
     for alias in aliases:
         if alias["dataset"] == data_set.name and alias["file"].startswith(f"{node}/"):
             path = data_set / alias["prefixOf"]
-            count = _record_count(directory, path.name)
-            yield StoredFile(path.name, path, alias["bytes"], count)
+            count, types = _found_in(directory, path.name)
+            yield StoredFile(path.name, path, alias["bytes"], count, types)
     source = (data_set / "SOURCE.md").read_text()
     (section,) = [part for part in source.split("\n## ") if part.startswith(f"{node}\n")]
     for found in _IDENTICAL.finditer(section):
         yield _stored(data_set / found["of"])
 
 
-def _record_count(directory: Path, file_name: str) -> int:
+def _found_in(directory: Path, file_name: str) -> tuple[int, frozenset[str]]:
     (entry,) = [
         entry
         for entry in _index()
@@ -162,7 +173,7 @@ def _record_count(directory: Path, file_name: str) -> int:
         and entry["node"] == directory.name
         and entry["file"] == file_name
     ]
-    return int(entry["records"])
+    return int(entry["records"]), frozenset(entry["type_versions"])
 
 
 @functools.cache
@@ -185,18 +196,49 @@ def _earlier_sizes(directory: Path, file_name: str) -> tuple[int, ...]:
     )
 
 
+@functools.cache
+def _covering_data_sets() -> frozenset[str]:
+    """Return few logs that together hold every version of a record type that any of them holds."""
+    left = {each for data_set in data_sets() for each in data_set.types}
+    chosen = set()
+    while left:
+        best = max(data_sets(), key=lambda data_set: len(data_set.types & left))
+        left -= best.types
+        chosen.add(str(best))
+    return frozenset(chosen)
+
+
 def each_data_set(test: _Test) -> _Test:
     """Run a test on the log of every node, as its argument `data_set`."""
     return each_data_set_where(lambda data_set: True)(test)
 
 
-def each_data_set_where(holds: Callable[[DataSet], bool]) -> Callable[[_Test], _Test]:
-    """Run a test on the logs of which something is true.
+def _is_copy(data_set: DataSet) -> bool:
+    return data_set.is_copy
+
+
+def each_covering_data_set(test: _Test) -> _Test:
+    """Run a test on few logs that hold every record type, on all with `make heavy`."""
+    return each_data_set_where(lambda data_set: True, is_heavy=_is_not_needed)(test)
+
+
+def _is_not_needed(data_set: DataSet) -> bool:
+    return str(data_set) not in _covering_data_sets()
+
+
+def each_data_set_where(
+    holds: Callable[[DataSet], bool], *, is_heavy: Callable[[DataSet], bool] = _is_copy
+) -> Callable[[_Test], _Test]:
+    """Run a test on the logs of which something is true; on heavy ones with `make heavy`.
 
     A fixture of a module may use `data_set`: a module's tests of one log run one after the other.
     """
     absent = pytest.mark.skip(reason=f"no real Kafka logs at {REAL_LOGS}")
-    values = [pytest.param(each, id=str(each)) for each in data_sets() if holds(each)]
+    values = [
+        pytest.param(each, id=str(each), marks=[pytest.mark.heavy] if is_heavy(each) else [])
+        for each in data_sets()
+        if holds(each)
+    ]
     values = values or [pytest.param(None, marks=absent, id="absent")]
 
     def mark(test: _Test) -> _Test:

@@ -7,7 +7,7 @@ import struct
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from records import registry
@@ -31,6 +31,7 @@ from records.varint import LONGS, decode_long, encode_long
 from tests.records.edges import edge_records
 from tests.records.strategies import batches
 from tests.records.strategies import records as records_of
+from tests.samples import drawn, sampled
 
 every_type = pytest.mark.parametrize("cls", registry.RECORD_TYPES, ids=lambda cls: cls.__name__)
 
@@ -52,17 +53,18 @@ def assert_agreed(rows: list[Envelope]) -> bytes:
 
 
 @given(batches())
-@settings(max_examples=300, deadline=None)
+@drawn(300, 60)
 def test_codec_and_fastavro_write_the_same_bytes_and_read_the_same_rows(
     rows: list[Envelope],
 ) -> None:
     assert_agreed(rows)
 
 
+@sampled
 @every_type
 def test_each_record_type_is_encoded_as_fastavro_does(cls: type[Record]) -> None:
     @given(records_of(cls))
-    @settings(max_examples=30, deadline=None)
+    @drawn(30, 10)
     def check(record: Record) -> None:
         assert_agreed([only_row(record)])
 
@@ -188,8 +190,8 @@ def test_every_truncation_of_a_record_is_refused(cls: type[Record]) -> None:
 
 
 @given(batches(), st.data())
-@settings(max_examples=150, deadline=None)
-def test_damaged_bytes_give_rows_or_one_kind_of_error(
+@drawn(300, 75)
+def test_damaged_bytes_give_one_kind_of_error_or_are_read_as_fastavro_does(
     rows: list[Envelope], data: st.DataObject
 ) -> None:
     encoded = bytearray(codec.encode_rows(rows))
@@ -197,27 +199,15 @@ def test_damaged_bytes_give_rows_or_one_kind_of_error(
     encoded[at] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(encoded)))
     for damaged in (bytes(encoded), bytes(encoded[:cut])):
-        with contextlib.suppress(CorruptLogError):
-            codec.decode_rows(damaged, len(rows))
-
-
-@given(batches(), st.data())
-@settings(max_examples=150, deadline=None)
-def test_damaged_bytes_that_are_read_are_read_as_fastavro_does(
-    rows: list[Envelope], data: st.DataObject
-) -> None:
-    encoded = bytearray(codec.encode_rows(rows))
-    at = data.draw(st.integers(0, len(encoded) - 1))
-    encoded[at] = data.draw(st.integers(0, 255))
-    try:
-        found = codec.decode_rows(bytes(encoded), len(rows))
-    except CorruptLogError:
-        return
-    assert repr(found) == repr(reference.decode_rows(bytes(encoded), len(rows), envelope_schema()))
+        try:
+            found = codec.decode_rows(damaged, len(rows))
+        except CorruptLogError:
+            continue
+        assert repr(found) == repr(reference.decode_rows(damaged, len(rows), envelope_schema()))
 
 
 @given(st.binary(max_size=200), st.integers(1, 20))
-@settings(max_examples=500, deadline=None)
+@drawn(500, 200)
 def test_garbage_gives_rows_or_one_kind_of_error(garbage: bytes, count: int) -> None:
     for decode in (
         codec.decode_rows,
@@ -227,6 +217,7 @@ def test_garbage_gives_rows_or_one_kind_of_error(garbage: bytes, count: int) -> 
             decode(garbage, count)
 
 
+@sampled
 @every_type
 def test_garbage_in_each_record_type_gives_a_record_or_one_kind_of_error(
     cls: type[Record],
@@ -237,7 +228,7 @@ def test_garbage_in_each_record_type_gives_a_record_or_one_kind_of_error(
     head = row[: len(envelope) - 4] + encode_long(registry.RECORD_TYPES.index(cls))
 
     @given(st.binary(max_size=120))
-    @settings(max_examples=60, deadline=None)
+    @drawn(60, 15)
     def check(garbage: bytes) -> None:
         with contextlib.suppress(CorruptLogError):
             (found,) = codec.decode_rows(head + garbage, 1)

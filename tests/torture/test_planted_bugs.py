@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.samples import cases, sampled
 from tests.torture.campaigns import planted_bugs
 from tests.torture.planted_bugs.all_bugs import BUGS
 from tests.torture.planted_bugs.bug import Bug
@@ -44,10 +45,12 @@ def test_change_that_is_no_bug_is_not_taken_for_one() -> None:
     assert "was not caught" in (problem(harmless) or "")
 
 
+@sampled
 def test_tests_that_look_for_a_bug_pass_without_it() -> None:
+    """The suite runs the same tests: one shows that they pass on a copy of the sources, too."""
     named_by_a_test = [bug for bug in BUGS if bug.campaign.endswith(".py")]
     assert named_by_a_test
-    for bug in named_by_a_test:
+    for bug in named_by_a_test[: cases(len(named_by_a_test), 1)]:
         assert "was not caught" in (problem(msgspec.structs.replace(bug, new=bug.old)) or "")
 
 

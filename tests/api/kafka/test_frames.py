@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from api.kafka import apis, frames
@@ -23,7 +23,9 @@ from api.kafka.messages.metadata import (
 from records.base import Uuid
 from records.errors import RequestError
 from records.kafka import compiled_decoder, compiled_encoder, reference
+from records.kafka.layout import Layout
 from tests.records.kafka.strategies import records
+from tests.samples import drawn
 
 _BY_KEY = apis.by_key(apis.ALL)
 _decoder = functools.cache(compiled_decoder.decoder)
@@ -35,42 +37,54 @@ _VERSIONS = [
 ]
 
 
+def _layout(cls: type[Message], api: Api, version: int) -> Layout:
+    return message_layout(cls, version, flexible=api.is_flexible(version))
+
+
 def _messages(cls: type[Message], api: Api, version: int) -> st.SearchStrategy[Any]:
-    return records(message_layout(cls, version, flexible=api.is_flexible(version)))
+    return records(_layout(cls, api, version))
 
 
 @pytest.mark.parametrize(("api", "version"), _VERSIONS)
-@settings(max_examples=5, deadline=None)
+@drawn(5, 3)
 @given(data=st.data())
-def test_requests_and_responses_are_read_back(api: Api, version: int, data: st.DataObject) -> None:
+def test_requests_and_responses_are_read_back_by_frames_codec_and_reference(
+    api: Api, version: int, data: st.DataObject
+) -> None:
+    # Drawing takes longer than all that is checked.
     request = data.draw(_messages(api.request, api, version))
+    assert_frame_of_request_is_read_back(api, version, request)
+    assert_codec_and_reference_agree(_layout(api.request, api, version), request)
+    response = data.draw(_messages(api.response, api, version))
+    assert_frame_of_response_is_read_back(api, version, response)
+    assert_codec_and_reference_agree(_layout(api.response, api, version), response)
+
+
+def assert_frame_of_request_is_read_back(api: Api, version: int, request: Any) -> None:
     raw = frames.encode_request(api, version, 7, request, "a client")
     read = frames.decode_request(raw[4:], _BY_KEY)
     assert (read.api, read.version, read.correlation_id) == (api, version, 7)
     assert (read.client_id, read.body, read.unknown_tags) == ("a client", request, ())
-    response = data.draw(_messages(api.response, api, version))
+
+
+def assert_frame_of_response_is_read_back(api: Api, version: int, response: Any) -> None:
     raw = frames.encode_response(api, version, 9, response)
     assert frames.correlation_id_of(raw[4:]) == 9
     assert frames.decode_response(raw[4:], api, version) == response
 
 
-@pytest.mark.parametrize(("api", "version"), _VERSIONS)
-@settings(max_examples=5, deadline=None)
-@given(data=st.data())
-def test_compiled_codec_and_reference_agree(api: Api, version: int, data: st.DataObject) -> None:
-    for cls in (api.request, api.response):
-        of = message_layout(cls, version, flexible=api.is_flexible(version))
-        message = data.draw(records(of))
-        raw = reference.encode(of, message)
-        assert _encoder(of)(message) == raw
-        assert reference.decode(of, raw, 0) == (message, ())
-        try:
-            assert _decoder(of)(raw, 0) == message
-        except compiled_decoder.NOT_PLAIN:
-            assert of.flexible, "only tagged fields may be left to the reference"
+def assert_codec_and_reference_agree(of: Layout, message: Any) -> None:
+    """The compiled codec is meant."""
+    raw = reference.encode(of, message)
+    assert _encoder(of)(message) == raw
+    assert reference.decode(of, raw, 0) == (message, ())
+    try:
+        assert _decoder(of)(raw, 0) == message
+    except compiled_decoder.NOT_PLAIN:
+        assert of.flexible, "only tagged fields may be left to the reference"
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200, 60)
 @given(data=st.data())
 def test_damaged_requests_are_refused_or_read_but_never_crash(data: st.DataObject) -> None:
     api = data.draw(st.sampled_from(apis.ALL))

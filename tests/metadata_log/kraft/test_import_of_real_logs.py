@@ -50,6 +50,11 @@ class Node:
         source = open_directory(self.source)
         return import_directory(source, self._folder / "kept", collapse_noops=False)
 
+    @functools.cached_property
+    def kept_batches(self) -> list[Batch]:
+        with self.open(collapsed=False) as reader:
+            return list(reader.batches())
+
     def open(self, *, collapsed: bool = True) -> LogReader:
         """Open the mirror; tests must not change it."""
         assert self.collapsed if collapsed else self.kept
@@ -76,10 +81,9 @@ def as_written(row: Envelope) -> Envelope:
 @each_data_set
 def test_exact_import_equals_the_decoded_log(data_set: DataSet, node: Node) -> None:
     with node.open(collapsed=False) as reader:
-        rows = [as_written(row) for batch in reader.batches() for row in batch.rows]
         assert reader.kind is Kind.MIRROR
         assert reader.cluster_id == (data_set.cluster_id or "unknown")
-    assert rows == node.oracle
+    assert [as_written(row) for batch in node.kept_batches for row in batch.rows] == node.oracle
 
 
 @each_data_set
@@ -134,7 +138,7 @@ def test_any_time_shows_the_same_state_with_noops_kept_and_collapsed(
     """Times go back in several of these logs."""
     with node.open() as collapsed, node.open(collapsed=False) as kept:
         rng = random.Random(str(data_set))
-        batches = list(kept.batches())
+        batches = node.kept_batches
         times = {
             batch.timestamp + shift
             for batch in rng.sample(batches, min(2, len(batches)))
@@ -165,25 +169,20 @@ def _around_steps_back(batches: list[Batch], rng: random.Random) -> set[int]:
 
 @each_data_set_where(lambda data_set: bool(data_set.checkpoints))
 def test_log_whose_head_was_cut_starts_at_the_oldest_checkpoint(
-    data_set: DataSet, tmp_path: Path
+    data_set: DataSet, node: Node, tmp_path: Path
 ) -> None:
     directory = data_set.materialise(tmp_path)
     checkpoint_end = int(data_set.checkpoints[0].name[:20])
-    with LogReader.open(_import(directory, tmp_path / "whole")) as whole:
-        start = _cut_head(directory, checkpoint_end)
-        with LogReader.open(_import(directory, tmp_path / "cut")) as reader:
-            assert reader.start_offset == start < checkpoint_end
-            assert reader.history_start == checkpoint_end
-            assert kraft_json(load_image(reader)) == kraft_json(load_image(whole))
-            with pytest.raises(UnknownHistoryError, match=f"history starts at {checkpoint_end}"):
-                load_image(reader, checkpoint_end - 2)
-            first = load_image(reader, checkpoint_end - 1)
-            assert kraft_json(first) == kraft_json(load_image(whole, checkpoint_end - 1))
-
-
-def _import(directory: Path, log: Path) -> Path:
-    import_directory(open_directory(directory), log)
-    return log
+    start = _cut_head(directory, checkpoint_end)
+    import_directory(open_directory(directory), tmp_path / "cut")
+    with node.open() as whole, LogReader.open(tmp_path / "cut") as reader:
+        assert reader.start_offset == start < checkpoint_end
+        assert reader.history_start == checkpoint_end
+        assert kraft_json(load_image(reader)) == kraft_json(load_image(whole))
+        with pytest.raises(UnknownHistoryError, match=f"history starts at {checkpoint_end}"):
+            load_image(reader, checkpoint_end - 2)
+        first = load_image(reader, checkpoint_end - 1)
+        assert kraft_json(first) == kraft_json(load_image(whole, checkpoint_end - 1))
 
 
 def _cut_head(directory: Path, checkpoint_end: int) -> int:

@@ -18,7 +18,7 @@ from records.errors import CorruptLogError, RequestError, UnavailableError
 from tests.metadata_log.kraft.logs import partition_change, topic
 from tests.metadata_log.kraft.node import Node, without_runs
 from tests.metadata_log.mirrors import rows_of
-from tests.real_logs import DataSet, each_data_set
+from tests.real_logs import DataSet, each_covering_data_set
 
 
 @pytest.fixture
@@ -262,7 +262,7 @@ def test_mirror_equals_the_history_of_the_node_whatever_happened(
             assert recorder.source_end < recorder.end_offset
 
 
-@each_data_set
+@each_covering_data_set
 def test_real_log_that_grew_between_imports_equals_a_single_import(
     data_set: DataSet, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from records.base import Record, Uuid
@@ -31,6 +31,7 @@ from records.kafka.layout import Layout, control_types
 from records.partitions import PartitionChangeRecord, PartitionRecord
 from records.topics import NamespaceRecord, TopicRecord
 from tests.records.kafka.strategies import all_layouts, records
+from tests.samples import drawn
 
 _CONTROL = set(control_types().values())
 _LAYOUTS = [of for of in all_layouts() if of.cls not in _CONTROL]
@@ -43,7 +44,7 @@ def _name(of: Layout) -> str:
 
 
 @pytest.mark.parametrize("of", _LAYOUTS, ids=_name)
-@settings(max_examples=25)
+@drawn(25, 8)
 @given(data=st.data())
 def test_any_metadata_record_comes_back(of: Layout, data: st.DataObject) -> None:
     record = data.draw(records(of))
@@ -51,7 +52,7 @@ def test_any_metadata_record_comes_back(of: Layout, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("of", _CONTROL_LAYOUTS, ids=_name)
-@settings(max_examples=25)
+@drawn(25, 8)
 @given(data=st.data())
 def test_any_control_record_comes_back(of: Layout, data: st.DataObject) -> None:
     record = data.draw(records(of))

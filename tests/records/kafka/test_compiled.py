@@ -3,7 +3,7 @@
 import functools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from records.base import Record
@@ -11,6 +11,7 @@ from records.errors import CorruptLogError, RequestError
 from records.kafka import compiled_decoder, compiled_encoder, reference
 from records.kafka.layout import Layout
 from tests.records.kafka.strategies import all_layouts, records
+from tests.samples import drawn
 
 
 def _name(of: Layout) -> str:
@@ -22,7 +23,7 @@ _encoder = functools.cache(compiled_encoder.encoder)
 
 
 @pytest.mark.parametrize("of", all_layouts(), ids=_name)
-@settings(max_examples=25)
+@drawn(25, 8)
 @given(data=st.data())
 def test_compiled_and_reference_agree_on_records(of: Layout, data: st.DataObject) -> None:
     record = data.draw(records(of))

@@ -41,8 +41,14 @@ def test_program_prints_what_the_document_says(
     (tmp_path / "log").symlink_to(demo_log)
     said = io.StringIO()
     program = code.replace("/srv", str(tmp_path))
+
+    def run() -> None:
+        said.seek(0)
+        said.truncate()
+        exec(program, {})
+
     with contextlib.redirect_stdout(said):
-        restarted(lambda: exec(program, {}))
+        restarted(run)
     assert said.getvalue() == printed
 
 

@@ -79,7 +79,7 @@ def far_away(spark: "SparkSession") -> "Iterator[SparkSession]":
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-@each_data_set_where(lambda each: str(each) == "ogs59-3node-history/data_kafka-1")
+@each_data_set_where(lambda each: str(each) == "ogs59-3node-history/data_kafka-2")
 def test_queries_equal_plain_computations_on_a_real_log(
     far_away: "SparkSession", tmp_path: Path, data_set: DataSet
 ) -> None:

@@ -28,6 +28,7 @@ from tests.histories import random_history
 from tests.replay.builders import batches, change, namespace, partition, topic, uid
 from tests.replay.snapshot.conftest import CLUSTER
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
+from tests.samples import cases, sampled
 
 
 @pytest.fixture(autouse=True)
@@ -79,8 +80,9 @@ def check_all(log: SkimmedLog, file: SnapshotFile, ats: Sequence[int]) -> None:
             assert with_snapshots == answers(Timeline(log), name, at), (name, at)
 
 
+@sampled
 @pytest.mark.parametrize("is_layered", [False, True])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(cases(5, 2)))
 def test_answers_are_those_of_a_replay(
     store: SnapshotStore,
     file: SnapshotFile,
@@ -97,7 +99,7 @@ def test_answers_are_those_of_a_replay(
     for at in sorted(rng.sample(range(log.end_offset), 25)):
         create_snapshot(log, store, at)
     names = names_in(log)
-    for name in rng.sample(names, min(len(names), 60)):
+    for name in rng.sample(names, min(len(names), cases(60, 30))):
         at = rng.randrange(-1, log.end_offset)
         with_snapshots = answers(Timeline(log, file), name, at)
         assert with_snapshots == answers(Timeline(log), name, at), (name, at)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metadata_log.batch import Batch
@@ -51,6 +51,7 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.samples import drawn
 
 
 def _encoded(batch: Batch) -> bytes:
@@ -115,7 +116,7 @@ def names_in(log: BatchSource) -> list[str]:
     return list(found)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25, 10)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.booleans())
 def test_skimming_answers_as_reading_all(seed: int, count: int, cut: bool) -> None:
     rng = random.Random(seed)
@@ -131,7 +132,7 @@ def test_skimming_answers_as_reading_all(seed: int, count: int, cut: bool) -> No
             assert answers(skimmed, name, point) == answers(plain, name, point), (name, point)
 
 
-@settings(max_examples=10, deadline=None)
+@drawn(10, 5)
 @given(st.integers(0, 2**32), st.booleans())
 def test_notes_are_found_in_the_blocks_that_hold_them(seed: int, cut: bool) -> None:
     rng = random.Random(seed)
