@@ -9,6 +9,7 @@ from tests.torture.campaigns import (
     exhaustive,
     io_errors,
     kills,
+    mirrors,
     model,
     planted_bugs,
     recovery,
@@ -18,6 +19,7 @@ from tests.torture.campaigns import (
 CAMPAIGNS: tuple[Campaign, ...] = (
     crashes,
     recovery,
+    mirrors,
     exhaustive,
     io_errors,
     corruption,
