@@ -61,13 +61,13 @@ def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
     return surplus
 
 
-def cut_surplus(fs: Fs, surplus: list[Surplus]) -> None:
-    """Truncate segments at their ends, unless recovery already did."""
+def cut_surplus(fs: Fs, surplus: list[Surplus], *, level: int = logging.WARNING) -> None:
+    """Truncate segments at their ends, unless recovery already did; log it at `level`."""
     for segment in surplus:
         file = fs.open(segment.path, write=True)
         try:
             if file.size() > segment.end:
-                _cut(file, segment)
+                _cut(file, segment, level)
         finally:
             file.close()
 
@@ -101,8 +101,9 @@ def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
     )
 
 
-def _cut(file: File, segment: Surplus) -> None:
-    _LOG.warning(
+def _cut(file: File, segment: Surplus, level: int) -> None:
+    _LOG.log(
+        level,
         "%s: cut %d bytes from byte %d on, where the next segment says that it ends",
         segment.path,
         file.size() - segment.end,

@@ -6,6 +6,7 @@ It is built beside its destination and renamed when complete, so a failed import
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,11 +17,16 @@ from metadata_log.checkpoint import CheckpointRecord, write_checkpoint
 from metadata_log.file_publish import SoleOwner
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
+from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter, create_mark
 from metadata_log.manifest import Kind, Manifest, write_manifest
+from metadata_log.names import LOCK
 from metadata_log.tail import EMPTY_TAIL
 from records.envelope import Envelope
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
+
+_IMPORTING = ".importing-"
+"""Between the name of a mirror and the id of the process that builds it."""
 
 
 class MirrorBuilder:
@@ -37,8 +43,10 @@ class MirrorBuilder:
         if os.path.lexists(self._target):
             raise RequestError("LOG_EXISTS", f"{directory} exists already; name a new directory")
         self._cluster_id = cluster_id
-        self._directory = self._target.with_name(f"{self._target.name}.importing-{os.getpid()}")
+        remove_abandoned(self._fs, self._target)
+        self._directory = self._target.with_name(f"{self._target.name}{_IMPORTING}{os.getpid()}")
         self._fs.make_directory(self._directory)
+        self._lock = lock_directory(self._fs, self._directory)
         create_mark(self._fs, self._directory)
         self._tail = EMPTY_TAIL
         self._writer: LogWriter | None = None
@@ -57,6 +65,7 @@ class MirrorBuilder:
             if self._writer is not None:
                 self._writer.abandon()
             shutil.rmtree(self._directory, ignore_errors=True)
+        self._lock.release()
 
     def write_base(
         self,
@@ -105,6 +114,8 @@ class MirrorBuilder:
         writer.close()
         manifest = Manifest(cluster_id=self._cluster_id, kind=Kind.MIRROR)
         write_manifest(self._fs, self._directory, manifest)
+        # Its next writer locks a file of its own. This one stays locked until nobody can find it.
+        self._fs.unlink(self._directory / LOCK)
         self._fs.rename(self._directory, self._target)
         self._fs.sync_directory(self._target.parent)
         self._finished = True
@@ -127,3 +138,35 @@ class MirrorBuilder:
             writer.abandon()
             raise
         return writer
+
+
+def remove_abandoned(fs: Fs, target: Path) -> None:
+    """Remove what imports of a mirror left behind whose processes were killed.
+
+    A process of this machine is known by its id. One elsewhere, which shares the folder, is known
+    by its lock.
+    """
+    start = f"{target.name}{_IMPORTING}"
+    for name in fs.list(target.parent) if fs.exists(target.parent) else ():
+        process = name.removeprefix(start)
+        directory = target.with_name(name)
+        is_left = name.startswith(start) and process.isdigit() and not _is_running(int(process))
+        if not is_left or not fs.exists(directory / LOCK):
+            continue
+        with suppress(UnavailableError):
+            lock = lock_directory(fs, directory)
+            shutil.rmtree(directory, ignore_errors=True)
+            lock.release()
+
+
+def _is_running(process: int) -> bool:
+    """True if another process with this id runs; the first process of a container is always 1."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -13,6 +13,7 @@ the log is then a prefix of the old one. From step 3 on the new segment seals th
 a successor's segment does in an own log.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -206,7 +207,8 @@ class MirrorWriter:
         self._writer.sync_mark()
         if cut.tail.segment_offset < cut.tail.end_offset:
             path = self.directory / segment_name(cut.tail.segment_offset)
-            cut_surplus(self._fs, [Surplus(path, cut.tail.position)])
+            # Only what a crash left is worth a warning.
+            cut_surplus(self._fs, [Surplus(path, cut.tail.position)], level=logging.INFO)
 
     def _remove_segments_behind(self, base_offset: int) -> None:
         """Remove segments, newest first, so that what a crash leaves has no gap."""

@@ -5,6 +5,8 @@ import re
 MANIFEST = "metalog.json"
 COMMIT_MARK = "commit.mark"
 LOCK = ".lock"
+BACKUP_NOTE = "backup.json"
+"""Marks a directory as a copy made by `backup` or `archive`; written first."""
 
 _SEGMENT = re.compile(r"(\d{20})\.avro")
 _CHECKPOINT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\.avro")

@@ -58,7 +58,7 @@ def kraft(
     collapse_noops = noop == "collapse"
     directory = open_directory(source)
     size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
-    result, source_end = None, None
+    result = None
     with progress("importing", 0, size_bytes) as advance:
         if not (log / MANIFEST).exists():
             result = import_directory(
@@ -67,27 +67,27 @@ def kraft(
         elif not follow:
             with Recorder(source, log, collapse_noops=collapse_noops) as recorder:
                 recorder.step(advance)
-                result, source_end = recorder.result(), recorder.source_end
+                result = recorder.result()
     if result is not None and json and not follow:
         print_json(result, log_about(log))
     elif result is not None and not json:
-        _print_result(result, log, source_end)
+        _print_result(result, log)
     if follow:
         from api.cli.recording import record
 
-        return record(source, log, collapse_noops=collapse_noops, json=json)
+        record(source, log, collapse_noops=collapse_noops, json=json)
     replayed(log)
-    return CORRUPT if strict and result is not None and result.trailing_bytes else 0
+    return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
 
 
-def _print_result(result: "ImportResult", log: Path, source_end: int | None) -> None:
+def _print_result(result: "ImportResult", log: Path) -> None:
     print_line(f"imported {result.records:,} records into {log}")
     if result.records:
         print_line(f"  offsets {result.first_offset} to {result.last_offset}")
     if result.replaced is not None:
         print_line(f"  {replaced_text(result.replaced)}")
-    if source_end is not None:
-        print_line(f"  the source ends at offset {source_end - 1}, before the mirror: kept")
+    if result.source_end is not None:
+        print_line(f"  the source ends at offset {result.source_end - 1}, before the mirror: kept")
     print_line(f"  {_committed(result.committed_end_offset, result.last_offset)}")
     for name, count in result.by_type.items():
         print_line(f"  {count:>9,} {name}")

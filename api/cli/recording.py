@@ -20,7 +20,7 @@ _LINE_INTERVAL_S = 10
 """At most one line in this time, unless something was replaced: a busy node writes every second."""
 
 
-def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> int:
+def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None:
     """Follow a node until SIGTERM or SIGINT.
 
     Raises:
@@ -36,7 +36,6 @@ def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> int:
                 report.update()
         finally:
             report.end()
-    return 0
 
 
 class _Report:

@@ -25,6 +25,7 @@ from metadata_log.json_file import read_json
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
 from metadata_log.names import (
+    BACKUP_NOTE,
     COMMIT_MARK,
     LOCK,
     MANIFEST,
@@ -35,9 +36,6 @@ from metadata_log.names import (
     segment_offsets,
 )
 from records.errors import RequestError, UnavailableError
-
-BACKUP_NOTE = "backup.json"
-"""Marks a directory as a copy made by `backup` or `archive`; written first."""
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):

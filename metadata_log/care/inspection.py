@@ -8,7 +8,6 @@ from pathlib import Path
 
 from metadata_log.base import check_checkpoint
 from metadata_log.care.archive import ARCHIVE_LIST, ARCHIVES_NOTE
-from metadata_log.care.backup import BACKUP_NOTE
 from metadata_log.care.copying import Progress, no_progress
 from metadata_log.care.failing_disk import FailingDisk, Unreadable
 from metadata_log.care.findings import Finding, Inspection
@@ -27,6 +26,7 @@ from metadata_log.fs import ByteStore, read_start
 from metadata_log.manifest import Kind, Manifest, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
+    BACKUP_NOTE,
     COMMIT_MARK,
     LOCK,
     MANIFEST,

@@ -34,7 +34,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
     may still replace what comes after. `replaced` is what a mirror lost that was brought up to
-    date.
+    date. `source_end` is the source's end if it is behind the mirror.
     """
 
     records: int
@@ -45,6 +45,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     unknown_records: int
     by_type: dict[str, int]
     replaced: Replaced | None = None
+    source_end: int | None = None
 
 
 def import_directory(
@@ -117,6 +118,7 @@ def import_result(
     committed_end_offset: int,
     trailing_bytes: int,
     replaced: Replaced | None = None,
+    source_end: int | None = None,
 ) -> ImportResult:
     """Return the result of an import, with the types of records by count."""
     return ImportResult(
@@ -132,6 +134,7 @@ def import_result(
             if count
         },
         replaced=replaced,
+        source_end=source_end,
     )
 
 

@@ -103,10 +103,25 @@ def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
         if not _is_same(source, header, batch):
             return _cut(source, mirror, before, placed, batch)
         before = placed
+    if before is not None and before.header.end_offset <= first:
+        _check_is_behind(source, mirror, before.header)
     return Continuation(
         end_offset=mirror.end_offset,
         source_end=source.start_offset if before is None else before.header.end_offset,
     )
+
+
+def _check_is_behind(source: KraftDirectory, mirror: LogReader, last: BatchHeader) -> None:
+    """Check that a source that ends in the mirror's confirmed part is a beginning of it.
+
+    Logs with the same last batch are equal before it.
+
+    Raises:
+        RequestError: it is another log.
+    """
+    batch = _batch_at(mirror, last.end_offset - 1)
+    if batch is not None and not _is_same(source, last, batch):
+        raise _another_log(source, mirror, last, batch)
 
 
 def _cut(
@@ -119,20 +134,25 @@ def _cut(
     """Return where to cut: before the first batch that differs."""
     end = other.header.base_offset
     if end < mirror.confirmed_end:
-        raise RequestError(
-            "INCONSISTENT_CLUSTER_ID",
-            f"{source.path} is not the log that {mirror.directory} was imported from: at offset "
-            f"{other.header.end_offset - 1} it has leader epoch {other.header.leader_epoch}, the "
-            f"mirror has epoch {batch.leader_epoch}, and offsets below {mirror.confirmed_end} are "
-            "committed, so they never change; name the directory of another node, or import this "
-            "one into a new LOG",
-        )
+        raise _another_log(source, mirror, other.header, batch)
     if before is None and end > max(mirror.confirmed_end, 0) and end == source.start_offset:
         raise _gap(source, mirror, mirror.confirmed_end)
     return Continuation(
         end_offset=end,
         last_timestamp=0 if before is None else before.header.base_timestamp,
         position=None if before is None else before.position,
+    )
+
+
+def _another_log(
+    source: KraftDirectory, mirror: LogReader, header: BatchHeader, batch: Batch
+) -> RequestError:
+    return RequestError(
+        "INCONSISTENT_CLUSTER_ID",
+        f"{source.path} is not the log that {mirror.directory} was imported from: at offset "
+        f"{header.end_offset - 1} it has leader epoch {header.leader_epoch}, the mirror has epoch "
+        f"{batch.leader_epoch}, and offsets below {mirror.confirmed_end} are committed, so they "
+        "never change; name the directory of another node, or import this one into a new LOG",
     )
 
 

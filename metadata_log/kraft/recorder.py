@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from metadata_log.fs import Fs
+from metadata_log.fs import Fs, OsFs
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import (
@@ -26,6 +26,7 @@ from metadata_log.kraft.noop_runs import NoOpRuns
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
+from metadata_log.names import BACKUP_NOTE
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
@@ -46,10 +47,16 @@ class Recorder:
         """Open a mirror to continue it.
 
         Raises:
-            RequestError: `log` is not a mirror.
+            RequestError: `log` is not a mirror, or is a backup of one.
             UnavailableError: another process writes to it.
             CorruptLogError: it is damaged at its end.
         """
+        if (fs or OsFs()).exists(log / BACKUP_NOTE):
+            raise RequestError(
+                "LOG_EXISTS",
+                f"{log} is a backup, which only `metalog backup` continues; make a mirror of it "
+                f"with `metalog restore {log} LOG`, and import into that",
+            )
         self._path = source
         self._fs = fs
         self._collapse_noops = collapse_noops
@@ -128,6 +135,7 @@ class Recorder:
             committed_end_offset=self.confirmed_end,
             trailing_bytes=self.trailing_bytes,
             replaced=self.replaced[-1] if self.replaced else None,
+            source_end=self.source_end,
         )
 
     def _reconcile(self, source: KraftDirectory) -> None:

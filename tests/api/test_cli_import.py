@@ -49,6 +49,7 @@ def test_import_reports_what_it_found(metalog: Metalog, source: Path, tmp_path: 
         "unknown_records",
         "by_type",
         "replaced",
+        "source_end",
         "as_of",
         "history_start",
         "log_end",

@@ -88,7 +88,16 @@ def test_replaced_tail_is_told_at_once(node: Node, tmp_path: Path) -> None:
             {"first_offset": 1, "last_offset": 1, "leader_epoch": 1}
         ]
         node.append(topic("later"))
-        assert process.end(signal.SIGTERM)[0] == 0
+        assert process.end(signal.SIGTERM) == (0, "")
+
+
+def test_contradiction_is_told_when_the_recorder_ends(node: Node, tmp_path: Path) -> None:
+    node.append(topic())
+    with recording(node.directory, tmp_path / "log") as process:
+        assert process.wait_for_line()["log_end"] == 3
+        code, err = process.end(signal.SIGTERM)
+    assert code == 1
+    assert "offset 2" in err
 
 
 def test_recorder_that_is_killed_again_and_again_loses_nothing(tmp_path: Path) -> None:

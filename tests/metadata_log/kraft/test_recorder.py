@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from metadata_log.care.backup import back_up
 from metadata_log.care.inspection import inspect_log
+from metadata_log.care.store import open_store
 from metadata_log.fs import OsFs
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import Replaced, import_directory
@@ -199,6 +201,40 @@ def test_cluster_set_up_anew_with_the_same_id_is_refused(
         anew.append(topic(f"topic-{n}"))
     with pytest.raises(RequestError, match="set up anew with the same id"):
         step(anew, log)
+
+
+def test_shorter_cluster_set_up_anew_is_not_taken_for_one_that_is_behind(
+    node: Node, log: Path, tmp_path: Path
+) -> None:
+    anew = Node(tmp_path / "anew")
+    for n in range(5):
+        anew.append(topic(f"topic-{n}"))
+    with pytest.raises(RequestError, match="set up anew with the same id"):
+        step(anew, log)
+
+
+def test_shorter_log_of_another_epoch_is_not_taken_for_one_that_is_behind(
+    node: Node, log: Path
+) -> None:
+    node.committed_end = 0
+    node.truncate_to(5)
+    node.elect()
+    with pytest.raises(RequestError, match=r"at offset 5 it has leader epoch 2, .* has epoch 1"):
+        step(node, log)
+
+
+def test_source_that_ends_in_the_confirmed_part_is_behind(node: Node, log: Path) -> None:
+    node.committed_end = 0
+    node.truncate_to(5)
+    assert step(node, log).source_end == 5
+
+
+def test_backup_is_not_continued(node: Node, log: Path, tmp_path: Path) -> None:
+    with LogReader.open(log) as reader:
+        back_up(OsFs(), reader, open_store(str(tmp_path / "copy")))
+    node.append(topic())
+    with pytest.raises(RequestError, match="is a backup"):
+        step(node, tmp_path / "copy")
 
 
 def test_incomplete_batch_is_read_when_it_is_whole(node: Node, log: Path) -> None:
