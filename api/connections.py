@@ -217,6 +217,10 @@ class Connections:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return cls.within(_UNLIMITED if soft == resource.RLIM_INFINITY else soft)
 
+    def counts(self) -> dict[str, int]:
+        """Return how many connections each listener has."""
+        return dict(self._clients + self._kept)
+
     def now(self) -> float:
         """Return the time of the event loop in seconds."""
         return self._loop.time()

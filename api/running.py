@@ -132,7 +132,7 @@ async def serving(
     async with contextlib.AsyncExitStack() as closing:
         http = None
         if options.http is not None:
-            http = await _listen_for_http(options.http, connections)
+            http = await _listen_for_http(options, connections)
             closing.push_async_callback(http.close)
         service = await Service.open(options.log, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
@@ -156,6 +156,7 @@ async def serving(
         if options.socket is not None:
             socket = await _take_appends(service, connections, *options.socket)
             closing.push_async_callback(socket.close)
+        maker = None
         if options.snapshot_every:
             maker = _snapshot_maker(options, service)
             closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
@@ -164,7 +165,8 @@ async def serving(
             keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
             closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
         if http is not None:
-            http.serve(service, f"kafka://{options.kafka[0].host}:{listeners[0].port}")
+            kafka_url = f"kafka://{options.kafka[0].host}:{listeners[0].port}"
+            _serve_http(http, service, kafka_url, connections, maker)
             # Before the service ends.
             closing.push_async_callback(http.close)
         # Listeners wait for the answers that are due.
@@ -179,11 +181,28 @@ def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:
     return ListenerSecurities(options.security, users)
 
 
-async def _listen_for_http(options: "HttpOptions", connections: Connections) -> "HttpServer":
+async def _listen_for_http(options: ServeOptions, connections: Connections) -> "HttpServer":
     # Imported here because its libraries are an extra, and take half a second.
     from api.http.server import HttpServer
 
-    return await HttpServer.listen(options, connections)
+    assert options.http is not None
+    return await HttpServer.listen(options.http, connections, options.security)
+
+
+def _serve_http(
+    http: "HttpServer",
+    service: Service,
+    kafka: str,
+    connections: Connections,
+    maker: SnapshotMaker | None,
+) -> None:
+    from api.http.metrics import Sources
+
+    sources = Sources(
+        connections=connections.counts,
+        snapshot_end=lambda: 0 if maker is None else maker.newest,
+    )
+    http.serve(service, kafka, sources)
 
 
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:

@@ -26,6 +26,7 @@ from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.versions import ExpectedVersion
+from controller.descriptions.view import View
 from controller.log_port import ServedLog
 from controller.pending_answers import Answer
 from controller.raw_append import Appended as RowsAppended
@@ -141,6 +142,15 @@ class Service:
     def is_active(self) -> bool:
         """True if decisions are taken."""
         return self._controller.is_active
+
+    @property
+    def view(self) -> View:
+        """The committed state for descriptions, with the latest heartbeats."""
+        return self._controller.view
+
+    def observe_syncs(self, observe: Callable[[float], None]) -> None:
+        """Call a function with the seconds that each sync of the log takes, in some thread."""
+        self._log.on_sync = observe
 
     def access(self, caller: Caller) -> Access:
         """Return a caller's current rights."""

@@ -26,7 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class SnapshotMaker:
-    """Makes a snapshot whenever enough records were committed since the last one; one at a time."""
+    """Makes a snapshot whenever enough records were committed since the last one; one at a time.
+
+    Attributes:
+        newest: End offset of the newest snapshot; 0 without one.
+    """
 
     def __init__(
         self, directory: Path, every: int, keep: int, end_offset: Callable[[], int], newest: int
@@ -43,6 +47,7 @@ class SnapshotMaker:
         self._rotate = ("--rotate", str(keep)) if keep else ()
         self._end_offset = end_offset
         self._last = newest
+        self.newest = newest
 
     async def run(self) -> None:
         """Watch the log and make snapshots until cancelled; a child still running is ended."""
@@ -74,6 +79,7 @@ class SnapshotMaker:
         finally:
             await end(child)
         if child.returncode == 0:
+            self.newest = self._last
             log.info("made a snapshot of %s at end offset %s", self._directory, self._last)
         else:
             reason = errors.decode(errors="replace").strip()

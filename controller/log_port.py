@@ -1,6 +1,6 @@
 """The log as the controller needs it; `metadata_log.log.MetadataLog` implements it."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -42,7 +42,13 @@ class LogPort(Protocol):
 
 
 class ServedLog(LogPort, Protocol):
-    """A log as a service uses it: written, read, and asked for requests of before."""
+    """A log as a service uses it: written, read, and asked for requests of before.
+
+    Attributes:
+        on_sync: Called in some thread with the seconds that each sync took.
+    """
+
+    on_sync: Callable[[float], None]
 
     @property
     def clock(self) -> Clock:

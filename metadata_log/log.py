@@ -10,6 +10,7 @@ callers are cancelled.
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -75,6 +76,7 @@ class MetadataLog:
         self._sync_mark_in_time = sync_mark_in_time
         self._mark_timer = MarkTimer(self._wake.set)
         self._quick_syncs = 0
+        self.on_sync: Callable[[float], None] = lambda took_s: None
         self.cluster_id = owned.cluster_id
         self.leader_epoch = owned.claim.leader_epoch
         self._task = asyncio.create_task(self._run(), name="metadata log writer")
@@ -340,6 +342,8 @@ class MetadataLog:
         start = time.perf_counter()
         self._writer.sync()
         self._claim.check()
-        is_quick = time.perf_counter() - start < QUICK_SYNC_S_MAX
+        took_s = time.perf_counter() - start
+        self.on_sync(took_s)
+        is_quick = took_s < QUICK_SYNC_S_MAX
         self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
         self._writer.publish()

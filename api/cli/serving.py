@@ -57,7 +57,15 @@ def serve(
     http: Annotated[
         str | None,
         typer.Option(
-            "--http", metavar="H:P|unix:PATH", help="Where HTTP is answered; else nowhere."
+            "--http",
+            metavar="ADDRESS",
+            help="Where HTTP is answered: H:P, https://H:P or unix:PATH; else nowhere.",
+        ),
+    ] = None,
+    http_tokens: Annotated[
+        Path | None,
+        typer.Option(
+            "--http-tokens", metavar="FILE", help="NAME:SHA256 of the tokens that HTTP needs."
         ),
     ] = None,
     allow_remote: Annotated[
@@ -145,7 +153,7 @@ def serve(
         kafka=listeners,
         security=security,
         socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
-        http=None if http is None else HttpOptions.parse(http),
+        http=None if http is None else HttpOptions.parse(http, http_tokens, security),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,

@@ -7,7 +7,7 @@ import msgspec
 from litestar import Litestar, Request, Response, get, post
 from litestar.exceptions import HTTPException
 
-from api.http import asking, changing, events
+from api.http import asking, changing, events, metrics
 from api.http.asking import JSON
 from api.http.changing import problem_response
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
@@ -46,6 +46,7 @@ def make_app(room: Room) -> Litestar:
             get(events.PATH)(events.follow),
             get("/health")(_health),
             get("/ready")(_ready),
+            get(metrics.PATH)(metrics.measure),
         ],
         openapi_config=None,
         logging_config=None,

@@ -11,9 +11,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec.structs import replace
 
 from api.http.problems import Problem, problem
-from controller.authorization.caller import Caller
+from api.http.tokens import Tokens, principal_of
+from controller.authorization.caller import Authentication, Caller
+
+PRINCIPAL = "principal"
+"""Where a connection's state holds the principal of its certificate."""
 
 _CLIENT_ID_CHARACTERS_MAX = 100
 
@@ -23,16 +28,28 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         host: The name or address that is listened on; None: a unix socket.
+        tokens: If there are any, every request needs one, or a certificate.
     """
 
     host: str | None
+    has_tls: bool = False
+    tokens: Tokens = {}
+
+    @property
+    def may_be_renamed(self) -> bool:
+        """True if a page can let its own name point here, and be answered.
+
+        With TLS the certificate has another name, and no page knows a token.
+        """
+        return self.host is not None and not self.has_tls and not self.tokens
 
 
 def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem | None:
     """Return why a request may come from a page of somebody else; None if it may not."""
     headers = headers_of(scope)
     host = headers.get("host", "")
-    if entrance.host is not None and not _is_own_host(host, entrance.host):
+    listening = entrance.host or ""
+    if entrance.may_be_renamed and not _is_own_host(host, listening):
         return problem(421, "MISDIRECTED_REQUEST", f"Host {host!r} is no address of this service")
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host:
@@ -57,8 +74,25 @@ def _is_own_host(given: str, listening: str) -> bool:
     return True
 
 
-def caller_of(entrance: Entrance, scope: Mapping[str, Any]) -> Caller:
-    """Return who sends a request."""
+def authenticated(entrance: Entrance, scope: Mapping[str, Any]) -> Caller | None:
+    """Return who sends a request; None if that must be proved, and is not.
+
+    A certificate counts, then a token. A token that is not known is never passed over.
+    """
+    caller = _anonymous(entrance, scope)
+    principal = scope["state"].get(PRINCIPAL)
+    if principal is not None:
+        return replace(caller, principal=principal, authentication=Authentication.CERTIFICATE)
+    given = headers_of(scope).get("authorization")
+    if given is None:
+        return None if entrance.tokens else caller
+    principal = principal_of(entrance.tokens, given)
+    if principal is None:
+        return None
+    return replace(caller, principal=principal, authentication=Authentication.BEARER)
+
+
+def _anonymous(entrance: Entrance, scope: Mapping[str, Any]) -> Caller:
     client = scope.get("client")
     host, port = client if client and entrance.host is not None else ("unix", None)
     agent = headers_of(scope).get("user-agent", "http")

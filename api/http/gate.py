@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from api.http.asking import JSON, LINES, path_of
-from api.http.callers import caller_of, headers_of, refused_by_origin
+from api.http.callers import authenticated, headers_of, refused_by_origin
 from api.http.changing import APPEND
 from api.http.problems import MEDIA_TYPE, Problem, problem
 from api.http.problems import headers_of as headers_of_status
@@ -21,6 +21,11 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 """Headers of every answer: pages of others must not show or embed it."""
+
+_OPEN = ("/health", "/ready")
+"""Paths that tell nothing of the cluster: whatever watches the process need not be known."""
+
+_UNKNOWN = problem(401, "AUTHENTICATION_FAILED", "Authorization: Bearer TOKEN is not a known token")
 
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
@@ -44,7 +49,11 @@ class Gate:
         if found is not None:
             await _answer(found, send_guarded)
             return
-        scope["state"]["caller"] = caller_of(self._room.entrance, scope)
+        caller = authenticated(self._room.entrance, scope)
+        if caller is None and scope["path"] not in _OPEN:
+            await _answer(_UNKNOWN, send_guarded)
+            return
+        scope["state"]["caller"] = caller
         await self._app(scope, receive, send_guarded)
 
 
@@ -64,6 +73,8 @@ def _refused_by_form(scope: "Scope") -> Problem | None:
 
 async def _answer(found: Problem, send: Any) -> None:
     headers = {"content-type": MEDIA_TYPE, "connection": "close"} | headers_of_status(found.status)
+    if found.status == 401:
+        headers["www-authenticate"] = "Bearer"
     await send(
         {
             "type": "http.response.start",

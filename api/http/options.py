@@ -6,28 +6,48 @@ from pathlib import Path
 import msgspec
 
 from api.addresses import parse_address
+from api.http.tokens import Tokens, read_tokens
+from api.security.options import SecurityOptions
+from api.security.tls import ClientAuth
 from records.errors import RequestError
 
 UNIX = "unix:"
 """Before the path of a unix socket."""
 
+HTTPS = "https://"
+"""Before an address with TLS."""
+
 _LIBRARIES = ("litestar", "uvicorn", "prometheus_client")
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to listen: a host and a port, 0 for any; or the path of a unix socket."""
+    """Where to listen: a host and a port, 0 for any; or the path of a unix socket.
+
+    Attributes:
+        has_tls: With the certificate of all listeners.
+        tokens: Principals by the digest of their bearer token; empty: no token is asked for.
+    """
 
     host: str | None = None
     port: int = 0
     path: Path | None = None
+    has_tls: bool = False
+    tokens: Tokens = {}
 
     @classmethod
-    def parse(cls, text: str) -> "HttpOptions":
-        """Read `HOST:PORT`, or `unix:PATH`.
+    def parse(
+        cls, text: str, tokens: Path | None = None, security: SecurityOptions | None = None
+    ) -> "HttpOptions":
+        """Read `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
+
+        Args:
+            tokens: A file of bearer tokens.
+            security: That of all listeners.
 
         Raises:
             RequestError: INVALID_REQUEST, it is neither; other machines can reach the address and
-                nobody is authenticated; or the libraries are not installed.
+                nobody is authenticated; or the libraries are not installed. INVALID_CONFIG, the
+                tokens cannot be read.
         """
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if missing:
@@ -35,7 +55,11 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "INVALID_REQUEST",
                 f"HTTP needs {', '.join(missing)}: pip install 'metadata-log[http]'",
             )
+        known = {} if tokens is None else read_tokens(tokens)
         if text.startswith(UNIX):
-            return cls(path=Path(text.removeprefix(UNIX)))
-        host, port = parse_address(text)
-        return cls(host=host, port=port)
+            return cls(path=Path(text.removeprefix(UNIX)), tokens=known)
+        has_tls = text.startswith(HTTPS)
+        auth = ClientAuth.NONE if security is None else security.client_auth
+        is_known = bool(known) or (has_tls and auth is ClientAuth.REQUIRED)
+        host, port = parse_address(text.removeprefix(HTTPS), allow_remote=is_known)
+        return cls(host=host, port=port, has_tls=has_tls, tokens=known)

@@ -10,8 +10,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from api.connections import Connections, Place, Quota
+from api.http.callers import PRINCIPAL
 from api.http.limits import CONNECTIONS_MAX, UNSENT_BYTES_MAX, WRITE_STALL_S
-from records.errors import UnavailableError
+from api.security.principals import PrincipalMapping
+from api.security.tls import peer_principal
+from records.errors import RequestError, UnavailableError
 
 QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX)
 
@@ -19,8 +22,15 @@ QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX)
 class Connection(H11Protocol):
     """Answers the requests of one connection, one after the other."""
 
-    def __init__(self, config: Config, state: ServerState, connections: Connections) -> None:
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        connections: Connections,
+        mapping: PrincipalMapping,
+    ) -> None:
         super().__init__(config=config, server_state=state, app_state={})
+        self._mapping = mapping
         self._all = connections
         self._place: Place | None = None
         self._is_answering = False
@@ -30,8 +40,9 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=UNSENT_BYTES_MAX)
         try:
+            self.app_state[PRINCIPAL] = peer_principal(transport, self._mapping)
             self._place = self._all.enter(QUOTA, lambda _: self._abort())
-        except UnavailableError:
+        except (RequestError, UnavailableError):
             self._abort()
 
     def data_received(self, data: bytes) -> None:
@@ -84,7 +95,7 @@ class Connection(H11Protocol):
 
 
 def connections_of(
-    config: Config, state: ServerState, connections: Connections
+    config: Config, state: ServerState, connections: Connections, mapping: PrincipalMapping
 ) -> Callable[[], Connection]:
     """Return what makes the protocol of each connection."""
-    return lambda: Connection(config, state, connections)
+    return lambda: Connection(config, state, connections, mapping)

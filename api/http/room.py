@@ -2,6 +2,7 @@
 
 from api.http.callers import Entrance
 from api.http.feed import Feed
+from api.http.metrics import Metrics, Sources
 from api.service import Service
 from records.errors import UnavailableError
 
@@ -20,12 +21,14 @@ class Room:
         self.service: Service | None = None
         self.kafka = ""
         self._feed: Feed | None = None
+        self._metrics: Metrics | None = None
 
-    def serve(self, service: Service, kafka: str) -> None:
+    def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer from a service from now on."""
         self.kafka = kafka
         self._feed = Feed(service.image.provenance.next_offset)
         service.on_commit.append(self._feed.committed)
+        self._metrics = Metrics(service, self._feed, sources)
         self.service = service
 
     @property
@@ -36,10 +39,21 @@ class Room:
             UnavailableError: the log is being loaded.
         """
         if self._feed is None:
-            raise UnavailableError("the service is loading the log; ask again")
+            raise _loading()
         return self._feed
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics; raises as `feed`."""
+        if self._metrics is None:
+            raise _loading()
+        return self._metrics
 
     def close(self) -> None:
         """End the streams of events."""
         if self._feed is not None:
             self._feed.close()
+
+
+def _loading() -> UnavailableError:
+    return UnavailableError("the service is loading the log; ask again")

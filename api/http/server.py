@@ -21,11 +21,17 @@ from api.http.app import make_app
 from api.http.callers import Entrance
 from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, HEAD_SIZE_BYTES_MAX
+from api.http.metrics import Sources
 from api.http.options import UNIX, HttpOptions
 from api.http.protocol import connections_of
 from api.http.room import Room
+from api.security.options import SecurityOptions
+from api.security.principals import PrincipalMapping
+from api.security.tls import server_context
 from api.service import Service
 from records.errors import UnavailableError
+
+_NO_SECURITY = SecurityOptions()
 
 
 class HttpServer:
@@ -43,13 +49,22 @@ class HttpServer:
         self.address = address
 
     @classmethod
-    async def listen(cls, options: HttpOptions, connections: Connections) -> Self:
+    async def listen(
+        cls,
+        options: HttpOptions,
+        connections: Connections,
+        security: SecurityOptions = _NO_SECURITY,
+    ) -> Self:
         """Start to listen; answer health only, until `serve`.
 
         Raises:
             UnavailableError: the address cannot be listened on.
+            RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
-        room = Room(Entrance(host=options.host))
+        entrance = Entrance(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
+        room = Room(entrance)
+        mapping = PrincipalMapping.parse(security.principal_rules)
+        tls = server_context(security.tls, security.client_auth) if options.has_tls else None
         state = ServerState()
         config = Config(
             Gate(make_app(room), room),
@@ -64,17 +79,22 @@ class HttpServer:
             h11_max_incomplete_event_size=HEAD_SIZE_BYTES_MAX,
         )
         config.load()
-        protocol = connections_of(config, state, connections)
+        protocol = connections_of(config, state, connections, mapping)
         if options.path is not None:
             acceptor = Acceptor([_unix_socket(options.path)], protocol)
             return cls(room, state, acceptor, f"{UNIX}{options.path}")
         assert options.host is not None, "a host or a path is given"
-        acceptor = await Acceptor.listen(protocol, options.host, options.port)
+        acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
         return cls(room, state, acceptor, f"{_bracketed(options.host)}:{acceptor.port}")
 
-    def serve(self, service: Service, kafka: str) -> None:
-        """Answer everything from now on; `kafka` is the URL of the service's Kafka listener."""
-        self.room.serve(service, kafka)
+    def serve(self, service: Service, kafka: str, sources: Sources) -> None:
+        """Answer everything from now on.
+
+        Args:
+            kafka: URL of the service's Kafka listener.
+            sources: What metrics need of the process.
+        """
+        self.room.serve(service, kafka, sources)
 
     async def close(self) -> None:
         """Accept nothing more, answer what is in flight, disconnect; may be called again."""

@@ -1,0 +1,52 @@
+"""Bearer tokens: a file of lines `NAME:SHA256`, the hexadecimal SHA-256 of each token.
+
+The principal is `User:NAME`; a name may have several tokens, so that one can be replaced by the
+next. Tokens are random and long, so that a plain hash cannot be guessed back. Lines that are empty
+or begin with `#` are passed over.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+
+from records.errors import RequestError
+
+_LINE = re.compile(r"(?P<name>[^:\s][^:]*):(?P<digest>[0-9a-fA-F]{64})")
+
+Tokens = dict[bytes, str]
+"""Principals by the digest of their token."""
+
+
+def read_tokens(path: Path) -> Tokens:
+    """Read a file of tokens.
+
+    Raises:
+        RequestError: INVALID_CONFIG, it cannot be read, a line is malformed, or there is none.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError("INVALID_CONFIG", f"{path} cannot be read: {error}") from error
+    found: Tokens = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            # The line is not shown: it may be the token itself.
+            raise RequestError(
+                "INVALID_CONFIG",
+                f"{path}, line {number}: write NAME:SHA256, the token's hash in 64 hex digits",
+            )
+        found[bytes.fromhex(match["digest"])] = f"User:{match['name']}"
+    if not found:
+        raise RequestError("INVALID_CONFIG", f"{path} has no tokens")
+    return found
+
+
+def principal_of(tokens: Tokens, authorization: str) -> str | None:
+    """Return the principal of a header `Authorization`; None if its token is not known."""
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    return tokens.get(hashlib.sha256(token.strip().encode()).digest())

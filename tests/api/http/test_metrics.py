@@ -1,0 +1,48 @@
+"""Metrics in Prometheus' form."""
+
+from pathlib import Path
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from controller.authorization.authorizer import CLUSTER, Operation
+from tests.api.guarded import guarded
+from tests.api.http.conftest import Web
+
+
+async def _metrics(web: Web) -> dict[tuple[str, str], float]:
+    response = await web.http.get("/metrics")
+    assert response.status_code == 200
+    return {
+        (sample.name, next(iter(sample.labels.values()), "")): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+async def test_they_tell_of_the_log_its_batches_brokers_and_connections(web: Web) -> None:
+    before = await _metrics(web)
+    end = web.at.service.image.provenance.next_offset
+    topic = {"topics": [{"name": "a", "partitions": 3}]}
+    assert (await web.http.post("/v1/topics/create", json=topic)).status_code == 200
+    after = await _metrics(web)
+    added = web.at.service.image.provenance.next_offset - end
+    assert added >= 4
+    assert after["metalog_log_end_offset", ""] - before["metalog_log_end_offset", ""] == added
+    grown = {key: after[key] - before.get(key, 0) for key in after}
+    assert grown["metalog_batch_records_count", ""] == 1
+    assert grown["metalog_batch_records_sum", ""] == added
+    assert grown["metalog_sync_seconds_count", ""] >= 1
+    assert after["metalog_broker_lag_records", "1"] >= added
+    assert after["metalog_broker_fenced", "1"] == 0
+    assert after["metalog_connections", "HTTP"] == 1
+    assert after["metalog_active", ""] == 1
+    assert after["metalog_snapshot_end_offset", ""] == 0
+    assert after["metalog_snapshot_lag_records", ""] == after["metalog_log_end_offset", ""]
+
+
+async def test_they_are_for_those_who_may_describe_the_cluster(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (at, rights):
+        rights.but = {(Operation.DESCRIBE, CLUSTER)}
+        async with httpx.AsyncClient(base_url=at.http_url) as client:
+            assert (await client.get("/metrics")).status_code == 403
