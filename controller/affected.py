@@ -17,6 +17,7 @@ from records.brokers import (
 from records.registry import types_with
 from records.topics import RemoveTopicRecord
 from replay.image.metadata import MetadataImage
+from replay.image.partition_list import find
 from replay.image.partitions import Partition
 
 _ABOUT_TOPICS = types_with("topic_id")
@@ -52,8 +53,9 @@ class Affected(msgspec.Struct):
         if topic_id in self.removed_topic_ids:
             yield from image.partitions(topic_id)
             return
+        partitions = image.partitions(topic_id)
         for partition_id in sorted(self.partition_ids[topic_id]):
-            partition = image.partition(topic_id, partition_id)
+            partition = find(partitions, partition_id)
             if partition is not None:
                 yield partition
 

@@ -67,7 +67,7 @@ def check_step(
     before: MetadataImage, after: MetadataImage, affected: Affected
 ) -> Iterator[Violation]:
     """Check the change between two consecutive images: O(objects affected)."""
-    step = Step(before, after, affected)
+    step = Step.of(before, after, affected)
     for check in OF_STEPS:
         yield from _named(check, check(step))
 

@@ -1,6 +1,6 @@
 """Invariants between two consecutive images, for the objects that the step affected."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,33 +10,49 @@ from controller.decisions.replica_states import NON_EXISTENT, check_deletion
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
+from replay.image.partition_list import find
 from replay.image.partitions import NONE, READ_ONLY, READ_WRITE, Partition
 
 Findings = Iterator[str]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Two consecutive images, and the objects named by the records between them."""
+    """Two consecutive images, and the objects named by the records between them.
+
+    Attributes:
+        changed: The affected partitions that are in both images and differ, before and after.
+        gone: Those that only the image before has, of topics that both have.
+    """
 
     before: MetadataImage
     after: MetadataImage
     affected: Affected
+    changed: Sequence[tuple[Partition, Partition]]
+    gone: Sequence[Partition]
 
-    def partitions(self) -> Iterator[tuple[Partition, Partition]]:
-        """Yield the affected partitions that are in both images, before and after."""
-        for topic_id in sorted(self.affected.topic_ids):
-            for old in self.affected.partitions(self.before, topic_id):
-                new = self.after.partition(topic_id, old.partition_id)
-                if new is not None and new is not old:
-                    yield old, new
+    @classmethod
+    def of(cls, before: MetadataImage, after: MetadataImage, affected: Affected) -> "Step":
+        """Look the affected partitions up, once for all checks."""
+        changed, gone = [], []
+        for topic_id in sorted(affected.topic_ids):
+            if before.topic(topic_id) is None or after.topic(topic_id) is None:
+                continue
+            now = after.partitions(topic_id)
+            for old in affected.partitions(before, topic_id):
+                new = find(now, old.partition_id)
+                if new is None:
+                    gone.append(old)
+                elif new is not old:
+                    changed.append((old, new))
+        return cls(before, after, affected, changed, gone)
 
 
 def epochs_never_go_back(step: Step) -> Findings:
     """S1: a changed partition has a higher partition epoch, and no lower leader epoch."""
-    for old, new in step.partitions():
-        if _without_elr(old) == _without_elr(new):
+    for old, new in step.changed:
+        if new.partition_epoch > old.partition_epoch and new.leader_epoch >= old.leader_epoch:
             continue
-        if new.partition_epoch <= old.partition_epoch or new.leader_epoch < old.leader_epoch:
+        if _without_elr(old) != _without_elr(new):
             yield (
                 f"{_who(new)}: partition epoch {old.partition_epoch} to {new.partition_epoch}, "
                 f"leader epoch {old.leader_epoch} to {new.leader_epoch}"
@@ -45,7 +61,7 @@ def epochs_never_go_back(step: Step) -> Findings:
 
 def new_leaders_have_new_epochs(step: Step) -> Findings:
     """S2: a new leader, or the loss of a replica, means a new leader epoch."""
-    for old, new in step.partitions():
+    for old, new in step.changed:
         lost = not set(old.replicas) <= set(new.replicas)
         if (old.leader != new.leader or lost) and new.leader_epoch <= old.leader_epoch:
             yield (
@@ -57,18 +73,15 @@ def new_leaders_have_new_epochs(step: Step) -> Findings:
 def modes_only_go_forward(step: Step) -> Findings:
     """S3: modes go READ_WRITE, READ_ONLY, NONE, removed; back only from READ_ONLY, by a cancel."""
     order = (READ_WRITE, READ_ONLY, NONE)
-    for old, new in step.partitions():
+    for old, new in step.changed:
         if old.mode not in order or new.mode not in order:
             continue  # an invalid mode is found in the image
         called_off = old.mode == READ_ONLY and new.mode == READ_WRITE
         if order.index(new.mode) < order.index(old.mode) and not called_off:
             yield f"{_who(new)}: mode {old.mode} to {new.mode}"
-    for topic_id in sorted(step.affected.topic_ids):
-        if step.after.topic(topic_id) is not None:
-            for old in step.affected.partitions(step.before, topic_id):
-                gone = step.after.partition(topic_id, old.partition_id) is None
-                if gone and old.mode != NONE:
-                    yield f"{_who(old)}: left with mode {old.mode}"
+    for old in step.gone:
+        if old.mode != NONE:
+            yield f"{_who(old)}: left with mode {old.mode}"
 
 
 def deletions_take_legal_steps(step: Step) -> Findings:
