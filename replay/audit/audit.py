@@ -51,10 +51,10 @@ class Audit:
         Args:
             keep: Cache the changes, because several queries over them follow.
         """
-        self.spark = separate_session(spark)
         self.files = files
         self._keep = keep
         self._cached = ExitStack()
+        self.spark = self._cached.enter_context(separate_session(spark))
         self._histories: dict[tuple[int, bool], History] = {}
         self._changes: dict[tuple[int, bool], DataFrame] = {}
 
@@ -175,7 +175,8 @@ class Audit:
         A cached frame would keep its plan, which Spark compares again for each query over it; for
         the relation that takes longer than the queries do.
         """
-        kept = frame.localCheckpoint()
+        with activated(self.spark):
+            kept = frame.localCheckpoint()
         if not is_remote(self.spark):
             self._cached.callback(kept._jdf.queryExecution().analyzed().rdd().unpersist, False)
         return kept

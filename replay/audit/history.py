@@ -1,5 +1,6 @@
 """The records that make up the state at an offset, each with the position of its effect."""
 
+import uuid
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +14,7 @@ from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.log_frame import LogFiles, read_base, read_log
+from replay.audit.session import is_remote
 
 _BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 """Most records of any log; read by a separate scan and never cached."""
@@ -80,6 +82,7 @@ class History:
         self._files = files
         self._at = at
         self._columns = tuple(columns)
+        self._views: dict[int, tuple[str, DataFrame]] = {}
 
     def __enter__(self) -> "History":
         return self
@@ -95,8 +98,25 @@ class History:
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
         """Run a query over frames, which it names in braces; `{rare}` is `self.rare`."""
+        named = {"rare": self.rare, **frames}
+        if is_remote(self._spark):
+            views = {name: self._view(frame) for name, frame in named.items()}
+            return self._spark.sql(text.format(**views))
         # One text costs one call of Java; an expression made of columns costs one for each.
-        return self._spark.sql(text, **{"rare": self.rare, **frames})
+        return self._spark.sql(text, **named)
+
+    def _view(self, frame: DataFrame) -> str:
+        """Return the name of a view of a frame.
+
+        A client of Spark Connect sends the plan of a frame wherever it is named, and the server
+        analyzes it each time; that of a view is kept.
+        """
+        if id(frame) not in self._views:
+            name = f"history_{uuid.uuid4().hex}"
+            frame.createOrReplaceTempView(name)
+            # With the frame, so that no other one gets its id.
+            self._views[id(frame)] = (name, frame)
+        return self._views[id(frame)][0]
 
     def has(self, *names: str) -> bool:
         """True if any of these rare record types occurs."""

@@ -1,5 +1,6 @@
 """The Spark session of an audit: the active one, the environment's, or a local one."""
 
+import atexit
 import os
 import sys
 import tempfile
@@ -117,8 +118,9 @@ def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> It
         yield Path(folder)
 
 
-def separate_session(spark: "SparkSession") -> "SparkSession":
-    """Return a new session of the same Spark, with views, functions and settings of its own.
+@contextmanager
+def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
+    """Yield a new session of the same Spark, with views, functions and settings of its own.
 
     It shows times as the given one does. In it, files cannot be used as tables, and `${...}` in a
     query is plain text.
@@ -128,14 +130,32 @@ def separate_session(spark: "SparkSession") -> "SparkSession":
     if not is_remote(spark):
         own.conf.set("spark.sql.runSQLOnFiles", "false")
         own.conf.set("spark.sql.variable.substitute", "false")
-    return own
+        yield own
+        return
+    # Left to the end of the interpreter, closing the connection to a server hangs for ever.
+    atexit.register(own.stop)
+    try:
+        yield own
+    finally:
+        atexit.unregister(own.stop)
+        own.stop()
 
 
 @contextmanager
 def activated(spark: "SparkSession") -> Iterator[None]:
-    """Make a session the active one, whose settings Spark plans with."""
+    """Make a session the active one.
+
+    Spark plans with its settings. A client of Spark Connect takes a checkpoint for one of the
+    active session, whichever made it.
+    """
     if is_remote(spark):
-        yield
+        active = type(spark)._active_session
+        before = getattr(active, "session", None)
+        active.session = spark
+        try:
+            yield
+        finally:
+            active.session = before
         return
     sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()

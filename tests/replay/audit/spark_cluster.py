@@ -20,7 +20,7 @@ from replay.audit.java import find_java, make_quiet_home
 from replay.audit.masters import check_answers
 
 _ROOT = Path(__file__).parents[3]
-_START_TIME_S = 120
+_START_TIME_S = 300
 _PROGRAM_TIME_S = 1_800
 _END_TIME_S = 30
 _HOST = "127.0.0.1"

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from metadata_log.care.backup import back_up
 from metadata_log.care.store import open_store
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
-from replay.image.digest import part_digests
+from replay.image.digest import FIRST_PARTS, part_digests
 from replay.time_travel.changes import Change
 from replay.timeline import Timeline
 from tests.replay.audit import cluster_job, replayed
@@ -62,6 +62,7 @@ def expected(live_log: Path) -> cluster_job.Answers:
             "state": (
                 (part, digest.count, str(digest.lanes[0]))
                 for part, digest in part_digests(image).items()
+                if digest.count or part in FIRST_PARTS
             ),
             "brokers": ((broker.broker_id, broker.fenced) for broker in image.brokers()),
             "changes": _compared(timeline.changes(0, last + 1), "offset"),
@@ -122,21 +123,45 @@ def test_document_runs_line_by_line(
     with LogReader.open(live_log) as reader:
         back_up(OsFs(), reader, open_store(s3_place))
     (tmp_path / "log").symlink_to(live_log)
-    (program,) = re.findall(r"^```python\n(import sys\n.*?)^```$", DOCUMENT, re.M | re.S)
-    (tmp_path / "audit_job.py").write_text(program)
-    lines = "".join(re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.M | re.S))
-    places = {
-        "spark://master:7077": cluster.url,
-        "s3://bucket/logs/first": s3_place,
-        "/shared": str(tmp_path),
-        "/opt/metalog/bin/python": sys.executable,
-    }
-    for written, here in places.items():
-        lines = lines.replace(written, here)
-    commands = [line for line in lines.splitlines() if "SPARK_REMOTE" not in line]
-    assert len(commands) == 6
-    cluster.run("\n".join(commands), tmp_path)
+    (tmp_path / "tmp").mkdir()
+    with cluster.connect_server() as remote:
+        places = {
+            "spark://master:7077": cluster.url,
+            "sc://server:15002": remote,
+            "s3://bucket/logs/first": s3_place,
+            "/shared": str(tmp_path),
+            "/opt/metalog/bin/python": sys.executable,
+        }
+        job, connect_job, fragment = (_placed(text, places) for text in _documented("python"))
+        (tmp_path / "audit_job.py").write_text(job)
+        (tmp_path / "connect_job.py").write_text(connect_job)
+        (tmp_path / "fragment.py").write_text(_PROGRAM.format(fragment=fragment))
+        lines = [_placed(text, places) for text in _documented("sh")]
+        programs = f"python connect_job.py\nspark-submit --master {cluster.url} fragment.py\n"
+        cluster.run("".join([*lines, programs]), tmp_path)
     assert list((tmp_path / "changes").glob("day=*/*.parquet"))
+
+
+def _documented(language: str) -> list[str]:
+    """Return the examples of the document in a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.M | re.S)
+
+
+def _placed(text: str, places: Mapping[str, str]) -> str:
+    for written, here in places.items():
+        text = text.replace(written, here)
+    return text
+
+
+_PROGRAM = """
+from pyspark.sql import SparkSession
+from replay import audit
+spark = SparkSession.builder.getOrCreate()
+{fragment}
+assert log.log().count()
+log.close()
+"""
+"""Makes a program of the document's fragment that opens a log."""
 
 
 def _read(folder: Path) -> cluster_job.Answers:

@@ -59,8 +59,7 @@ ALLOWED = (
 
 @pytest.fixture
 def own(spark: "SparkSession") -> "Iterator[SparkSession]":
-    session = separate_session(spark)
-    with activated(session):
+    with separate_session(spark) as session, activated(session):
         yield session
 
 
