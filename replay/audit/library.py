@@ -60,6 +60,7 @@ class AuditedLog:
         scratch: Path | str | None = None,
     ) -> None:
         """Open a log; see `open`."""
+        self._scratch = scratch
         with ExitStack() as opened:
             self._reader = opened.enter_context(LogReader.open(location))
             if spark is None:
@@ -181,7 +182,8 @@ class AuditedLog:
         """Add the changes that are not in a location yet as Parquet; see docs/export.md.
 
         Args:
-            to: A directory, which on a cluster Spark's workers see too.
+            to: A directory, which on a cluster Spark's workers see too, or `s3://bucket/prefix`,
+                which on a cluster needs the log to be opened with `scratch`.
 
         Raises:
             RequestError: WRONG_LOG: the location holds changes of another log.
@@ -192,7 +194,11 @@ class AuditedLog:
 
         files = self._audit.spark, self._audit.files
         return export_changes(
-            self._reader, str(to), lambda: nullcontext(files), show_secrets=show_secrets
+            self._reader,
+            str(to),
+            lambda: nullcontext(files),
+            show_secrets=show_secrets,
+            scratch=self._scratch,
         )
 
     def _range(self, since: Point | None, until: Point | None) -> "Range":

@@ -10,28 +10,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
-from metadata_log.fs import Fs, OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
-from replay.audit import export
 from replay.audit.changes import SCHEMA, changes
 from replay.audit.committed_files import readable_files
-from replay.audit.export import Exported, ExportFolder, export_changes
+from replay.audit.export import Exported, export_changes
+from replay.audit.export_targets import ExportDirectory, Watermark, open_target
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.settings import COLUMNS
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
+from tests.replay.audit.staged import exported
 from tests.replay.builders import change, partition, topic
 
 if TYPE_CHECKING:
@@ -137,30 +135,6 @@ def _nothing_to_do(log: Path, out: Path, *, show_secrets: bool = False) -> None:
         assert done.files == 0
 
 
-DAYS = {"day=2024-10-04": [1, 2, 3], "day=2024-10-05": [4]}
-
-
-def exported(
-    log: Path, out: Path, monkeypatch: pytest.MonkeyPatch, fs: Fs | None = None
-) -> Exported:
-    """Export with files that are staged without Spark: what is tested is what becomes of them."""
-
-    def stage(spark: Any, files: Any, first: int, end: int, staging: Path, **_: Any) -> int:
-        for day, offsets in DAYS.items():
-            (staging / day).mkdir(parents=True)
-            table = pyarrow.table({"offset": [o for o in offsets if first <= o < end]})
-            pyarrow.parquet.write_table(table, staging / day / "part-0.parquet")
-        return end
-
-    @contextmanager
-    def no_spark() -> Iterator[Any]:
-        yield None, None
-
-    monkeypatch.setattr(export, "_stage", stage)
-    with LogReader.open(log) as reader:
-        return export_changes(reader, str(out), no_spark, fs=fs)
-
-
 @pytest.fixture
 async def log(tmp_path: Path) -> Path:
     create_log(tmp_path / "log", "test-cluster")
@@ -192,11 +166,11 @@ async def test_next_run_removes_what_another_end_left(
     """The run after the one that died may go further: the names of its files differ."""
     out = tmp_path / "out"
 
-    def dies(folder: ExportFolder, watermark: export.Watermark) -> None:
+    def dies(folder: ExportDirectory, watermark: Watermark) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(ExportFolder, "advance", dies)
+        dying.setattr(ExportDirectory, "advance", dies)
         with pytest.raises(KeyboardInterrupt):
             exported(log, out, dying)
     assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4]
@@ -204,7 +178,7 @@ async def test_next_run_removes_what_another_end_left(
     await append(writer, 40_001, config("log.retention.ms", "9"))
     await writer.close()
     assert exported(log, out, monkeypatch).to_offset == 7
-    assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4]
+    assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4, 5, 6]
 
 
 def test_location_of_another_log_is_refused(
@@ -215,11 +189,13 @@ def test_location_of_another_log_is_refused(
     create_log(tmp_path / "other", "other-cluster")
     with pytest.raises(RequestError, match="the stream is of cluster test-cluster"):
         exported(tmp_path / "other", out, monkeypatch)
-    for location in (str(log), "s3://bucket/prefix", ""):
-        with (
-            LogReader.open(log) as reader,
-            pytest.raises(RequestError, match="name a directory of its own"),
-        ):
+    refusals = {
+        str(log): "is a log; name a place of its own",
+        "hdfs://host/place": "write a path, or s3://bucket/prefix",
+        "": "the path is empty",
+    }
+    for location, refusal in refusals.items():
+        with LogReader.open(log) as reader, pytest.raises(RequestError, match=refusal):
             export_changes(reader, location, lambda: opened(None, log, tmp_path / "scratch"))
 
 
@@ -228,7 +204,7 @@ def test_two_exports_at_once_are_refused(
 ) -> None:
     out = tmp_path / "out"
     exported(log, out, monkeypatch)
-    with ExportFolder(OsFs(), out), pytest.raises(UnavailableError, match="is being written by"):
+    with open_target(str(out)), pytest.raises(UnavailableError, match="is being written by"):
         exported(log, out, monkeypatch)
 
 

@@ -1,0 +1,259 @@
+"""Where exported changes go: a directory, or a prefix in a bucket, each with its watermark.
+
+    LOCATION/day=2026-01-31/<first offset>-<end offset>.parquet
+    LOCATION/_watermark.json
+
+A directory is locked; files that end beyond its watermark are what a run left that died, and the
+next run removes them. A bucket has no locks, so there a run first claims in the watermark how far
+it goes. Whoever finds a claim does that range again, whether its run died or not: the rows and the
+names of the files are the same, so nothing is there twice, whichever of two runs writes last.
+"""
+
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
+
+import msgspec
+
+from metadata_log.care.store import DirectoryStore, Store, open_store
+from metadata_log.fs import ByteStore, Fs, OsFs
+from metadata_log.json_file import read_json
+from metadata_log.names import MANIFEST
+from metadata_log.position import Position
+from records.errors import RequestError
+from replay.audit.session import is_cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WATERMARK = "_watermark.json"
+_STAGING = "_metalog_staging"
+_FORMAT = 1
+_DAY = re.compile(r"day=\d{4}-\d{2}-\d{2}")
+_FILE = re.compile(r"(\d{20})-(\d{20})\.parquet")
+
+
+class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The changes at offsets in [start_offset, position.end_offset) are exported.
+
+    Attributes:
+        claimed: Where the run ends that is writing, or died; null if none is.
+    """
+
+    start_offset: int
+    position: Position
+    show_secrets: bool
+    claimed: Position | None = None
+    format: int = _FORMAT
+
+
+class ExportTarget(Protocol):
+    """A place for exported files. Use it in a `with` statement."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def watermark(self) -> Watermark | None:
+        """Return how far the export goes; None if nothing was exported.
+
+        Raises:
+            RequestError: UNSUPPORTED_VERSION: a later release wrote it.
+            CorruptLogError: it is damaged.
+        """
+        ...
+
+    def staging(
+        self, spark: "SparkSession", scratch: Path | str | None
+    ) -> AbstractContextManager[Path]:
+        """Yield a folder for Spark to write to.
+
+        Args:
+            scratch: A folder that Spark's workers see.
+
+        Raises:
+            RequestError: INVALID_REQUEST: there is no such folder.
+        """
+        ...
+
+    def claim(self, watermark: Watermark) -> None:
+        """Make sure that only this range is written until the watermark advances.
+
+        Raises:
+            UnavailableError: another run was faster.
+        """
+        ...
+
+    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+        """Move the staged files into place; return how many rows each has."""
+        ...
+
+    def advance(self, watermark: Watermark) -> None:
+        """Write the watermark, atomically and synced: the run is done.
+
+        Raises:
+            UnavailableError: another run was faster.
+        """
+        ...
+
+
+def open_target(location: str, fs: Fs | None = None) -> ExportTarget:
+    """Return the target for a directory, `file://` or not, or for `s3://bucket/prefix`.
+
+    Raises:
+        RequestError: INVALID_REQUEST: it is a log, or another kind of place.
+    """
+    place = location.removeprefix("file://")
+    store = open_store(place, fs)
+    if MANIFEST in store.names():
+        raise RequestError("INVALID_REQUEST", f"{location!r} is a log; name a place of its own")
+    if isinstance(store, DirectoryStore):
+        return ExportDirectory(fs or OsFs(), store)
+    return ExportBucket(place, store)
+
+
+def _read_watermark(fs: ByteStore, path: Path) -> Watermark | None:
+    try:
+        found = read_json(fs, path, Watermark, "remove it, and all is exported anew")
+    except FileNotFoundError:
+        return None
+    if found.format > _FORMAT:
+        raise RequestError(
+            "UNSUPPORTED_VERSION", f"{path} has format {found.format}: use a later release"
+        )
+    return found
+
+
+def _put_watermark(store: Store, watermark: Watermark) -> None:
+    store.put(WATERMARK, [msgspec.json.encode(watermark)])
+
+
+def _staged_files(staging: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the staged files, one a day, each with its number of rows."""
+    from pyarrow.parquet import read_metadata
+
+    days = set()
+    for path in sorted(staging.glob("day=*/*.parquet")):
+        assert path.parent.name not in days, f"two files for one day: {path}"
+        days.add(path.parent.name)
+        yield path, read_metadata(path).num_rows
+
+
+def _file_name(first: int, end: int) -> str:
+    return f"{first:020}-{end:020}.parquet"
+
+
+class ExportDirectory:
+    """A directory of exported files, locked while it is open."""
+
+    def __init__(self, fs: Fs, store: DirectoryStore) -> None:
+        self._fs = fs
+        self._store = store
+        self._directory = store.directory
+        self._staging = store.directory / _STAGING
+
+    def __enter__(self) -> Self:
+        self._lock = self._store.prepare()
+        self._remove_staging()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._lock is not None:
+            self._lock.release()
+
+    def watermark(self) -> Watermark | None:
+        return _read_watermark(self._fs, self._directory / WATERMARK)
+
+    @contextmanager
+    def staging(self, spark: "SparkSession", scratch: Path | str | None) -> Iterator[Path]:
+        """Yield a folder of the directory, from where files can be renamed."""
+        # A folder for each run: Spark's Java may outlive a run that is killed, for a moment.
+        yield self._staging / uuid.uuid4().hex
+        self._remove_staging()
+
+    def claim(self, watermark: Watermark) -> None:
+        """Remove the files that end beyond the watermark: the run that wrote them died."""
+        for day in self._days():
+            for name in self._fs.list(day):
+                file = _FILE.fullmatch(name)
+                if file is not None and int(file[2]) > watermark.position.end_offset:
+                    self._fs.unlink(day / name)
+
+    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+        rows = []
+        for staged, row_count in _staged_files(staging):
+            day = self._directory / staged.parent.name
+            if not self._fs.exists(day):
+                self._fs.make_directory(day)
+            self._sync(staged)
+            self._fs.rename(staged, day / _file_name(first, end))
+            self._fs.sync_directory(day)
+            rows.append(row_count)
+        self._fs.sync_directory(self._directory)
+        return rows
+
+    def advance(self, watermark: Watermark) -> None:
+        _put_watermark(self._store, watermark)
+
+    def _days(self) -> list[Path]:
+        names = filter(_DAY.fullmatch, self._fs.list(self._directory))
+        return [self._directory / name for name in names]
+
+    def _sync(self, path: Path) -> None:
+        file = self._fs.open(path, write=True)
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    def _remove_staging(self) -> None:
+        shutil.rmtree(self._staging, ignore_errors=True)
+
+
+class ExportBucket:
+    """A prefix in a bucket, where a run replaces only what it found when it began."""
+
+    def __init__(self, url: str, store: Store) -> None:
+        self._url = url.rstrip("/")
+        self._store = store
+
+    def __enter__(self) -> Self:
+        self._store.prepare()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing: nothing is locked."""
+
+    def watermark(self) -> Watermark | None:
+        return _read_watermark(self._store.fs, self._store.directory / WATERMARK)
+
+    @contextmanager
+    def staging(self, spark: "SparkSession", scratch: Path | str | None) -> Iterator[Path]:
+        if scratch is None and is_cluster(spark):
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"{self._url}: Spark's workers write to a folder that this machine sees, too; name "
+                "one (`scratch` of audit.open), or export on one machine",
+            )
+        with tempfile.TemporaryDirectory(prefix="metalog-export-", dir=scratch) as folder:
+            yield Path(folder, "changes")
+
+    def claim(self, watermark: Watermark) -> None:
+        _put_watermark(self._store, watermark)
+
+    def publish(self, staging: Path, first: int, end: int) -> list[int]:
+        rows = []
+        for staged, row_count in _staged_files(staging):
+            day = open_store(f"{self._url}/{staged.parent.name}")
+            day.prepare()
+            day.put(_file_name(first, end), [staged.read_bytes()])
+            rows.append(row_count)
+        return rows
+
+    def advance(self, watermark: Watermark) -> None:
+        _put_watermark(self._store, watermark)
