@@ -21,6 +21,11 @@ class Authorization:
         self._authorizer = authorizer
         self._image = MetadataImage.EMPTY
 
+    @property
+    def image(self) -> MetadataImage:
+        """What the controller has sent: ACLs and, if asked for, the users."""
+        return self._image
+
     def access(self, caller: Caller) -> Access:
         """Return a caller's current rights."""
         return Access(self._authorizer, self._image, caller)

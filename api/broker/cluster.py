@@ -7,11 +7,13 @@ from api.kafka.messages.replicas import (
     FULL,
     LEADER_DURING_DELETE,
     LiveBroker,
+    UpdatedEndpoint,
     UpdatedPartition,
     UpdatedTopic,
     UpdateMetadataRequest,
 )
-from api.kafka.metadata import KnownTopic
+from api.kafka.metadata import KnownTopic, endpoint_of
+from api.security.listeners import LOCAL, ListenerAddress
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
@@ -27,7 +29,13 @@ class Cluster:
         metadata_offset: Last offset of the log that this broker has applied, inclusive.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, between_brokers: ListenerAddress = LOCAL) -> None:
+        """Know nothing yet.
+
+        Args:
+            between_brokers: The listener by which brokers connect to each other.
+        """
+        self._between_brokers = between_brokers
         self._topics: dict[str, UpdatedTopic] = {}
         self._states: dict[str, dict[int, UpdatedPartition]] = {}
         self._names: dict[Uuid, str] = {}
@@ -70,11 +78,10 @@ class Cluster:
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
-        """Return host and port of a live broker, else None."""
+        """Return host and port at which other brokers connect to a live broker, else None."""
         broker = self._brokers.get(broker_id)
-        if broker is None or not broker.endpoints:
-            return None
-        return broker.endpoints[0].host, broker.endpoints[0].port
+        point = None if broker is None else _endpoint(broker, self._between_brokers)
+        return None if point is None else (point.host, point.port)
 
     def partition(self, name: str, partition: int) -> UpdatedPartition | None:
         """Return the state of a partition, None if it is not known."""
@@ -94,19 +101,14 @@ class Cluster:
         """Return all topics, by name."""
         return [self._known(topic) for _, topic in sorted(self._topics.items())]
 
-    def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers and their addresses."""
+    def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
+        """Return the live brokers, and their addresses for the clients of a listener."""
         live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
         return tuple(
             [
-                MetadataBroker(
-                    node_id=node.id,
-                    host=node.endpoints[0].host,
-                    port=node.endpoints[0].port,
-                    rack=node.rack,
-                )
+                MetadataBroker(node_id=node.id, host=point.host, port=point.port, rack=node.rack)
                 for node in live
-                if node.endpoints
+                if (point := _endpoint(node, listener)) is not None
             ]
         )
 
@@ -136,3 +138,9 @@ class Cluster:
             offline_replicas=tuple([r for r in state.replicas if r not in self._brokers]),
             mode=state.mode,
         )
+
+
+def _endpoint(broker: LiveBroker, listener: ListenerAddress) -> UpdatedEndpoint | None:
+    names = [(point.listener, point.security_protocol) for point in broker.endpoints]
+    at = endpoint_of(listener, names)
+    return None if at is None else broker.endpoints[at]

@@ -40,6 +40,7 @@ from api.kafka.messages.brokers import (
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.streams import close_writer, read_frame
 from api.security.client import ConnectionSecurity
+from api.security.listeners import SecurityProtocol
 from controller.authorization.caller import Caller
 from controller.decisions.levels import SUPPORTED_LEVELS
 from records.base import Uuid
@@ -65,9 +66,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     broker_id: int
     cluster_id: str
     incarnation_id: Uuid
-    listener: Listener
+    listeners: tuple[Listener, ...]
     rack: str | None
     log_dirs: tuple[Uuid, ...]
+
+
+def has_sasl(listener: Listener) -> bool:
+    """True if the clients of a listener authenticate with SASL."""
+    return SecurityProtocol(listener.security_protocol).has_sasl
 
 
 class ControllerLink:
@@ -260,7 +266,7 @@ class ControllerLink:
             broker_id=identity.broker_id,
             cluster_id=identity.cluster_id,
             incarnation_id=identity.incarnation_id,
-            listeners=(identity.listener,),
+            listeners=identity.listeners,
             features=tuple(
                 [
                     Feature(name=name, min_supported_version=low, max_supported_version=high)
@@ -340,6 +346,7 @@ class ControllerLink:
             broker_epoch=self.broker_epoch,
             controller_epoch=_NO_CONTROLLER if is_whole else self._cluster.controller_epoch,
             metadata_offset=self._cluster.metadata_offset,
+            wants_users=any(has_sasl(point) for point in self._identity.listeners),
         )
         try:
             writer.write(frames.encode_request(apis.FOLLOW_LOG, 0, 0, request))

@@ -26,6 +26,7 @@ from api.kafka.messages.records_io import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from records.errors import CorruptLogError, RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,19 @@ _Life = tuple[bytes, int, int]
 class Following:
     """A broker's fetching tasks."""
 
-    def __init__(self, broker_id: int, replicas: Replicas, cluster: Cluster) -> None:
-        """Fetch nothing until `refresh`."""
+    def __init__(
+        self,
+        broker_id: int,
+        replicas: Replicas,
+        cluster: Cluster,
+        security: ConnectionSecurity = PLAIN_TEXT,
+    ) -> None:
+        """Fetch nothing until `refresh`.
+
+        Args:
+            security: Of the connections to other brokers.
+        """
+        self._security = security
         self._broker_id = broker_id
         self._replicas = replicas
         self._cluster = cluster
@@ -99,7 +111,8 @@ class Following:
             await asyncio.sleep(_PAUSE_S)
 
     async def _fetch_from(self, leader: int, address: tuple[str, int]) -> None:
-        connection = await Connection.open(*address, f"replica-{self._broker_id}")
+        client_id = f"replica-{self._broker_id}"
+        connection = await Connection.open(*address, client_id, self._security)
         in_line: set[_Life] = set()
         try:
             while self._cluster.address(leader) == address:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
@@ -26,6 +27,7 @@ from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.client import MetadataClient, server_address
+from api.connections import Connections
 from api.descriptors import raise_descriptor_limit
 from api.kafka import apis, groups
 from api.kafka.apis import Api
@@ -33,17 +35,19 @@ from api.kafka.envelopes import is_question
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Handler, Listener
-from api.kafka.messages.brokers import Listener as ListenerAddress
+from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import metadata_response
 from api.security.client import ClientSecurity
+from api.security.listeners import LOCAL, ListenerAddress
+from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.authorization.caller import Caller
 from records.base import Uuid
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -55,17 +59,25 @@ _FIND_AGAIN_S = 0.3
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that is part of the cluster, and the address where it listens."""
+    """A broker that is part of the cluster, and the address where it listens.
+
+    `listen` is the first one, `listeners` are all if there are several.
+    """
 
     broker: int
     cluster_id: str
     broker_epoch: int
     listen: str
+    listeners: tuple[str, ...] | UnsetType = UNSET
     log_dirs: tuple[str, ...]
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a broker; port 0 lets the system choose.
+
+    `advertised_host` is told to clients instead of the hosts of the listeners. `between_brokers` is
+    the name of the listener that other brokers use, None: the first. `token_key` is the cluster's
+    `delegation.token.secret.key`.
 
     `client` is who the broker is to the service and to other brokers. `delete_stale_delay_ms`
     applies where the log sets nothing; None: use the next level.
@@ -73,9 +85,11 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     broker_id: int
-    host: str
-    port: int
-    advertised_host: str
+    listeners: tuple[ListenerAddress, ...] = (LOCAL,)
+    advertised_host: str | None = None
+    between_brokers: str | None = None
+    security: SecurityOptions = SecurityOptions()
+    token_key: str | None = None
     log_dirs: tuple[Path, ...]
     rack: str | None = None
     heartbeat_ms: int = 2_000
@@ -152,8 +166,10 @@ async def _broker(
     """
     directories = await disk.run(_open_directories, options, cluster_id)
     replicas = await disk.run(Replicas, options.broker_id, directories, disk)
-    cluster, authorization = Cluster(), Authorization(options.authorizer)
-    following = Following(options.broker_id, replicas, cluster)
+    between_brokers = _between_brokers(options)
+    cluster, authorization = Cluster(between_brokers), Authorization(options.authorizer)
+    to_brokers = options.client.used_with(between_brokers.protocol)
+    following = Following(options.broker_id, replicas, cluster, to_brokers)
     is_configured = asyncio.Event()
 
     def configured(configs: tuple[BrokerConfig, ...]) -> None:
@@ -172,26 +188,37 @@ async def _broker(
 
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
     producer_ids = ProducerIds(lambda: link.allocate_producer_ids(), authorization.access)
-    answering = broker_answering(
-        options,
-        cluster_id,
-        cluster,
-        authorization,
-        {**records.handlers(), **producer_ids.handlers()},
-        lambda frame, caller: link.forward(frame, caller),
-    )
-    listener = await Listener.start(answering, options.host, options.port)
+    users = users_of(lambda: authorization.image, cluster_id, options.token_key)
+    securities = ListenerSecurities(options.security, users)
+    connections = Connections.of_process()
+    listeners = []
+    for address in options.listeners:
+        answering = broker_answering(
+            options,
+            cluster_id,
+            cluster,
+            authorization,
+            {**records.handlers(), **producer_ids.handlers()},
+            lambda frame, caller: link.forward(frame, caller),
+            address,
+        )
+        listeners.append(
+            await Listener.start(
+                answering, address.host, address.port, connections, securities.of(address)
+            )
+        )
+    ports = [listener.port for listener in listeners]
 
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
 
     def unfenced() -> None:
-        ready(_ready(options, cluster_id, listener, link))
+        ready(_ready(options, cluster_id, ports, link))
 
     at = server_address(options.server)
     link = ControllerLink(
         at,
         options.client.used_with(at.protocol),
-        _identity(options, cluster_id, listener.port, directories),
+        _identity(options, cluster_id, ports, directories),
         directories,
         cluster,
         requests.answering(),
@@ -219,7 +246,8 @@ async def _broker(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await listener.close()
+        for listener in listeners:
+            await listener.close()
         await following.close()
         if await replicas.close():
             await disk.run(link.mark_clean_end)
@@ -236,18 +264,37 @@ def _open_directories(options: BrokerOptions, cluster_id: str) -> list[LogDirect
     return directories
 
 
+def _between_brokers(options: BrokerOptions) -> ListenerAddress:
+    """Return the listener that other brokers use.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is none of this name.
+    """
+    name = options.between_brokers
+    for address in options.listeners:
+        if name is None or address.name == name.upper():
+            return address
+    names = ", ".join(address.name for address in options.listeners)
+    raise RequestError("INVALID_REQUEST", f"{name} is none of the listeners: {names}")
+
+
 def _identity(
-    options: BrokerOptions, cluster_id: str, port: int, directories: list[LogDirectory]
+    options: BrokerOptions, cluster_id: str, ports: list[int], directories: list[LogDirectory]
 ) -> Identity:
     return Identity(
         broker_id=options.broker_id,
         cluster_id=cluster_id,
         incarnation_id=Uuid(secrets.token_bytes(16)),
-        listener=ListenerAddress(
-            name="PLAINTEXT",
-            host=options.advertised_host,
-            port=port,
-            security_protocol=0,
+        listeners=tuple(
+            [
+                RegisteredListener(
+                    name=address.name,
+                    host=options.advertised_host or address.host,
+                    port=port,
+                    security_protocol=address.protocol.value,
+                )
+                for address, port in zip(options.listeners, ports, strict=True)
+            ]
         ),
         rack=options.rack,
         log_dirs=tuple([directory.directory_id for directory in directories]),
@@ -261,8 +308,9 @@ def broker_answering(
     authorization: Authorization,
     own: Mapping[Api, Handler],
     forward: Forward,
+    listener: ListenerAddress = LOCAL,
 ) -> Answering:
-    """Return the handlers: local ones, and forwarding for what only the controller decides."""
+    """Return a listener's handlers: local ones, and forwarding of what the controller decides."""
 
     async def metadata(frame: RequestFrame, caller: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
@@ -273,6 +321,7 @@ def broker_answering(
             cluster_id=cluster_id,
             access=authorization.access(caller),
             strict=options.strict_modes,
+            listener=listener,
         )
 
     return Answering(
@@ -302,12 +351,14 @@ async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
 
 
 def _ready(
-    options: BrokerOptions, cluster_id: str, listener: Listener, link: ControllerLink
+    options: BrokerOptions, cluster_id: str, ports: list[int], link: ControllerLink
 ) -> Ready:
+    urls = [address.url(port) for address, port in zip(options.listeners, ports, strict=True)]
     return Ready(
         broker=options.broker_id,
         cluster_id=cluster_id,
         broker_epoch=link.broker_epoch,
-        listen=f"{options.host}:{listener.port}",
+        listen=urls[0],
+        listeners=tuple(urls) if len(urls) > 1 else UNSET,
         log_dirs=tuple(map(str, options.log_dirs)),
     )

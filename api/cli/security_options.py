@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from api.security.client import ClientSecurity
     from api.security.listeners import ListenerAddress
     from api.security.options import SecurityOptions
     from api.security.tls import TlsFiles
@@ -59,6 +60,14 @@ Mechanisms = Annotated[
         show_default=False,
     ),
 ]
+SecretKeyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--secret-key-file",
+        metavar="FILE",
+        help="Where delegation.token.secret.key is read; - is standard input.",
+    ),
+]
 
 
 def tls_files(certificate: Path | None, key: Path | None, ca: Path | None) -> "TlsFiles":
@@ -81,6 +90,22 @@ def security_options(
         principal_rules=rules,
         mechanisms=None if mechanisms is None else tuple(mechanisms),
     )
+
+
+def client_security(
+    tls: "TlsFiles", user: str | None, password_file: Path | None
+) -> "ClientSecurity":
+    """Return who a process is to others.
+
+    Raises:
+        RequestError: INVALID_CONFIG, the password cannot be read.
+    """
+    from api.security.client import DEFAULT_MECHANISM, ClientSecurity, client_login
+
+    if user is None:
+        return ClientSecurity(tls=tls)
+    login = client_login(user, password_file, mechanism=DEFAULT_MECHANISM)
+    return ClientSecurity(tls=tls, login=login)
 
 
 def listener_addresses(

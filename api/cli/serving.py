@@ -27,6 +27,8 @@ from api.cli.security_options import (
     KeyFile,
     Mechanisms,
     PrincipalRules,
+    SecretKeyFile,
+    client_security,
     listener_addresses,
     security_options,
     tls_files,
@@ -114,14 +116,7 @@ def serve(
     principal_rules: PrincipalRules = "",
     mechanism: Mechanisms = None,
     config: ServerConfigs = None,
-    secret_key_file: Annotated[
-        str | None,
-        typer.Option(
-            "--secret-key-file",
-            metavar="FILE",
-            help="Where delegation.token.secret.key is read; - is standard input.",
-        ),
-    ] = None,
+    secret_key_file: SecretKeyFile = None,
     authorizer: AuthorizerName = ALLOW_ALL_NAME,
     super_user: SuperUsers = None,
     json: Json = False,
@@ -202,8 +197,22 @@ def broker(
         typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
     ],
     listen: Annotated[
-        str, typer.Option("--listen", metavar="H:P", help="Where clients connect; port 0: any.")
-    ] = "127.0.0.1:0",
+        list[str],
+        typer.Option(
+            "--listen",
+            metavar="[PROTOCOL://]H:P",
+            help="Where clients connect; as --kafka of `serve`; repeatable.",
+        ),
+    ] = ["127.0.0.1:0"],  # noqa: B006
+    between_brokers: Annotated[
+        str | None,
+        typer.Option(
+            "--between-brokers",
+            metavar="NAME",
+            help="The listener that other brokers use; default: the first.",
+            show_default=False,
+        ),
+    ] = None,
     advertise: Annotated[
         str, typer.Option("--advertise", metavar="HOST", help="The host that clients are told.")
     ] = "",
@@ -229,7 +238,22 @@ def broker(
             "--strict-modes", help="Read-only partitions have no leader to clients without modes."
         ),
     ] = False,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="NAME", help="Who the broker is, to service and brokers."),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option("--password-file", metavar="FILE", help="Its password, for SCRAM-SHA-512."),
+    ] = None,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
+    ca_file: CaFile = None,
+    client_auth: ClientCertificates = ClientCertificate.NONE,
+    principal_rules: PrincipalRules = "",
+    mechanism: Mechanisms = None,
     config: ServerConfigs = None,
+    secret_key_file: SecretKeyFile = None,
     authorizer: AuthorizerName = ALLOW_ALL_NAME,
     super_user: SuperUsers = None,
     json: Json = False,
@@ -237,19 +261,27 @@ def broker(
     """Run the reference broker; SIGTERM hands its leaderships over first."""
     import asyncio
 
-    from api.addresses import parse_address
     from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
     from api.log_limit import limit_repeats
+    from controller.decisions.tokens import SECRET_KEY
 
     limit_repeats()
-    host, port = parse_address(listen, allow_remote=allow_remote)
+    files = tls_files(certificate_file, key_file, ca_file)
+    security = security_options(files, client_auth, principal_rules, mechanism)
+    addresses = listener_addresses(listen, security, allow_remote=allow_remote)
+    token_key = None
+    if secret_key_file is not None:
+        token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
     configs = server_configs(config, authorizer, super_user)
     options = BrokerOptions(
         server=server,
         broker_id=broker_id,
-        host=host,
-        port=port,
-        advertised_host=advertise or host,
+        listeners=addresses,
+        advertised_host=advertise or None,
+        between_brokers=between_brokers,
+        security=security,
+        client=client_security(files, user, password_file),
+        token_key=token_key,
         log_dirs=tuple(log_dir),
         rack=rack,
         heartbeat_ms=heartbeat_ms,
@@ -263,8 +295,9 @@ def broker(
         if json:
             print_json_line(running)
         else:
+            listeners = ", ".join(running.listeners or (running.listen,))
             print_line(
-                f"broker {running.broker} serves at {running.listen}, "
+                f"broker {running.broker} serves at {listeners}, "
                 f"broker epoch {running.broker_epoch}"
             )
         sys.stdout.flush()

@@ -30,7 +30,7 @@ from api.kafka.messages.replicas import (
 from api.log_limit import limited_logger
 from api.service import Service
 from controller.authorization.authorizer import CLUSTER, Operation
-from controller.authorization.caller import Caller
+from controller.authorization.caller import ANONYMOUS, Caller
 from controller.decisions.deletion_reports import (
     ReplicaReport,
     ReportDeletions,
@@ -99,6 +99,7 @@ class BrokerFeeds:
             controller_epoch=self._service.controller_epoch,
             broker_id=request.broker_id,
             broker_epoch=request.broker_epoch,
+            wants_users=request.wants_users,
         )
 
 
@@ -240,7 +241,10 @@ class _Feed:
 
 def broker_origin(broker_id: int, caller: Caller, command: str) -> Origin:
     """Return the origin of a broker's request."""
-    return Origin(principal=f"broker:{broker_id}", command=command, client=caller.address)
+    client = caller.address
+    if caller.principal != ANONYMOUS:
+        client = f"{caller.principal} at {client}"
+    return Origin(principal=f"broker:{broker_id}", command=command, client=client)
 
 
 def _is_current(image: MetadataImage, request: FollowLogRequest) -> bool:

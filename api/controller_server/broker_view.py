@@ -37,6 +37,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     controller_epoch: int
     broker_id: int
     broker_epoch: int
+    wants_users: bool = False
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +81,7 @@ def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
         ),
         stops=tuple(_started_deletions(image, sender.broker_id)),
         topics=tuple([_updated(image, topic, sender) for topic in image.topics()]),
-        rights=all_rights(image),
+        rights=all_rights(image, with_users=sender.wants_users),
     )
 
 
@@ -101,7 +102,7 @@ def changed_view(change: Change, sender: Sender) -> BrokerView:
         partitions=frozenset(partitions),
         stops=tuple(stops.values()),
         topics=tuple(topics),
-        rights=changed_rights(change),
+        rights=changed_rights(change, with_users=sender.wants_users),
     )
 
 

@@ -178,12 +178,13 @@ class ControllerListener:
         self, address: ListenerAddress, frame: RequestFrame, caller: Caller
     ) -> Response:
         return metadata_response(
-            ImageCluster(self._service.image, address),
+            ImageCluster(self._service.image),
             _body(frame, MetadataRequest),
             version=frame.version,
             cluster_id=self._service.settings.cluster_id,
             access=self._service.access(caller),
             strict=self._settings.strict_modes,
+            listener=address,
         )
 
     async def _create_topics(self, frame: RequestFrame, caller: Caller) -> Response:

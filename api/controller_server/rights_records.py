@@ -1,4 +1,7 @@
-"""The records that an authorizer reads, for brokers: ACLs, and the level of metadata.version."""
+"""The records that an authorizer reads, for brokers: ACLs, and the level of metadata.version.
+
+A broker with SASL also gets those that it checks users with: credentials and delegation tokens.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,22 +12,51 @@ from controller.decisions.levels import METADATA_VERSION
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.kafka.codec import encode_value
-from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from records.security import (
+    AccessControlEntryRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
 from replay.image.acls import Acl
+from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
 
 _VERSION = 0
 """Of all of these records."""
 
 
-def all_rights(image: MetadataImage) -> tuple[bytes, ...]:
-    """Return the records that make the authorizer's part of an image: O(ACLs)."""
-    return _encoded([_level(image), *map(_added, image.acls())])
+def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes, ...]:
+    """Return the records that make the authorizer's part of an image: O(ACLs), and O(users)."""
+    users = _user_changes(MetadataImage.EMPTY, image) if with_users else ()
+    return _encoded([_level(image), *map(_added, image.acls()), *users])
 
 
-def changed_rights(change: Change) -> tuple[bytes, ...]:
-    """Return the records that change the authorizer's part of an image: O(ACLs changed)."""
-    return _encoded(_changes(change))
+def changed_rights(change: Change, *, with_users: bool = False) -> tuple[bytes, ...]:
+    """Return the records that change the authorizer's part of an image: O(ACLs changed), and
+    O(users) if one of them has changed.
+    """
+    users = _user_changes(change.before, change.after) if with_users else ()
+    return _encoded([*_changes(change), *users])
+
+
+def _user_changes(before: MetadataImage, after: MetadataImage) -> Iterator[Record]:
+    if before.has_users_of(after):
+        return
+    for credential in after.scram():
+        if before.scram_credential(credential.name, credential.mechanism) != credential:
+            yield copied(credential, UserScramCredentialRecord)
+    for gone in before.scram():
+        if after.scram_credential(gone.name, gone.mechanism) is None:
+            yield RemoveUserScramCredentialRecord(name=gone.name, mechanism=gone.mechanism)
+    for token in after.delegation_tokens():
+        if before.delegation_token(token.token_id) != token:
+            yield copied(token, DelegationTokenRecord)
+    for token in before.delegation_tokens():
+        if after.delegation_token(token.token_id) is None:
+            yield RemoveDelegationTokenRecord(token_id=token.token_id)
 
 
 def _changes(change: Change) -> Iterator[Record]:

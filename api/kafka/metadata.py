@@ -73,8 +73,8 @@ class KnownCluster(Protocol):
     def all_topics(self) -> Iterable[KnownTopic]:
         """Return all topics."""
 
-    def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers and their addresses."""
+    def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
+        """Return the live brokers, and their addresses for the clients of a listener."""
 
 
 def metadata_response(
@@ -85,6 +85,7 @@ def metadata_response(
     cluster_id: str | None,
     access: Access = UNRESTRICTED,
     strict: bool = False,
+    listener: ListenerAddress = LOCAL,
 ) -> MetadataResponse:
     """Return the response, limited to what the caller may see.
 
@@ -93,6 +94,7 @@ def metadata_response(
 
     Args:
         strict: READ_ONLY partitions have no leader for clients that do not know modes.
+        listener: Where the client asks.
     """
     hidden = {NONE, READ_ONLY} if strict else {NONE}
     if request.knows_modes:
@@ -104,7 +106,7 @@ def metadata_response(
         topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics]
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic, access) for topic in topics]
-    brokers = cluster.nodes()
+    brokers = cluster.nodes(listener)
     return MetadataResponse(
         brokers=brokers,
         cluster_id=cluster_id,
@@ -194,11 +196,10 @@ def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]])
 
 
 class ImageCluster:
-    """The view of the cluster in an image, for the clients of one listener."""
+    """The view of the cluster in an image."""
 
-    def __init__(self, image: MetadataImage, listener: ListenerAddress = LOCAL) -> None:
+    def __init__(self, image: MetadataImage) -> None:
         self._image = image
-        self._listener = listener
         self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
@@ -216,13 +217,13 @@ class ImageCluster:
         named = sorted((self._image.full_name(topic), topic) for topic in self._image.topics())
         return [self._known(topic) for _, topic in named]
 
-    def nodes(self) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers and their addresses."""
+    def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
+        """Return the live brokers, and their addresses for the clients of a listener."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
         nodes = []
         for broker in sorted(live, key=lambda broker: broker.broker_id):
             names = [(point.name, point.security_protocol) for point in broker.end_points]
-            at = endpoint_of(self._listener, names)
+            at = endpoint_of(listener, names)
             if at is not None:
                 point = broker.end_points[at]
                 nodes.append(

@@ -223,6 +223,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return the credential of a user and mechanism, None if there is none."""
         return self._scram.get((user, mechanism))
 
+    def has_users_of(self, other: "MetadataImage") -> bool:
+        """True if credentials and tokens are certainly those of another image: O(1)."""
+        return self._scram is other._scram and self._delegation_tokens is other._delegation_tokens
+
     def delegation_tokens(self) -> Iterator[DelegationToken]:
         """Iterate over the delegation tokens."""
         return iter(self._delegation_tokens.values())

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from api.kafka.fields import (
     LAG_TAG,
+    WANTS_USERS_TAG,
     Int8,
     Int16,
     Int32,
@@ -156,13 +157,14 @@ class FollowLogRequest(Request, frozen=True, kw_only=True):
     """A broker subscribes; from here on the controller sends the requests.
 
     It names what it has: the controller's leader epoch and the last applied offset, -1 and -1 after
-    a start.
+    a start. With `wants_users`, updates also bring what SASL checks users with.
     """
 
     broker_id: Int32
     broker_epoch: Int64
     controller_epoch: Int32 = -1
     metadata_offset: Int64 = -1
+    wants_users: Annotated[bool, tagged(WANTS_USERS_TAG)] = False
 
 
 class FollowLogResponse(Response, frozen=True, kw_only=True):

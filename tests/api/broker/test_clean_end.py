@@ -28,9 +28,6 @@ async def broker_of(port: int, directory: Path) -> AsyncIterator[Ready]:
     options = BrokerOptions(
         server=f"kafka://127.0.0.1:{port}",
         broker_id=1,
-        host="127.0.0.1",
-        port=0,
-        advertised_host="127.0.0.1",
         log_dirs=(directory / "broker",),
         heartbeat_ms=100,
     )

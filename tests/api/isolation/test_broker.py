@@ -106,9 +106,7 @@ async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Ap
         assert answer.response_data is not None
         return frames.raw_response_body(answer.response_data, frame.api, frame.version)
 
-    options = BrokerOptions(
-        server="", broker_id=_ME, host="", port=0, advertised_host="", log_dirs=(directory,)
-    )
+    options = BrokerOptions(server="", broker_id=_ME, log_dirs=(directory,))
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
     answering = broker_answering(
         options, CLUSTER_ID, cluster, authorization, records.handlers(), forward
