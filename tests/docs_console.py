@@ -25,6 +25,7 @@ DOCUMENTS = (
     "docs/incidents/flapping_broker.md",
     *("docs/namespaces.md", "docs/debugging.md", "docs/bisect.md"),
     "docs/what_if.md",
+    "docs/security.md",
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
