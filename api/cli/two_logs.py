@@ -112,15 +112,13 @@ def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[Named
 
 
 def _objects(values: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    from msgspec import to_builtins
-
     for value in values:
         kind, _, label = value["object"].partition(":")
         # Voters that no record set are those that a leader named.
         if not value.get("is_static"):
             fields = {name: of for name, of in value.items() if name not in ("object", "version")}
             # What comes across a connection are lists.
-            yield kind, label, _plain(to_builtins(fields))
+            yield kind, label, _plain(fields)
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ that there is no way around the printer.
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +13,6 @@ import api.cli
 
 ROOT = Path(api.cli.__file__).parent
 PRINTER = ROOT / "output.py"
-NODES = {
-    str(path.relative_to(ROOT)): list(ast.walk(ast.parse(path.read_text())))
-    for path in sorted(set(ROOT.rglob("*.py")) - {PRINTER})
-    if path.name != "__init__.py"
-}
-"""The syntax tree of each module of the command line but the printer."""
-
 ENCODERS = {"dumps", "dump", "encode", "to_builtins", "asdict", "fields_json"}
 """What turns values into JSON; `encode` only of `msgspec.json`, not of text."""
 
@@ -28,9 +22,19 @@ OTHER_DICTS = {"admin/admin_client.py:_fields", "quick.py:_values"}
 """An item and its error joined, and the parameters of a command; neither is a document."""
 
 
+@functools.cache
+def syntax_trees() -> dict[str, list[ast.AST]]:
+    """The nodes of each module of the command line but the printer."""
+    return {
+        str(path.relative_to(ROOT)): list(ast.walk(ast.parse(path.read_text())))
+        for path in sorted(set(ROOT.rglob("*.py")) - {PRINTER})
+        if path.name != "__init__.py"
+    }
+
+
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
     """Yield the place of each call, the call, and the name of what is called."""
-    for module, nodes in NODES.items():
+    for module, nodes in syntax_trees().items():
         for node in nodes:
             if isinstance(node, ast.Call):
                 yield f"{module}:{node.lineno}", node, ast.unparse(node.func)
@@ -63,7 +67,7 @@ def test_no_dictionary_is_handed_to_the_printer() -> None:
 def test_no_function_returns_a_document_as_a_dictionary() -> None:
     found = {
         f"{module}:{node.name}"
-        for module, nodes in NODES.items()
+        for module, nodes in syntax_trees().items()
         for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None
         if ast.unparse(node.returns).strip("'").startswith(("dict[str, Any", "dict[str, object"))
