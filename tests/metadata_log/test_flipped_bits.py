@@ -1,7 +1,7 @@
 """One flipped bit anywhere in a segment is reported, with the file and the byte where to look.
 
 The byte is 0 for a header and the start of the block otherwise. Files are held in memory: there
-are 100,000 bits.
+are 100,000 bits; the suite flips every third, SAMPLES=whole all of them.
 """
 
 from collections.abc import Callable, Iterator

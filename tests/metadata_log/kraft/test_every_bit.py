@@ -1,5 +1,6 @@
 """One bit that flips anywhere in a log or a checkpoint is reported, never read over.
 
+The suite flips every third, SAMPLES=whole all of them.
 What is left is named in `metadata_log/kraft/epochs.py`, and tested here too.
 """
 
