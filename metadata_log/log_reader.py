@@ -7,12 +7,13 @@ acknowledged. All of that was on stable storage, so anything there that does not
 damage.
 """
 
+import functools
 from collections import deque
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from metadata_log.base import find_base
 from metadata_log.batch import Batch
@@ -34,6 +35,9 @@ from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, shor
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError
 from records.text import time_text
+
+if TYPE_CHECKING:
+    from records.kafka.tables import Tables
 
 
 class LogReader:
@@ -118,6 +122,17 @@ class LogReader:
     def local_directory(self) -> Path | None:
         """The log's directory on this machine; None when it is in an object store."""
         return None if isinstance(self.directory, UrlPath) else self.directory
+
+    @functools.cached_property
+    def tables(self) -> "Tables":
+        """The tables of record types that this release does not know; only mirrors keep some.
+
+        Raises:
+            CorruptLogError: their file is damaged.
+        """
+        from metadata_log.kraft.tables import kept_tables
+
+        return kept_tables(self.fs, self.directory)
 
     def size_bytes(self) -> int:
         """Return the size of all files of the log, and of those beside them, in bytes."""

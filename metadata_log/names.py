@@ -5,6 +5,7 @@ import re
 MANIFEST = "metalog.json"
 COMMIT_MARK = "commit.mark"
 LOCK = ".lock"
+KRAFT_TABLES = "kraft_tables.json"
 BACKUP_NOTE = "backup.json"
 """Marks a directory as a copy made by `backup` or `archive`; written first."""
 

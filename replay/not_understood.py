@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from metadata_log.batch import Batch
 from metadata_log.manifest import Kind
@@ -17,6 +18,7 @@ from records.control import (
 from records.envelope import Envelope, UnknownTag
 from records.kafka import codec
 from records.kafka.layout import control_types, has_version, metadata_types
+from records.kafka.tables import Tables
 from replay.image.provenance import NotUnderstood, has_unknown_tags
 from replay.image.versions import UNKNOWN
 from replay.loader import BatchSource
@@ -54,12 +56,14 @@ class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of what this release does not understand.
 
     Attributes:
-        type: The record type; `type 99` if the type itself is unknown.
+        type: The record type; `type 99` if the type itself is unknown, `ThingRecord (type 99)` if a
+            table of the mirror names it.
         version: Of the record's layout.
         tag: The tagged field that is unknown; None if the type or the version is.
         path: Where in the record that field is; empty for the record itself.
         records: How many records up to the point of the answer have it.
         first_offset: Of the first of them; None if that is before the kept history.
+        has_table: True if a table of the mirror names the fields: known, but not replayed.
     """
 
     type: str
@@ -68,6 +72,7 @@ class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None
     records: int
     first_offset: int | None
+    has_table: bool | UnsetType = UNSET
 
     @property
     def text(self) -> str:
@@ -90,8 +95,13 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
         CorruptLogError: the log is damaged.
     """
     counts: dict[_Kind, NotUnderstood] = {}
+    by_table: set[_Kind] = set()
     for row, offset in _rows(source, at, 0):
-        for kind in dict.fromkeys(kinds_of(row)):
+        tables = tables_of(source)
+        kinds = dict.fromkeys(kinds_of(row, tables))
+        if isinstance(row.payload, UnknownRecord) and tables.name(row.payload) is not None:
+            by_table.update(kinds)
+        for kind in kinds:
             counts[kind] = NotUnderstood.added(counts.get(kind), offset)
     return [
         UnknownKind(
@@ -101,6 +111,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
             path=path,
             records=found.records,
             first_offset=found.first_offset,
+            has_table=(type_, version, tag, path) in by_table or UNSET,
         )
         for (type_, version, tag, path), found in counts.items()
     ]
@@ -110,7 +121,12 @@ _Kind = tuple[str, int, int | None, str | None]
 """Type, version, tag and path, as in `UnknownKind`."""
 
 
-def kinds_of(row: Envelope) -> list[_Kind]:
+def tables_of(source: object) -> Tables:
+    """Return the tables that a mirror keeps; none of any other source."""
+    return getattr(source, "tables", None) or Tables()
+
+
+def kinds_of(row: Envelope, tables: Tables) -> list[_Kind]:
     """Return what of a row is not understood: its type or version, or each of its unknown tags."""
     record, version = row.payload, row.record_version
     tags = () if row.extra is None else row.extra.unknown_tags
@@ -120,6 +136,9 @@ def kinds_of(row: Envelope) -> list[_Kind]:
         types = metadata_types() if record.control_key is None else control_types()
         known = types.get(record.api_key)
         name = f"type {record.api_key}" if known is None else known.__name__
+        named = tables.name(record) if known is None else None
+        if named is not None:
+            name = f"{named} ({name})"
         if known is None or not has_version(known, version):
             return [(name, version, None, None)]
         # A base keeps known records with unknown tags as bytes.

@@ -114,7 +114,7 @@ def usage(
         names.learn(row.payload)
         for by, key in _keys(row.payload, row.origin):
             logged[by].add(key, size)
-        for kind in dict.fromkeys(kinds_of(row)):
+        for kind in dict.fromkeys(kinds_of(row, reader.tables)):
             logged["unknown"].add(kind_text(*kind), size)
     made = defaultdict[str, _Tally](_Tally)
     for record, _ in image_records(image):

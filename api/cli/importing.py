@@ -40,6 +40,10 @@ def kraft(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on beside a live node, until stopped.")
     ] = False,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
@@ -47,15 +51,20 @@ def kraft(
     Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
     Kafka may still replace it. If it did, the next import replaces it in the mirror, too. Exit 1 if
     a record contradicts the state before it: the mirror is there, and its bytes are whole.
+
+    The mirror keeps the files of --tables, and shows records of their types by name and fields;
+    they have no effect on the image.
     """
     from api.cli.reading import log_about, replayed
     from metadata_log.kraft.directory import open_directory
     from metadata_log.kraft.importer import import_directory
     from metadata_log.kraft.recorder import Recorder
+    from metadata_log.kraft.tables import keep_tables, read_table_files
 
     if noop not in ("collapse", "keep"):
         raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
     collapse_noops = noop == "collapse"
+    texts = None if tables is None else read_table_files(tables)
     directory = open_directory(source)
     size_bytes = sum(_size_bytes(segment.path) for segment in directory.segments)
     result = None
@@ -68,6 +77,8 @@ def kraft(
             with Recorder(source, log, collapse_noops=collapse_noops) as recorder:
                 recorder.step(advance)
                 result = recorder.result()
+    if texts is not None:
+        keep_tables(log, texts)
     if result is not None and json and not follow:
         print_json(result, log_about(log))
     elif result is not None and not json:
@@ -93,11 +104,23 @@ def _print_result(result: "ImportResult", log: Path) -> None:
         print_line(f"  {count:>9,} {name}")
     if result.unknown_records:
         print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
+        for name, count in _named_by_tables(log):
+            print_line(f"  {count:>9,} {name}, known by its table, not replayed")
     if result.trailing_bytes:
         print_line(
             f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
             "the node was writing, or stopped while it did"
         )
+
+
+def _named_by_tables(log: Path) -> list[tuple[str, int]]:
+    """Return the record types of a mirror that its tables name, and how many records they have."""
+    from api.cli.reading import open_reader
+    from replay.not_understood import unknown_kinds
+
+    with open_reader(log) as reader:
+        kinds = unknown_kinds(reader, reader.end_offset - 1)
+    return [(kind.type, kind.records) for kind in kinds if kind.has_table]
 
 
 def replaced_text(replaced: "Replaced") -> str:

@@ -81,7 +81,8 @@ def _print_info(found: "LogInfo", about: "About") -> None:
         if lag is not None:
             print_line(f"{name:<16}{_lag_text(lag)}")
     for kind in found.unknown or ():
-        print_line(f"{'not understood':<16}{_unknown_text(kind)}")
+        label = "not replayed" if kind.has_table else "not understood"
+        print_line(f"{label:<16}{_unknown_text(kind)}")
     print_remark(about)
 
 

@@ -8,7 +8,7 @@ from records import registry
 from records.json import default_fields
 
 if TYPE_CHECKING:
-    from api.questions.rows import Row
+    from api.questions.rows import Row, RowByTable
 
 
 def check_types(names: list[str]) -> None:
@@ -40,5 +40,15 @@ def row_text(row: "Row") -> str:
         parts.append(f" by {origin_text(row.origin)}")
     if row.asked:
         parts.append(f" asked {value_text(row.asked)}")
+    if row.by_table:
+        parts.append(_by_table_text(row.by_table))
     where = f"{row.offset:>8} {row.leader_epoch:>4} {time_text(row.timestamp)}"
     return " ".join([where, row.type, *parts])
+
+
+def _by_table_text(found: "RowByTable") -> str:
+    """Return `= ThingRecord name=x, not replayed`."""
+    if found.fields is None:
+        return f" = {found.type}, but {found.error}"
+    fields = [f"{name}={value_text(value)}" for name, value in found.fields.items()]
+    return " " + " ".join(["=", found.type, *fields]) + ", not replayed"

@@ -11,7 +11,10 @@ from api.questions.asked_json import asked_json
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.limits import MIB
+from metadata_log.log_reader import LogReader
+from records.control import UnknownRecord
 from records.envelope import Asked, Envelope, Origin
+from records.errors import CorruptLogError
 from records.json import fields_json, to_json
 from records.secrets import redact_record
 from replay.time_travel.objects import parse_object
@@ -20,8 +23,19 @@ TAIL_BYTES = MIB
 """About as much as one answer to `FollowRows` holds."""
 
 
+class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An unknown record as a table of the mirror reads it; `error` says why it cannot."""
+
+    type: str
+    fields: dict[str, Any] | None = None
+    error: str | None = None
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A record with its place, in the shape of `dump --json`: `data` holds its fields."""
+    """A record with its place, in the shape of `dump --json`: `data` holds its fields.
+
+    `by_table`: what the mirror's tables say of a record that this release does not know.
+    """
 
     offset: int
     leader_epoch: int
@@ -33,6 +47,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
     extra: dict[str, Any] | UnsetType = UNSET
     asked: dict[str, Any] | UnsetType = UNSET
+    by_table: RowByTable | UnsetType = UNSET
 
 
 class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +71,12 @@ def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
     """
     first = past.first_offset(request.first, at)
     items = (
-        row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
+        row_json(
+            row,
+            show_secrets=request.show_secrets,
+            show_asked=request.asked,
+            reader=past.reader,
+        )
         for row in _rows(past, first, at, request.object)
         if not request.types or type(row.payload).__name__ in request.types
     )
@@ -104,7 +124,12 @@ def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
     for row in _range(past, first, at + 1):
         next_offset = row.offset + 1
         if not request.types or type(row.payload).__name__ in request.types:
-            shown = row_json(row, show_secrets=request.show_secrets, show_asked=request.asked)
+            shown = row_json(
+                row,
+                show_secrets=request.show_secrets,
+                show_asked=request.asked,
+                reader=past.reader,
+            )
             found.append(shown)
             size += len(msgspec.msgpack.encode(shown))
         if size >= TAIL_BYTES:
@@ -122,8 +147,14 @@ def first_followed(past: Past, point: str) -> int:
     return max(past.offset(point), past.reader.start_offset)
 
 
-def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> Row:
-    """Return a row in the shape of `dump --json`."""
+def row_json(
+    row: Envelope,
+    *,
+    show_secrets: bool,
+    show_asked: bool = False,
+    reader: LogReader | None = None,
+) -> Row:
+    """Return a row in the shape of `dump --json`; with a reader, by the tables of its log, too."""
     asked = row.asked if show_asked else None
     if asked is not None and not show_secrets:
         asked = _without_seed_of_token(asked)
@@ -138,7 +169,23 @@ def row_json(row: Envelope, *, show_secrets: bool, show_asked: bool = False) -> 
         data=_fields(row, show_secrets=show_secrets),
         extra=UNSET if row.extra is None or not show_secrets else fields_json(row.extra),
         asked=UNSET if asked is None else asked_json(asked),
+        by_table=UNSET if reader is None else _by_table(row, reader),
     )
+
+
+def _by_table(row: Envelope, reader: LogReader) -> RowByTable | UnsetType:
+    record = row.payload
+    if not isinstance(record, UnknownRecord):
+        return UNSET
+    name = reader.tables.name(record)
+    if name is None:
+        return UNSET
+    try:
+        named = reader.tables.decoded(record)
+    except CorruptLogError as error:
+        return RowByTable(type=name, error=f"the table does not fit: {error}")
+    assert named is not None
+    return RowByTable(type=name, fields=named.fields)
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:

@@ -20,13 +20,14 @@ from metadata_log.care.copying import Progress, file_size, no_progress
 from metadata_log.care.same_history import check_same_history
 from metadata_log.care.store import Store, put_checked
 from metadata_log.commit_mark import MARK_SIZE, CommitMark
-from metadata_log.fs import Fs
+from metadata_log.fs import Fs, read_start
 from metadata_log.json_file import read_json
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
 from metadata_log.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
+    KRAFT_TABLES,
     LOCK,
     MANIFEST,
     claim_name,
@@ -169,6 +170,20 @@ class _Run:
         self.size_bytes += size
 
 
+def _put_tables(run: _Run) -> None:
+    """Copy the tables of a mirror, if it has others than the copy."""
+    path = run.reader.directory / KRAFT_TABLES
+    try:
+        tables = read_start(run.fs, path, file_size(run.fs, path))
+    except FileNotFoundError:
+        return
+    if KRAFT_TABLES in run.store.names():
+        there = run.store.directory / KRAFT_TABLES
+        if read_start(run.store.fs, there, file_size(run.store.fs, there)) == tables:
+            return
+    run.put_bytes(KRAFT_TABLES, tables)
+
+
 def _copy_before(run: _Run) -> LogReader | None:
     """Open the copy left by earlier runs; None if no run completed."""
     names = run.store.names()
@@ -230,6 +245,7 @@ def _carry_on(
     _put_claim(run, mark)
     if before is None or before.mark.end_offset != mark.end_offset or before.mark != mark:
         run.put_bytes(COMMIT_MARK, mark_file(mark))
+    _put_tables(run)
     if before is None:
         run.put_file(reader.directory / MANIFEST)
     return CopyResult(

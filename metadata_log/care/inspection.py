@@ -28,6 +28,7 @@ from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
+    KRAFT_TABLES,
     LOCK,
     MANIFEST,
     checkpoint_id,
@@ -40,7 +41,10 @@ from metadata_log.names import (
 from metadata_log.proof import look_past
 from records.errors import CorruptLogError
 
-_KNOWN = {MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK}
+_KNOWN = {
+    *(MANIFEST, COMMIT_MARK, LOCK, ARCHIVE_LIST, ARCHIVES_NOTE, BACKUP_NOTE, RETAIN_LOCK),
+    KRAFT_TABLES,
+}
 _LEFTOVER_SUFFIX = ".part"
 # How often the inspection starts over because the mark moved.
 _TRIES = 3

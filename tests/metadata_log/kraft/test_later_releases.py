@@ -11,6 +11,7 @@ from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.kraft.recorder import Recorder
+from metadata_log.kraft.segment_export import export_segments
 from metadata_log.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import (
@@ -133,3 +134,20 @@ def test_cordoned_directories_are_set_kept_and_cleared(tmp_path: Path) -> None:
         # A digest changes only while there is one.
         digests = [image_digest(load_image(reader, at)) for at in (3, 4, 5)]
     assert len(set(digests)) == 3
+
+
+def test_the_zero_checkpoint_is_exported_again(tmp_path: Path) -> None:
+    files = LogFiles(tmp_path / "node")
+    files.checkpoint(0, 0, checkpoint(0, level(33)))
+    files.segment(0, batch(0, 1, leader_change()), batch(1, 1, CONTROLLER))
+    import_directory(open_directory(files.directory), tmp_path / "log", collapse_noops=False)
+    with LogReader.open(tmp_path / "log") as reader:
+        image = load_image(reader)
+        end = reader.end_offset
+        export_segments(reader, tmp_path / "out", end, progress=lambda _: None)
+    (written,) = (tmp_path / "out").rglob("*.checkpoint")
+    assert written.name == "00000000000000000000-0000000000.checkpoint"
+    again = open_directory(tmp_path / "out")
+    import_directory(again, tmp_path / "again")
+    with LogReader.open(tmp_path / "again") as reader:
+        assert image_digest(load_image(reader)) == image_digest(image)

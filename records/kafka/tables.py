@@ -1,0 +1,254 @@
+"""Tables of records that this release does not know, in the JSON of Kafka's own message files.
+
+A fork of Kafka, or a later release, has record types of its own. Its files of
+`metadata/src/main/resources/common/metadata` give them a name and fields. They are only shown: such
+a record stays raw in the log, and has no effect on the image.
+
+Source: clients/src/main/resources/common/message/README.md of Kafka (the form of the files).
+"""
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+import msgspec
+
+from records.base import Record, Uuid
+from records.control import UnknownRecord
+from records.envelope import UnknownTag
+from records.kafka import reference
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout
+from records.varint import decode_unsigned
+
+_NEVER = "none"
+_KEY_MAX = 32_767
+_RANGE = re.compile(r"none|\d+(\+|-\d+)?")
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_RAW = {"bytes", "records"}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+
+
+class TableError(ValueError):
+    """A file is not a table; the message names the place in it."""
+
+
+class _FieldSpec(msgspec.Struct, rename="camel", kw_only=True):
+    name: str
+    type: str
+    versions: str
+    nullable_versions: str = _NEVER
+    tagged_versions: str = _NEVER
+    flexible_versions: str | None = None
+    tag: int | None = None
+    fields: "list[_FieldSpec] | None" = None
+
+
+class _StructSpec(msgspec.Struct, rename="camel", kw_only=True):
+    name: str
+    versions: str
+    fields: list[_FieldSpec]
+
+
+class _Kind(msgspec.Struct):
+    type: str
+
+
+class Table(msgspec.Struct, rename="camel", kw_only=True):
+    """A record type: its key, name, versions and fields."""
+
+    api_key: int
+    name: str
+    valid_versions: str
+    flexible_versions: str = _NEVER
+    fields: list[_FieldSpec]
+    common_structs: list[_StructSpec] = []
+
+
+class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """An unknown record as its table reads it: fields by their names in snake case.
+
+    `unknown_tags`: the tagged fields that the table lacks too.
+    """
+
+    name: str
+    version: int
+    fields: dict[str, Any]
+    unknown_tags: tuple[UnknownTag, ...] = ()
+
+
+class Tables:
+    """Record types by their key."""
+
+    def __init__(self, tables: Iterable[Table] = ()) -> None:
+        self._by_key = {table.api_key: table for table in tables}
+        self._layouts: dict[tuple[int, int], Layout] = {}
+
+    def name(self, record: UnknownRecord) -> str | None:
+        """Return the name of a record's type; None if no table has its key and version."""
+        table = self._by_key.get(record.api_key)
+        if table is None or record.control_key is not None:
+            return None
+        return table.name if _contains(table.valid_versions, record.record_version) else None
+
+    def decoded(self, record: UnknownRecord) -> NamedRecord | None:
+        """Return a record with its fields; None if no table has its key and version.
+
+        Raises:
+            CorruptLogError: the table does not fit the bytes; names the byte and the field.
+        """
+        name = self.name(record)
+        if name is None:
+            return None
+        position = 0
+        for _ in range(3):  # frame version, key, version
+            _, position = decode_unsigned(record.value, position)
+        layout = self._layout(record.api_key, record.record_version)
+        fields, tags = reference.decode(layout, record.value, position)
+        return NamedRecord(
+            name=name,
+            version=record.record_version,
+            fields=cast(dict[str, Any], fields),
+            unknown_tags=tags,
+        )
+
+    def _layout(self, api_key: int, version: int) -> Layout:
+        if (api_key, version) not in self._layouts:
+            self._layouts[api_key, version] = _layout(self._by_key[api_key], version)
+        return self._layouts[api_key, version]
+
+
+def parse_table(text: str) -> Table | None:
+    """Parse a file of Kafka's, whose comments begin with `//`; None if it is no metadata record.
+
+    Raises:
+        TableError: it is not JSON of that form, or says what cannot be; names the place.
+    """
+    plain = _COMMENT.sub(_blanked, text)
+    try:
+        if msgspec.json.decode(plain, type=_Kind).type != "metadata":
+            return None
+        table = msgspec.json.decode(plain, type=Table)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise TableError(_with_line(str(error), plain)) from error
+    if not 0 <= table.api_key <= _KEY_MAX:
+        raise TableError(f"apiKey {table.api_key} is not one from 0 to {_KEY_MAX}")
+    _check_name(table.name, "name")
+    if _RANGE.fullmatch(table.valid_versions) is None or table.valid_versions == _NEVER:
+        raise TableError(f"validVersions {table.valid_versions!r} is no range of versions")
+    for version in _versions(table.valid_versions):
+        _layout(table, version)
+    return table
+
+
+def _versions(range_: str) -> Iterable[int]:
+    """Return the versions of a range to try; an open one goes on as it begins."""
+    first, _, last = range_.rstrip("+").partition("-")
+    return range(int(first), min(int(last or first), int(first) + 100) + 1)
+
+
+def _blanked(match: re.Match[str]) -> str:
+    """Return spaces for a comment, so that places in the text stay; a string as it is."""
+    return match[0] if match[0].startswith('"') else " " * len(match[0])
+
+
+def _with_line(error: str, text: str) -> str:
+    """Return what is wrong, with a line instead of a byte."""
+    match = re.search(r"\(byte (\d+)\)", error)
+    if match is None:
+        return error
+    start = text.encode()[: int(match[1])]
+    line, column = start.count(b"\n") + 1, len(start) - start.rfind(b"\n")
+    return f"line {line}, column {column}: {error[: match.start()].rstrip()}"
+
+
+def _contains(range_: str, version: int) -> bool:
+    if _RANGE.fullmatch(range_) is None:
+        raise TableError(f"{range_!r} is no range of versions")
+    if range_ == _NEVER:
+        return False
+    if range_.endswith("+"):
+        return version >= int(range_[:-1])
+    first, _, last = range_.partition("-")
+    return int(first) <= version <= int(last or first)
+
+
+def _check_name(name: str, where: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        raise TableError(f"{where}: {name!r} is not a name")
+
+
+def _layout(table: Table, version: int) -> Layout:
+    builder = _Builder(table, version)
+    return builder.structure(table.fields, table.name, 0)
+
+
+class _Builder:
+    """Builds the layout of one version of a table."""
+
+    _DEPTH_MAX = 16
+
+    def __init__(self, table: Table, version: int) -> None:
+        self._version = version
+        self._flexible = _contains(table.flexible_versions, version)
+        self._structures = {each.name: each.fields for each in table.common_structs}
+
+    def structure(self, specs: list[_FieldSpec], where: str, depth: int) -> Layout:
+        if depth > self._DEPTH_MAX:
+            raise TableError(f"{where}: structures are nested too deeply")
+        fields = [
+            self._field(spec, f"{where}.{spec.name}", depth)
+            for spec in specs
+            if _contains(spec.versions, self._version)
+        ]
+        return Layout(
+            cls=cast(type[Record], _values_of(fields)),
+            version=self._version,
+            fields=tuple(field for field in fields if field.tag is None),
+            tagged=tuple(field for field in fields if field.tag is not None),
+            absent=(),
+            flexible=self._flexible,
+        )
+
+    def _field(self, spec: _FieldSpec, where: str, depth: int) -> Field:
+        _check_name(spec.name, where)
+        is_tagged = _contains(spec.tagged_versions, self._version)
+        if is_tagged and spec.tag is None:
+            raise TableError(f"{where}: it is tagged, but has no tag")
+        return Field(
+            name=_WORD.sub("_", spec.name).lower(),
+            type=self._type(spec.type, spec.fields, where, depth),
+            nullable=_contains(spec.nullable_versions, self._version),
+            tag=spec.tag if is_tagged else None,
+        )
+
+    def _type(
+        self, name: str, fields: list[_FieldSpec] | None, where: str, depth: int
+    ) -> FieldType:
+        if name.startswith("[]"):
+            return ArrayOf(self._type(name[2:], fields, where, depth + 1))
+        if name in reference.SCALARS or name == "string":
+            return name
+        if name in _RAW:
+            return "bytes"
+        found = self._structures.get(name) if fields is None else fields
+        if found is None:
+            raise TableError(f"{where}: there is no type {name!r}")
+        return self.structure(found, where, depth + 1)
+
+
+def _values_of(fields: list[Field]) -> Callable[..., Mapping[str, Any]]:
+    """Return what makes a structure of its decoded fields: a dictionary for JSON."""
+    types = {field.name: field.type for field in fields}
+    return lambda **values: {name: _shown(types[name], value) for name, value in values.items()}
+
+
+def _shown(type_: FieldType, value: Any) -> Any:
+    if value is None or isinstance(type_, Layout):
+        return value
+    if isinstance(type_, ArrayOf):
+        return [_shown(type_.item, item) for item in value]
+    if type_ == "uuid":
+        return str(Uuid(value))
+    return base64.b64encode(value).decode() if type_ == "bytes" else value
