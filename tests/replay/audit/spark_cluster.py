@@ -95,6 +95,8 @@ class Cluster:
             *(_script("spark-submit"), "--master", self.url),
             *("--conf", f"spark.connect.grpc.binding.address={_HOST}"),
             *("--conf", f"spark.connect.grpc.binding.port={port}"),
+            # By default a program takes all cores for as long as it lives.
+            *("--total-executor-cores", "1"),
             *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
             "spark-internal",
         ]
