@@ -1,7 +1,7 @@
 """`diff LOG@P1 LOG2@P2`: the differences of two logs, each in a directory or with its service."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from api.cli.keep_going import KEEP_GOING
 from api.cli.parameters import bad_parameter
@@ -92,7 +92,7 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
 
 
 def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[NamedFields, About]":
-    from api.questions.objects import IMAGE, PARTS, ShowImage
+    from api.questions.objects import IMAGE, PARTS, ShowImage, plain_objects
     from replay.time_travel.drift import named
 
     only = _only(request)
@@ -105,26 +105,10 @@ def _named_by(source: "Source", point: str, request: "ShowDiff") -> "tuple[Named
     objects = [
         (kind, label, fields)
         for piece in told.items
-        for kind, label, fields in _objects(piece.value)
+        for kind, label, fields in plain_objects(piece.value)
         if only is None or label == only.name
     ]
     return named(objects, None if only is None else only.field), told.about()
-
-
-def _objects(values: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for value in values:
-        kind, _, label = value["object"].partition(":")
-        # Voters that no record set are those that a leader named.
-        if not value.get("is_static"):
-            fields = {name: of for name, of in value.items() if name not in ("object", "version")}
-            # What comes across a connection are lists.
-            yield kind, label, _plain(fields)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(of) for name, of in value.items()}
-    return [_plain(of) for of in value] if isinstance(value, list | tuple) else value
 
 
 def _only(request: "ShowDiff") -> "ObjectName | None":

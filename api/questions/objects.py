@@ -163,6 +163,19 @@ def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
     return {"version": object_version(image, kind.name, key)}
 
 
+def plain_objects(
+    values: Iterable[dict[str, Any]],
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield kind, name and fields of the objects of an answer, the same from a log or a service."""
+    for value in values:
+        kind, _, label = value["object"].partition(":")
+        # Voters that no record set are those that a leader named.
+        if not value.get("is_static"):
+            fields = {name: of for name, of in value.items() if name not in ("object", "version")}
+            # Sequences are tuples or, across a connection, lists.
+            yield kind, label, msgspec.json.decode(msgspec.json.encode(fields))
+
+
 class ShowKraftImage(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for an image in the JSON that other readers of Kafka's metadata logs print."""
 
