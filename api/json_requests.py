@@ -27,12 +27,12 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
         RequestError: INVALID_REQUEST, it is not a request of that type; names the place.
     """
     try:
-        plain = _plain(plain, as_type)
-    except ValueError as error:
+        wire = to_wire(_plain(plain, as_type))
+    except (OverflowError, ValueError) as error:
         raise RequestError("INVALID_REQUEST", str(error)) from error
     except RecursionError as error:
         raise RequestError("INVALID_REQUEST", "it is nested too deeply") from error
-    return from_wire(to_wire(plain), as_type)
+    return from_wire(wire, as_type)
 
 
 def json_value(value: Any, as_type: Any) -> Any:

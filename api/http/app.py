@@ -7,8 +7,8 @@ import msgspec
 from litestar import Litestar, Request, Response, get, post
 from litestar.exceptions import HTTPException
 
-from api.http import asking, changing, events, metrics
-from api.http.asking import JSON
+from api.http import asking, changing, events, metrics, openapi, operations
+from api.http.asking import HTML, JSON
 from api.http.changing import problem_response
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.problems import problem, problem_of
@@ -47,6 +47,8 @@ def make_app(room: Room) -> Litestar:
             get("/health")(_health),
             get("/ready")(_ready),
             get(metrics.PATH)(metrics.measure),
+            get(openapi.PATH)(_openapi),
+            get(operations.PATH)(_operations),
         ],
         openapi_config=None,
         logging_config=None,
@@ -73,6 +75,16 @@ async def _ready(request: _Request) -> Response[bytes]:
     if not room.service.is_active:
         return problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
+
+
+async def _openapi(request: _Request) -> Response[bytes]:
+    """Return the OpenAPI document."""
+    return Response(openapi.openapi(), media_type=JSON)
+
+
+async def _operations(request: _Request) -> Response[str]:
+    """Return the page of all operations."""
+    return Response(operations.page(), media_type=HTML)
 
 
 def _refused(request: _Request, error: MetadataLogError) -> Response[bytes]:

@@ -99,6 +99,7 @@ async def test_refusals_are_problems_with_their_code(web: Web) -> None:
         ("brokers/unregister", {"broker_id": 99}, 404, "BROKER_ID_NOT_REGISTERED"),
         ("topics/create", {"topics": 1}, 400, "INVALID_REQUEST"),
         ("topics/create", {"topic": []}, 400, "INVALID_REQUEST"),
+        ("brokers/unregister", {"broker_id": 1 << 64}, 400, "INVALID_REQUEST"),
         ("topics/delete", {"topics": ["@x"]}, 400, "INVALID_REQUEST"),
         ("topics/create?topics=1", {"topics": []}, 400, "INVALID_REQUEST"),
     ):

@@ -1,0 +1,252 @@
+"""The OpenAPI document, made from the tables of questions and commands and the types in them."""
+
+import enum
+import typing
+from collections.abc import Mapping
+from functools import cache
+from types import UnionType
+from typing import Any
+
+import msgspec
+from msgspec import UnsetType
+
+from api.commands import COMMANDS, request_class
+from api.documents.logs import Place
+from api.http import events, examples
+from api.http.asking import HTML, JSON, LINES, ROUTES, Route, path_of
+from api.http.changing import APPEND, EXPECTED_END, Appended
+from api.http.parameters import Parameter
+from api.http.problems import MEDIA_TYPE, Problem
+from api.json_requests import branches, is_name_or_id, typed_fields
+from controller.changed_versions import ObjectVersion
+from records.base import Uuid
+
+PATH = "/openapi.json"
+
+_Schema = dict[str, Any]
+
+_PROBLEMS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 421, 422, 429, 503)
+"""Statuses of problems; a mistake of the service, 500, is none that a client handles."""
+
+_NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+@cache
+def openapi() -> bytes:
+    """Return the document as JSON."""
+    schemas = _Schemas()
+    paths: dict[str, Any] = {
+        path: {"get": _asked(route, schemas)} for path, route in ROUTES.items()
+    }
+    for name in COMMANDS:
+        operation = _append(schemas) if name == APPEND else _changed(name, schemas)
+        paths.setdefault(path_of(name), {})["post"] = operation
+    paths[events.PATH] = {"get": _followed(schemas)}
+    for path, text in _OTHERS.items():
+        paths[path] = {"get": _operation(path[1:], text, {"*/*": {}}, schemas)}
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "metalog", "version": "1", "summary": "A metadata log service."},
+        "security": [{}, {"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.found,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+    return msgspec.json.encode(document)
+
+
+_OTHERS = {
+    "/health": "200 while the process runs.",
+    "/ready": "200 once the log is loaded and this process writes it.",
+    "/metrics": "Metrics in Prometheus' form.",
+}
+
+
+class _Schemas:
+    """The schemas of types, those of structures by name."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, _Schema] = {}
+        self._of: dict[str, Any] = {}
+
+    def of(self, hint: Any) -> _Schema:
+        """Return the schema of a type's JSON form (`api.json_requests`)."""
+        if is_name_or_id(hint):
+            optional = type(None) in typing.get_args(hint)
+            return {
+                "type": ["string", "null"] if optional else "string",
+                "description": "A topic's name, or its id as @ID.",
+            }
+        if typing.get_origin(hint) in (typing.Union, UnionType):
+            given = [of for of in typing.get_args(hint) if of is not UnsetType]
+            return self.of(given[0]) if len(given) == 1 else {"anyOf": list(map(self.of, given))}
+        hint = type(None) if hint is None else hint
+        if hint in (Uuid, bytes):
+            return {"type": "string"}
+        if hint in _NAMES:
+            return {"type": _NAMES[hint]}
+        return self._composed(hint)
+
+    def _composed(self, hint: Any) -> _Schema:
+        origin, arguments = typing.get_origin(hint) or hint, typing.get_args(hint)
+        if not isinstance(origin, type):
+            return {}
+        if issubclass(origin, msgspec.Struct):
+            return self._struct(origin)
+        if issubclass(origin, enum.Enum):
+            return {"enum": [*origin.__members__, *[member.value for member in origin]]}
+        if issubclass(origin, Mapping):
+            return {"type": "object"}
+        if origin is tuple and len(arguments) == 2 and arguments[1] is not ...:
+            items = list(map(self.of, arguments))
+            return {"type": "array", "prefixItems": items, "minItems": 2, "maxItems": 2}
+        if hasattr(origin, "__iter__"):
+            return {"type": "array", "items": self.of(arguments[0]) if arguments else {}}
+        return {}
+
+    def _struct(self, cls: type[msgspec.Struct]) -> _Schema:
+        name = cls.__name__
+        while self._of.setdefault(name, cls) is not cls:
+            name += "_"  # structures of two modules
+        if name not in self.found:
+            self.found[name] = {}
+            self.found[name] = self._fields(cls)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _fields(self, cls: type[msgspec.Struct]) -> _Schema:
+        properties, required = {}, []
+        for field, hint in typed_fields(cls):
+            is_inner = field.name in ("request", "response") and hint is bytes
+            properties[field.encode_name] = {} if is_inner else self.of(hint)
+            if field.required:
+                required.append(field.encode_name)
+        return {"type": "object", "properties": properties, "required": required}
+
+
+def _asked(route: Route, schemas: _Schemas) -> _Schema:
+    name = route.question.name
+    document = route.document
+    content: _Schema
+    if document is None:
+        content = {HTML: {"schema": {"type": "string"}}}
+    elif document.is_stream:
+        content = {LINES: {"schema": {"type": "string"}}}
+    else:
+        parts = [schemas.of(document.type)] if document.type is not dict else []
+        place = [schemas.of(Place)] if document.has_place else []
+        whole = {"allOf": [*place, *parts]} if place or parts else {"type": "object"}
+        content = {JSON: {"schema": whole}}
+    text = _first_line(route.request) or f"The answer of `metalog {name} --json`."
+    found = _operation(name, text, content, schemas)
+    flags = [_flag(flag) for flag in route.flags]
+    found["parameters"] = [*[_parameter(p, name, schemas) for p in route.parameters], *flags]
+    return found
+
+
+def _followed(schemas: _Schemas) -> _Schema:
+    content = {events.MEDIA_TYPE: {"schema": {"type": "string"}}}
+    found = _operation("events", "Committed records as they come.", content, schemas)
+    found["parameters"] = [
+        *[_parameter(p, "events", schemas) for p in events.PARAMETERS],
+        _flag("as"),
+        _header("Last-Event-ID", "The last offset that was received."),
+    ]
+    return found
+
+
+def _changed(name: str, schemas: _Schemas) -> _Schema:
+    response = schemas.of(COMMANDS[name].response)
+    versions = {"type": ["array", "null"], "items": schemas.of(ObjectVersion)}
+    content = {
+        JSON: {
+            "schema": {
+                "type": "object",
+                "properties": {
+                    "as_of": {"type": "integer"},
+                    "log_end": {"type": "integer"},
+                    "committed_at": {"type": ["integer", "null"]},
+                    "validated_only": {"type": "boolean"},
+                    "versions": versions,
+                    "response": response,
+                },
+                "required": ["as_of", "log_end", "committed_at", "versions", "response"],
+            }
+        }
+    }
+    request = request_class(name)
+    found = _operation(name, _first_line(request), content, schemas)
+    found["parameters"] = _common()
+    body = {"schema": schemas.of(request), "example": examples.COMMANDS[name]}
+    found["requestBody"] = {"required": True, "content": {JSON: body}}
+    return found
+
+
+def _append(schemas: _Schemas) -> _Schema:
+    content = {JSON: {"schema": schemas.of(Appended)}}
+    found = _operation(APPEND, "Append records, one a line, as one batch.", content, schemas)
+    end = {"name": EXPECTED_END, "in": "query", "schema": {"type": "integer", "minimum": 0}}
+    found["parameters"] = [*_common(), end]
+    body = {"schema": {"type": "string"}, "example": examples.RECORDS}
+    found["requestBody"] = {"required": True, "content": {LINES: body}}
+    return found
+
+
+def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Schema:
+    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
+    refused = {"description": "See docs/http.md.", "content": problem}
+    return {
+        "operationId": name.replace(" ", "_").replace("-", "_"),
+        "summary": text,
+        "responses": {
+            "200": {"description": "Done.", "content": content},
+            **{str(status): refused for status in _PROBLEMS},
+        },
+    }
+
+
+def _common() -> list[_Schema]:
+    return [
+        _flag("as"),
+        {"name": "reason", "in": "query", "schema": {"type": "string"}},
+        _header("Idempotency-Key", "The request id: it is carried out once."),
+        _header("If-Match", 'Versions that objects must have: "topic:orders=17".'),
+        _header("traceparent", "The trace that it belongs to."),
+    ]
+
+
+def _header(name: str, text: str) -> _Schema:
+    return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+
+
+def _flag(name: str) -> _Schema:
+    schema = {"type": "string"} if name == "as" else {"type": "boolean"}
+    return {"name": name, "in": "query", "schema": schema}
+
+
+def _parameter(parameter: Parameter, operation: str, schemas: _Schemas) -> _Schema:
+    required = parameter.default is msgspec.NODEFAULT
+    # A structure is a JSON text.
+    of = {"type": "string"} if parameter.is_json else schemas.of(_without_none(parameter.type))
+    schema = {"type": "array", "items": of} if parameter.is_repeated else of
+    found: _Schema = {"name": parameter.name, "in": "query", "required": required}
+    if parameter.is_json:
+        found["description"] = "JSON"
+    found["schema"] = schema
+    own = examples.QUESTIONS.get(operation, {})
+    if parameter.name in own:
+        found["example"] = own[parameter.name]
+    elif required:
+        found["example"] = examples.PARAMETERS[parameter.name]
+    return found
+
+
+def _without_none(hint: Any) -> Any:
+    found = branches(hint)
+    return str if len(found) > 1 else found[0]
+
+
+def _first_line(cls: Any) -> str:
+    text = (getattr(cls, "__doc__", "") or "").strip().partition("\n")[0]
+    return text if isinstance(cls, type) and issubclass(cls, msgspec.Struct) else ""

@@ -1,0 +1,60 @@
+"""The OpenAPI document, its examples and its page."""
+
+import re
+
+import pytest
+
+from api.commands import COMMANDS, request_class
+from api.http import examples
+from api.http.asking import path_of
+from api.http.changing import APPEND
+from api.json_requests import request_from_json
+from api.questions.table import QUESTIONS
+from tests.api.http.conftest import Web
+
+
+async def test_every_operation_is_described(web: Web) -> None:
+    document = (await web.http.get("/openapi.json")).json()
+    paths = document["paths"]
+    assert {path_of(name) for name in COMMANDS} == {p for p, of in paths.items() if "post" in of}
+    assert {path_of(name) for name in QUESTIONS} < {p for p, of in paths.items() if "get" in of}
+    assert {path for path in paths if not path.startswith("/v1/")} == {
+        "/health",
+        "/ready",
+        "/metrics",
+    }
+    named = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
+    assert named == document["components"]["schemas"].keys()
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != APPEND])
+def test_every_command_has_an_example(command: str) -> None:
+    request_from_json(examples.COMMANDS[command], request_class(command))
+
+
+async def test_examples_are_answered_as_declared(web: Web) -> None:
+    paths = (await web.http.get("/openapi.json")).json()["paths"]
+    for path, methods in paths.items():
+        if path == "/v1/events":
+            continue
+        for method, of in methods.items():
+            given = {p["name"]: p["example"] for p in of.get("parameters", []) if "example" in p}
+            ((form, body),) = of.get("requestBody", {}).get("content", {"": {}}).items()
+            content = body.get("example")
+            if form == "application/json":
+                response = await web.http.request(method, path, params=given, json=content)
+            else:
+                headers = {"Content-Type": form} if form else {}
+                response = await web.http.request(
+                    method, path, params=given, content=content, headers=headers
+                )
+            assert str(response.status_code) in of["responses"], response.text
+            problem = response.json() if response.status_code != 200 else {}
+            assert problem.get("code") not in ("INVALID_REQUEST", "INVALID_RECORD"), response.text
+
+
+async def test_the_page_names_every_operation_and_no_other_host(web: Web) -> None:
+    page = (await web.http.get("/v1")).text
+    for name in (*COMMANDS, *QUESTIONS):
+        assert f" {path_of(name)}</code>" in page
+    assert not re.findall(r"https?://|src=|<script", page)
