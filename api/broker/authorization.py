@@ -1,4 +1,6 @@
-"""Rights on a broker: its authorizer, with the ACLs that the controller sends."""
+"""Rights on a broker: its authorizer, with the ACLs and levels that the controller sends."""
+
+from collections.abc import Mapping
 
 from api.kafka.messages.replicas import FULL, UpdateMetadataRequest
 from controller.authorization.authorizer import Access, Authorizer
@@ -29,6 +31,11 @@ class Authorization:
     def access(self, caller: Caller) -> Access:
         """Return a caller's current rights."""
         return Access(self._authorizer, self._image, caller)
+
+    @property
+    def levels(self) -> Mapping[str, int]:
+        """The finalized levels of features."""
+        return self._image.features()
 
     def update(self, request: UpdateMetadataRequest) -> None:
         """Apply the changed rights of a request; FULL replaces all of them.

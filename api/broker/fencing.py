@@ -22,6 +22,9 @@ from replay.image.partitions import NONE, READ_WRITE
 class Fence(Protocol):
     """Finds replicas for requests, or raises the reason why not."""
 
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the full name of a topic, None if it is unknown."""
+
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica."""
 
@@ -37,6 +40,14 @@ class NoReplicas:
 
     Clients that connect there first learn the API versions of the whole cluster, and where to go.
     """
+
+    def __init__(self, topic_name: Callable[[Uuid], str | None] = lambda _: None) -> None:
+        """Know topics by `topic_name`, which returns the full name for an id."""
+        self._topic_name = topic_name
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the full name of a topic, None if it is unknown."""
+        return self._topic_name(topic_id)
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Refuse: this node leads no partition.
@@ -76,12 +87,19 @@ class AuthorizedFence:
         self._is_allowed = is_allowed
         self._checked: dict[str, bool] = {}
 
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the full name of a topic, None if it is unknown."""
+        return self._fence.topic_name(topic_id)
+
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica.
 
         Raises:
-            RequestError: TOPIC_AUTHORIZATION_FAILED, or the fence's own.
+            RequestError: UNKNOWN_TOPIC_ID, the id alone was given and is unknown;
+                TOPIC_AUTHORIZATION_FAILED; or the fence's own.
         """
+        if not name and topic_id != ZERO_UUID:
+            raise RequestError("UNKNOWN_TOPIC_ID", f"no topic has the id {uuid_text(topic_id)}")
         if name not in self._checked:
             self._checked[name] = self._is_allowed(self._access, name)
         if not self._checked[name]:
@@ -105,6 +123,11 @@ class Fencing:
     def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
         self._replicas = replicas
         self._cluster = cluster
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the full name of a topic, None if it is unknown."""
+        known = self._cluster.topic_of(topic_id)
+        return None if known is None else known.name
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica.

@@ -81,7 +81,7 @@ def _replicas_of(request: FetchRequest, fence: Fence) -> list[Replica]:
 
 async def _read(request: FetchRequest, fence: Fence) -> FetchResponse:
     answers = [
-        [_permitted(fence, topic, partition, request.replica_id) for partition in topic.partitions]
+        [_permitted(fence, topic, partition, request.follower) for partition in topic.partitions]
         for topic in request.topics
     ]
     reads = [a for some in answers for a in some if isinstance(a, _Read) and not a.is_empty]

@@ -16,6 +16,7 @@ from api.kafka.connection import Connection
 from api.kafka.errors import NONE, name_of
 from api.kafka.messages.brokers import ReplicaLag
 from api.kafka.messages.records_io import (
+    NAMES_UNTIL,
     EpochPartition,
     EpochTopic,
     FetchedPartition,
@@ -191,7 +192,9 @@ class Following:
     async def _copy(self, connection: Connection, replicas: list[Replica]) -> set[_Life]:
         """Fetch once; return the partitions that the leader refused."""
         by_place = {(r.metadata.name, r.metadata.partition): (r, _life(r)) for r in replicas}
-        response = await connection.request(self._request(replicas), FetchResponse)
+        response = await connection.request(
+            self._request(replicas), FetchResponse, version=NAMES_UNTIL
+        )
         refused: set[_Life] = set()
         for topic in response.responses:
             for fetched in topic.partitions:

@@ -32,12 +32,13 @@ from api.descriptors import raise_descriptor_limit
 from api.kafka import apis, groups
 from api.kafka.apis import Api
 from api.kafka.envelopes import is_question
+from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Handler, Listener
 from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.metadata import MetadataRequest
-from api.kafka.messages.records_io import NOT_A_REPLICA
+from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import metadata_response
 from api.security.client import ClientSecurity
@@ -333,11 +334,14 @@ def broker_answering(
         },
         is_from_broker=_is_from_follower,
         is_question=is_question,
+        features=lambda: Features(levels=authorization.levels, offset=cluster.metadata_offset),
     )
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:
     """True if a replica sent the request, for records or the end of an epoch; not a client."""
+    if isinstance(frame.body, FetchRequest):
+        return frame.body.follower >= 0
     replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)
     return replica_id >= 0
 

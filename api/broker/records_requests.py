@@ -8,7 +8,9 @@ min.insync.replicas is not enforced: this broker does not follow that config.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
 
 from api.broker.fencing import AuthorizedFence, Fence, TopicCheck, may, may_replicate
 from api.broker.fetches import fetch
@@ -39,6 +41,7 @@ from api.kafka.messages.records_io import (
 )
 from controller.authorization.authorizer import Access, Operation
 from controller.authorization.caller import Caller
+from records.base import Uuid
 from records.errors import RequestError
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
@@ -83,9 +86,13 @@ class RecordsRequests:
         """Read batches; wait if fewer than `min_bytes` are available."""
         request = frame.body
         assert isinstance(request, FetchRequest)
-        is_client = request.replica_id == NOT_A_REPLICA
+        is_client = request.follower == NOT_A_REPLICA
         fence = self._authorized(caller, _MAY_READ if is_client else may_replicate)
-        return await fetch(request, fence)
+        topics = [
+            replace(topic, topic=_name(fence, topic.topic, topic.topic_id))
+            for topic in request.topics
+        ]
+        return await fetch(replace(request, topics=tuple(topics)), fence)
 
     async def list_offsets(self, frame: RequestFrame, caller: Caller) -> Response:
         """Look up offsets."""
@@ -105,7 +112,7 @@ class RecordsRequests:
                 topic,
                 [_write(fence, topic, produced, request.acks) for produced in topic.partition_data],
             )
-            for topic in request.topic_data
+            for topic in _named_topics(fence, request)
         ]
         deadline = asyncio.get_running_loop().time() + min(request.timeout_ms, _WAIT_MS_MAX) / 1_000
         responses = []
@@ -135,6 +142,16 @@ class RecordsRequests:
                 ]
             )
         )
+
+
+def _named_topics(fence: Fence, request: ProduceRequest) -> Iterator[ProducedTopic]:
+    for topic in request.topic_data:
+        yield replace(topic, name=_name(fence, topic.name, topic.topic_id))
+
+
+def _name(fence: Fence, name: str, topic_id: Uuid) -> str:
+    """Return the name in a request, or that of the id; "" for an id that is unknown."""
+    return name or fence.topic_name(topic_id) or ""
 
 
 def _write(

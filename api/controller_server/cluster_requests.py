@@ -2,6 +2,7 @@
 
 from api.kafka import apis, cluster, topic_partitions
 from api.kafka.apis import Api
+from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
@@ -10,6 +11,7 @@ from api.kafka.messages.topic_partitions import DescribeTopicPartitionsRequest
 from api.service import Service
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import Caller
+from records.base import Uuid
 from records.errors import RequestError
 
 
@@ -56,3 +58,15 @@ class ClusterRequests:
             return cluster.resources_listed(request, frame.version, access.image)
         except RequestError as error:
             return cluster.listing_refused(error)
+
+
+def topic_name(service: Service, topic_id: Uuid) -> str | None:
+    """Return the full name of a topic, None if it does not exist."""
+    topic = service.image.topic(topic_id)
+    return None if topic is None else service.image.full_name(topic)
+
+
+def feature_levels(service: Service) -> Features:
+    """Return the finalized levels, and the offset they are as of."""
+    image = service.image
+    return Features(levels=image.features(), offset=image.provenance.next_offset - 1)

@@ -11,7 +11,7 @@ from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.stale_folders import now_ms
 from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
-from api.controller_server.cluster_requests import ClusterRequests
+from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
 from api.kafka import apis, brokers, configs, features, groups, quorum, topics
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
@@ -96,12 +96,14 @@ class ControllerListener:
 
     def answering(self, address: ListenerAddress = LOCAL) -> Answering:
         """Return the handlers, for the listener of an address."""
+        access = self._service.access
+        no_replicas = NoReplicas(partial(topic_name, self._service))
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
         return Answering(
             handlers={
-                **RecordsRequests(NoReplicas(), self._service.access).handlers(),
-                **ProducerIds(_no_producer_ids, self._service.access).handlers(),
-                **groups.handlers(self._service.access),
+                **RecordsRequests(no_replicas, access).handlers(),
+                **ProducerIds(_no_producer_ids, access).handlers(),
+                **groups.handlers(access),
                 apis.METADATA: partial(self._metadata, address),
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
@@ -113,6 +115,7 @@ class ControllerListener:
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
             is_question=is_question,
+            features=partial(feature_levels, self._service),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
 

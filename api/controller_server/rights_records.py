@@ -1,14 +1,13 @@
-"""The records that an authorizer reads, for brokers: ACLs, and the level of metadata.version.
+"""The records for brokers of what an authorizer and ApiVersions read: ACLs, levels of features.
 
 A broker with SASL also gets those that it checks users with: credentials and delegation tokens.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from api.history import Change
-from controller.decisions.levels import METADATA_VERSION
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.kafka.codec import encode_value
@@ -31,7 +30,7 @@ _VERSION = 0
 def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes, ...]:
     """Return the records that make the authorizer's part of an image: O(ACLs), and O(users)."""
     users = _user_changes(MetadataImage.EMPTY, image) if with_users else ()
-    return _encoded([_level(image), *map(_added, image.acls()), *users])
+    return _encoded([*_levels({}, image.features()), *map(_added, image.acls()), *users])
 
 
 def changed_rights(change: Change, *, with_users: bool = False) -> tuple[bytes, ...]:
@@ -60,8 +59,7 @@ def _user_changes(before: MetadataImage, after: MetadataImage) -> Iterator[Recor
 
 
 def _changes(change: Change) -> Iterator[Record]:
-    if change.before.feature(METADATA_VERSION) != change.after.feature(METADATA_VERSION):
-        yield _level(change.after)
+    yield from _levels(change.before.features(), change.after.features())
     for acl_id in sorted(change.acl_ids):
         acl = change.after.acl(acl_id)
         if acl is not None:
@@ -70,9 +68,11 @@ def _changes(change: Change) -> Iterator[Record]:
             yield RemoveAccessControlEntryRecord(id=acl_id)
 
 
-def _level(image: MetadataImage) -> FeatureLevelRecord:
-    level = image.feature(METADATA_VERSION) or 0
-    return FeatureLevelRecord(name=METADATA_VERSION, feature_level=level)
+def _levels(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Record]:
+    """Yield the levels that differ; a removed one is 0."""
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield FeatureLevelRecord(name=name, feature_level=after.get(name, 0))
 
 
 def _added(acl: Acl) -> AccessControlEntryRecord:

@@ -1,7 +1,4 @@
-"""The supported requests, with their keys and versions.
-
-Produce and Fetch end before the versions that name topics by id alone.
-"""
+"""The supported requests, with their keys and versions."""
 
 from collections.abc import Iterable
 
@@ -35,7 +32,11 @@ from api.kafka.messages import (
 
 
 class Api(msgspec.Struct, frozen=True):
-    """One request and its response. `flexible_from` is the first version with tagged fields."""
+    """One request and its response. `flexible_from` is the first version with tagged fields.
+
+    `advertised_from` is a lowest version that is advertised though it is not taken, None if there
+    is no such one: librdkafka switches compression off where it misses old versions of Produce.
+    """
 
     key: int
     request: type[Request]
@@ -43,6 +44,7 @@ class Api(msgspec.Struct, frozen=True):
     min_version: int
     max_version: int
     flexible_from: int
+    advertised_from: int | None = None
 
     @property
     def name(self) -> str:
@@ -63,8 +65,8 @@ _T, _B, _R, _D, _U, _Q = topics, brokers, replicas, records_io, users, quotas
 _K, _C, _I, _P = tokens, configs, producers, partitions
 _G, _O, _A, _L = groups, group_offsets, group_admin, cluster
 
-PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 9, 9)
-FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 12, 12)
+PRODUCE = Api(0, _D.ProduceRequest, _D.ProduceResponse, 3, 13, 9, advertised_from=0)
+FETCH = Api(1, _D.FetchRequest, _D.FetchResponse, 4, 18, 12)
 LIST_OFFSETS = Api(2, _D.ListOffsetsRequest, _D.ListOffsetsResponse, 1, 11, 6)
 METADATA = Api(3, metadata.MetadataRequest, metadata.MetadataResponse, 0, 13, 9)
 LEADER_AND_ISR = Api(4, _R.LeaderAndIsrRequest, _R.LeaderAndIsrResponse, 5, 5, 4)

@@ -1,6 +1,16 @@
-"""UpdateFeatures: conversion between Kafka's messages and our command."""
+"""Features: what ApiVersions says of them, and the conversion of UpdateFeatures."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
 
 from api.kafka.errors import code_of
+from api.kafka.messages.api_versions import (
+    ApiVersionsResponse,
+    FinalizedFeature,
+    SupportedFeature,
+)
 from api.kafka.messages.features import (
     UPGRADE,
     FeatureUpdateKey,
@@ -9,7 +19,11 @@ from api.kafka.messages.features import (
     UpdateFeaturesResponse,
 )
 from controller.decisions.features import FeatureUpdate, UpdateFeatures, UpgradeType
+from controller.decisions.levels import SUPPORTED_LEVELS
 from records.errors import RequestError
+
+_ZERO_LEVELS_SINCE = 4
+"""First version of ApiVersions that names features whose lowest level is 0 (KIP-1022)."""
 
 _SAFE_DOWNGRADE = 2
 _UPGRADE_TYPES = {
@@ -17,6 +31,37 @@ _UPGRADE_TYPES = {
     _SAFE_DOWNGRADE: UpgradeType.SAFE_DOWNGRADE,
     3: UpgradeType.UNSAFE_DOWNGRADE,
 }
+
+
+class Features(msgspec.Struct, frozen=True, kw_only=True):
+    """The finalized levels that a node knows, by feature, and the offset they are as of."""
+
+    levels: Mapping[str, int] = {}
+    offset: int = -1
+
+
+def with_features(
+    response: ApiVersionsResponse, features: Features, version: int
+) -> ApiVersionsResponse:
+    """Return the response with the levels of features, as a request of a version gets them."""
+    return replace(
+        response,
+        supported_features=tuple(
+            [
+                SupportedFeature(name=name, min_version=low, max_version=high)
+                for name, (low, high) in SUPPORTED_LEVELS.items()
+                if low > 0 or version >= _ZERO_LEVELS_SINCE
+            ]
+        ),
+        finalized_features_epoch=features.offset,
+        finalized_features=tuple(
+            [
+                FinalizedFeature(name=name, max_version_level=level, min_version_level=level)
+                for name, level in sorted(features.levels.items())
+                if level > 0
+            ]
+        ),
+    )
 
 
 def update(request: UpdateFeaturesRequest) -> UpdateFeatures:

@@ -1,7 +1,8 @@
 """Field types and versions of messages, as annotations on their classes.
 
 Each field has the integer type of its encoding, and `since`, `until` or `tagged` if not every
-version has it. `layouts` reads the annotations.
+version has it. With several of them, the first one that a version has counts. `layouts` reads the
+annotations.
 
     class Topic(Message, frozen=True, kw_only=True):
         name: str
@@ -45,9 +46,9 @@ def until(last: int) -> Presence:
     return Presence(0, last)
 
 
-def tagged(tag: int, first: int = 0) -> Presence:
+def tagged(tag: int, first: int = 0, last: int | None = None) -> Presence:
     """The field is left out if it has its default; only flexible versions have it."""
-    return Presence(first, None, tag)
+    return Presence(first, last, tag)
 
 
 Int8 = Annotated[int, Kind("int8")]

@@ -35,7 +35,7 @@ class _Builder:
         present: list[Field] = []
         absent: list[AbsentField] = []
         for field in msgspec.structs.fields(cls):
-            hint, presence = _taken_apart(hints[field.name])
+            hint, presence = _taken_apart(hints[field.name], self._version)
             if presence.has(self._version) and (presence.tag is None or self._flexible):
                 present.append(self._field(field.name, hint, presence, field.default))
             else:
@@ -73,12 +73,13 @@ class _Builder:
         return self.layout(hint)
 
 
-def _taken_apart(hint: Any) -> tuple[Any, Presence]:
-    """Return a field's type, with its kind if it has one, and the versions that have it."""
+def _taken_apart(hint: Any, version: int) -> tuple[Any, Presence]:
+    """Return a field's type, with its kind if it has one, and whether and how a version has it."""
     if typing.get_origin(hint) is not Annotated:
         return hint, _ALWAYS
     extras = hint.__metadata__
-    presence = next((extra for extra in extras if isinstance(extra, Presence)), _ALWAYS)
+    presences = [extra for extra in extras if isinstance(extra, Presence)] or [_ALWAYS]
+    presence = next((each for each in presences if each.has(version)), presences[0])
     kind = next((extra for extra in extras if isinstance(extra, Kind)), None)
     inner = hint.__origin__
     return (inner if kind is None else Annotated[inner, kind]), presence

@@ -18,6 +18,7 @@ from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, Api, by_key
 from api.kafka.authentication import SASL_APIS, log_in, repeated_login
 from api.kafka.errors import NONE
+from api.kafka.features import Features, with_features
 from api.kafka.fields import Response
 from api.kafka.frames import (
     FRAME_SIZE_BYTES_MAX,
@@ -56,12 +57,14 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     connection on which one succeeded is kept when there are too many connections.
     `is_question` recognises requests that change nothing: they are abandoned when the client sends
     nothing more, because it has gone.
+    `features` returns the levels that ApiVersions names.
     """
 
     handlers: Mapping[Api, Handler]
     takeovers: Mapping[Api, Takeover] = {}
     is_from_broker: Callable[[RequestFrame], bool] | None = None
     is_question: Callable[[RequestFrame], bool] = lambda _: False
+    features: Callable[[], Features] = Features
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
@@ -297,7 +300,10 @@ class _Conversation:
 
     async def _answer(self, frame: RequestFrame) -> bytes | None:
         if frame.api == API_VERSIONS:
-            body: Response | bytes | None = versions_response(self._apis.values())
+            found = versions_response(self._apis.values())
+            body: Response | bytes | None = with_features(
+                found, self._answering.features(), frame.version
+            )
         elif frame.api in SASL_APIS:
             body = repeated_login(frame)
         else:

@@ -12,7 +12,11 @@ from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsResponse:
     """Return the ApiVersions response of a listener with these requests."""
     ranges = [
-        ApiVersion(api_key=api.key, min_version=api.min_version, max_version=api.max_version)
+        ApiVersion(
+            api_key=api.key,
+            min_version=api.min_version if api.advertised_from is None else api.advertised_from,
+            max_version=api.max_version,
+        )
         for api in sorted(apis, key=lambda api: api.key)
     ]
     return ApiVersionsResponse(error_code=error_code, api_keys=tuple(ranges))

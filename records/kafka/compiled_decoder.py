@@ -138,14 +138,20 @@ class _Compiler:
         if not layout.tagged:
             return ["if b[p]: raise NotPlain", "p += 1"]
         lines = ["n_tags = b[p]; p += 1"]
-        lines += [f"v_{field.name} = {field.default!r}" for field in layout.tagged]
+        lines += [f"v_{field.name} = {self._default(field)}" for field in layout.tagged]
         lines += ["if n_tags:"]
         for field in layout.tagged:
             lines += _indent(self._tagged_field(field))
         return [*lines, "    if n_tags: raise NotPlain"]
 
+    def _default(self, field: Field) -> str:
+        """Return an expression for the default of a field."""
+        if isinstance(field.default, Record):
+            self.names[type(field.default).__name__] = type(field.default)
+        return repr(field.default)
+
     def _tagged_field(self, field: Field) -> list[str]:
-        variable = f"v_{field.name}"
+        variable, default = f"v_{field.name}", self._default(field)
         # A field that holds its default is not plain, null included.
         nullable = field.nullable and field.default is not None
         return [
@@ -153,7 +159,7 @@ class _Compiler:
             # A size of several bytes is rare; the reference handles it.
             "    size = b[p + 1]; p += 2; end = p + size; n_tags -= 1",
             *_indent(self._value(variable, field.type, nullable)),
-            f"    if p != end or size > 127 or {variable} == {field.default!r}: raise NotPlain",
+            f"    if p != end or size > 127 or {variable} == {default}: raise NotPlain",
         ]
 
     def _value(self, variable: str, field_type: FieldType, nullable: bool) -> list[str]:

@@ -9,6 +9,7 @@ from api.kafka.connection import Connection
 from api.kafka.errors import name_of
 from api.kafka.messages.metadata import MetadataPartition, MetadataTopic
 from api.kafka.messages.records_io import (
+    NAMES_UNTIL,
     FetchedPartition,
     FetchPartition,
     FetchRequest,
@@ -97,7 +98,7 @@ class Partitions:
         data = ProducedPartition(index=partition, records=batch(*some))
         topic = ProducedTopic(name=name, topic_id=topic_id, partition_data=(data,))
         request = ProduceRequest(acks=acks, timeout_ms=5_000, topic_data=(topic,))
-        response = await connection.request(request, ProduceResponse)
+        response = await connection.request(request, ProduceResponse, version=NAMES_UNTIL)
         assert response.responses[0].topic_id == topic_id, "the id is echoed"
         return response.responses[0].partition_responses[0]
 
@@ -133,7 +134,7 @@ class Partitions:
         )
         topic = FetchTopic(topic=name, topic_id=topic_id, partitions=(wanted,))
         request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(topic,))
-        response = await connection.request(request, FetchResponse)
+        response = await connection.request(request, FetchResponse, version=NAMES_UNTIL)
         assert response.responses[0].topic_id == topic_id, "the id is echoed"
         return response.responses[0].partitions[0]
 

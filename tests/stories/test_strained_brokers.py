@@ -13,6 +13,7 @@ from api.kafka.connection import Connection
 from api.kafka.errors import name_of
 from api.kafka.messages.metadata import MetadataRequest, MetadataResponse
 from api.kafka.messages.records_io import (
+    NAMES_UNTIL,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -78,7 +79,7 @@ async def produced(broker: Connection) -> list[str]:
     request = ProduceRequest(
         acks=1, timeout_ms=10_000, topic_data=(ProducedTopic(name="many", partition_data=written),)
     )
-    response = await broker.request(request, ProduceResponse)
+    response = await broker.request(request, ProduceResponse, version=NAMES_UNTIL)
     return [name_of(p.error_code) for p in response.responses[0].partition_responses]
 
 
@@ -93,7 +94,7 @@ async def fetched(broker: Connection) -> list[list[bytes]]:
     request = FetchRequest(
         max_wait_ms=0, min_bytes=1, topics=(FetchTopic(topic="many", partitions=wanted),)
     )
-    response = await broker.request(request, FetchResponse)
+    response = await broker.request(request, FetchResponse, version=NAMES_UNTIL)
     return [values(p.records or b"") for p in response.responses[0].partitions]
 
 

@@ -1,10 +1,11 @@
 """Client or follower to leader: produce, fetch, offset lookups.
 
-The topic id is a tagged field, as in the early proposal for topic ids; clients that do not know it
-leave it out. Kafka's later versions, which name topics by id alone, are not supported.
+Before the versions that name topics by id alone, the topic id is a tagged field, as in the early
+proposal for topic ids; clients that do not know it leave it out. Tagged hints of an answer, such as
+the current leader, are left out.
 
-Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids),
-KIP-227 (fetch sessions, which are declined).
+Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids), KIP-903
+(the replica's state), KIP-227 (fetch sessions, which are declined).
 """
 
 from typing import Annotated
@@ -20,6 +21,7 @@ from api.kafka.fields import (
     Response,
     since,
     tagged,
+    until,
 )
 from records.base import ZERO_UUID, Uuid
 
@@ -40,6 +42,10 @@ EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 """Special timestamps: local log start, tiered storage end, first offset not uploaded yet."""
 
 
+NAMES_UNTIL = 12
+"""The last version of Produce and Fetch in which topics have names."""
+
+
 class ProducedPartition(Message, frozen=True, kw_only=True):
     """Batches for one partition."""
 
@@ -50,8 +56,8 @@ class ProducedPartition(Message, frozen=True, kw_only=True):
 class ProducedTopic(Message, frozen=True, kw_only=True):
     """Batches for one topic."""
 
-    name: str
-    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9)] = ZERO_UUID
+    name: Annotated[str, until(NAMES_UNTIL)] = ""
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9, 12), since(13)] = ZERO_UUID
     partition_data: tuple[ProducedPartition, ...]
 
 
@@ -88,8 +94,8 @@ class ProducedPartitionResult(Message, frozen=True, kw_only=True):
 class ProducedTopicResult(Message, frozen=True, kw_only=True):
     """One topic of the answer."""
 
-    name: str
-    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9)] = ZERO_UUID
+    name: Annotated[str, until(NAMES_UNTIL)] = ""
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9, 12), since(13)] = ZERO_UUID
     partition_responses: tuple[ProducedPartitionResult, ...]
 
 
@@ -114,22 +120,31 @@ class FetchPartition(Message, frozen=True, kw_only=True):
 class FetchTopic(Message, frozen=True, kw_only=True):
     """Partitions of one topic."""
 
-    topic: str
-    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12)] = ZERO_UUID
+    topic: Annotated[str, until(NAMES_UNTIL)] = ""
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12, 12), since(13)] = ZERO_UUID
     partitions: tuple[FetchPartition, ...]
 
 
 class ForgottenTopic(Message, frozen=True, kw_only=True):
     """Partitions that leave a fetch session."""
 
-    topic: str
+    topic: Annotated[str, until(NAMES_UNTIL)] = ""
+    topic_id: Annotated[Uuid, since(13)] = ZERO_UUID
     partitions: tuple[Int32, ...]
+
+
+class FetchingReplica(Message, frozen=True, kw_only=True):
+    """The follower that asks, and its broker epoch; -1 for a client."""
+
+    replica_id: Int32 = NOT_A_REPLICA
+    replica_epoch: Int64 = -1
 
 
 class FetchRequest(Request, frozen=True, kw_only=True):
     """Read batches; waits up to `max_wait_ms` for `min_bytes`."""
 
-    replica_id: Int32 = NOT_A_REPLICA
+    replica_id: Annotated[Int32, until(14)] = NOT_A_REPLICA
+    replica_state: Annotated[FetchingReplica, tagged(1, 15)] = FetchingReplica()
     max_wait_ms: Int32
     min_bytes: Int32
     max_bytes: Annotated[Int32, since(3)] = (1 << 31) - 1
@@ -140,6 +155,11 @@ class FetchRequest(Request, frozen=True, kw_only=True):
     forgotten_topics_data: Annotated[tuple[ForgottenTopic, ...], since(7)] = ()
     rack_id: Annotated[str, since(11)] = ""
     cluster_id: Annotated[str | None, tagged(0, 12)] = None
+
+    @property
+    def follower(self) -> int:
+        """Id of the broker that asks, NOT_A_REPLICA for a client; stands in one of two places."""
+        return max(self.replica_id, self.replica_state.replica_id)
 
 
 class AbortedTransaction(Message, frozen=True, kw_only=True):
@@ -165,8 +185,8 @@ class FetchedPartition(Message, frozen=True, kw_only=True):
 class FetchedTopic(Message, frozen=True, kw_only=True):
     """One topic of the answer."""
 
-    topic: str
-    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12)] = ZERO_UUID
+    topic: Annotated[str, until(NAMES_UNTIL)] = ""
+    topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12, 12), since(13)] = ZERO_UUID
     partitions: tuple[FetchedPartition, ...]
 
 

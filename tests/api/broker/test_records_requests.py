@@ -33,6 +33,13 @@ async def test_records_are_written_and_read(broker: Broker) -> None:
     assert await broker.epoch_end(6) == ("NONE", -1, -1)
 
 
+async def test_topic_may_be_named_by_its_id_alone(broker: Broker) -> None:
+    assert await broker.produce(b"one", name="", topic_id=ID) == "NONE"
+    assert await broker.fetch(name="", topic_id=ID) == ("NONE", [b"one"])
+    assert await broker.produce(b"one", name="", topic_id=STRANGE) == "UNKNOWN_TOPIC_ID"
+    assert await broker.fetch(name="", topic_id=STRANGE) == ("UNKNOWN_TOPIC_ID", [])
+
+
 async def test_read_only_partition_is_read_and_not_written(broker: Broker) -> None:
     expected = ["POLICY_VIOLATION", "NONE", "NONE", "NONE"]
     assert await broker.errors(partition=1) == expected

@@ -68,7 +68,7 @@ async def test_full_round_has_all_acls_and_later_ones_what_changed(tmp_path: Pat
                 await broker.until_offset(at.service.image.provenance.offset)
                 assert of_rights(told(broker)) == of_rights(at.service.image)
         sizes = [len(r.rights) for r in broker.told if isinstance(r, UpdateMetadataRequest)]
-        assert sizes[0] == 6
+        assert sizes[0] == 5 + len(at.service.image.features())  # ACLs, levels
         assert sorted(size for size in sizes[1:] if size) == [1, 1, 2]  # 7 came and went
 
 

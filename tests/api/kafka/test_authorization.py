@@ -103,23 +103,26 @@ def _topic_id(at: Server, name: str) -> Uuid:
 
 
 REQUESTS: dict[Api, Callable[[Server], Request]] = {
-    apis.PRODUCE: lambda _: ProduceRequest(
+    apis.PRODUCE: lambda at: ProduceRequest(
         acks=1,
         timeout_ms=0,
         topic_data=tuple(
             [
-                ProducedTopic(name=n, partition_data=(ProducedPartition(index=0, records=b""),))
+                ProducedTopic(
+                    topic_id=_topic_id(at, n),
+                    partition_data=(ProducedPartition(index=0, records=b""),),
+                )
                 for n in "ab"
             ]
         ),
     ),
-    apis.FETCH: lambda _: FetchRequest(
+    apis.FETCH: lambda at: FetchRequest(
         max_wait_ms=0,
         min_bytes=0,
         topics=tuple(
             [
                 FetchTopic(
-                    topic=n,
+                    topic_id=_topic_id(at, n),
                     partitions=(
                         FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1),
                     ),

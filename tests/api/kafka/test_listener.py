@@ -26,7 +26,7 @@ from controller.decisions.context import Settings
 from controller.decisions.effective_configs import BROKER, ConfigSource
 from controller.decisions.features import FeatureUpdate, UpdateFeatures
 from controller.decisions.ids import new_id
-from controller.decisions.levels import NAMESPACE_FEATURE
+from controller.decisions.levels import NAMESPACE_FEATURE, SUPPORTED_LEVELS
 from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import (
@@ -415,3 +415,25 @@ async def test_a_service_that_lost_its_log_says_try_again(tmp_path: Path) -> Non
         for problem in ("outcome is unknown", "not active"):
             with pytest.raises(UnavailableError, match=problem):
                 await at.client.run("topics create", CreateTopics(topics=(NewTopic(name="a"),)))
+
+
+async def test_versions_name_old_produce_for_librdkafka_and_the_levels_of_features(
+    tmp_path: Path,
+) -> None:
+    async with server(tmp_path) as at:
+        answers = [
+            await at.client.connection.request(
+                ApiVersionsRequest(), ApiVersionsResponse, version=version
+            )
+            for version in (3, 4)
+        ]
+        image = at.service.image
+    old, new = answers
+    produce = next(each for each in new.api_keys if each.api_key == apis.PRODUCE.key)
+    assert (produce.min_version, produce.max_version) == (0, 13)
+    assert [each.name for each in old.supported_features] == ["metadata.version"]
+    assert {each.name for each in new.supported_features} == set(SUPPORTED_LEVELS)
+    assert new.finalized_features_epoch == image.provenance.next_offset - 1
+    finalized = {each.name: each.max_version_level for each in new.finalized_features}
+    assert finalized == {name: level for name, level in image.features().items() if level}
+    assert finalized["metadata.version"] > 1
