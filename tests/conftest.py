@@ -54,8 +54,10 @@ for _name in ("METALOG_LOG", "METALOG_SERVER"):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# How long drawing takes says how busy the machine is, not how good the strategy.
-settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says how busy the machine is, not how good test or strategy are.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any machine")
 
 
