@@ -1,8 +1,8 @@
 """More questions of a bad day, asked of real logs.
 
-Answers about brokers 1 to 3, the first partition and lives of a name are read from the decoded forms
-by hand, or computed from them. How many partitions had no leader, and what compare and advise say
-of the nodes, is pinned as it is today.
+Answers about brokers 1 to 3, the first partition and lives of a name are read from the decoded
+forms by hand, or computed from them. How many partitions had no leader, and what compare and advise
+say of the nodes, is pinned as it is today.
 
 The first log is of one of three nodes that were restarted again and again. In it the brokers begin
 their controlled shutdown at 26123 (1), 26142 (2) and 26180 (3); the ISR of partition 0 of the
