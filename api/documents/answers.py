@@ -87,7 +87,7 @@ def _joined(request: Any, pieces: Any) -> Fields:
 
 
 def _partitions(request: Any, answer: Any) -> msgspec.Struct:
-    if request.partition_id is not None:
+    if request.topic is not None and request.partition_id is not None:
         (found,) = answer
         return OnePartition(partition=Partition.alone(found))
     return PartitionList(partitions=tuple(map(Partition.listed, answer)))

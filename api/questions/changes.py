@@ -101,6 +101,8 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
         RequestError: there was no such object or field in the range; for a step, there never was.
             No object matches a pattern.
     """
+    if request.last is not None and request.last < 1:
+        raise RequestError("INVALID_REQUEST", f"the last {request.last} changes: it is 1 or more")
     name = parse_object(request.object)
     matches = is_pattern(name.name) and not _is_literal(past, at, name)
     if request.step is not None:
