@@ -12,7 +12,7 @@ from api.history import History
 from api.questions.deciding import described
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
-from api.questions.rows import FollowRows
+from api.questions.rows import FollowRows, is_offset
 from api.questions.table import find_question, guard_of
 from api.questions.workers import Workers
 from api.shutdown import first_of
@@ -111,7 +111,7 @@ class Answers:
 
     async def _rows_come(self, request: FollowRows) -> None:
         """Wait as long as the request says for the records that it asks for."""
-        if request.wait_ms > 0 and request.first.isdigit():
+        if request.wait_ms > 0 and is_offset(request.first):
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):

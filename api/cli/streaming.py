@@ -144,14 +144,15 @@ def append(
 
 
 def _expected_version(text: str) -> "ExpectedVersion":
-    from controller.decisions.versions import ABSENT, ExpectedVersion, parse_version
+    from controller.decisions.versions import ExpectedVersion, parse_version
 
-    name, equals, version = text.rpartition("=")
-    if not equals or not (version == ABSENT or version.removeprefix("-").isdecimal()):
+    name, _, version = text.rpartition("=")
+    try:
+        return ExpectedVersion(name, parse_version(version))
+    except ValueError:
         raise typer.BadParameter(
             f"{text!r} is not OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
-        )
-    return ExpectedVersion(name, parse_version(version))
+        ) from None
 
 
 def _batch_size(text: str) -> int:

@@ -52,7 +52,7 @@ def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem |
     if entrance.may_be_renamed and not _is_own_host(host, listening):
         return problem(421, "MISDIRECTED_REQUEST", f"Host {host!r} is no address of this service")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and origin.partition("://")[2] != host:
         return problem(403, "CROSS_ORIGIN", f"a page of {origin!r} may not ask this service")
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return problem(403, "CROSS_ORIGIN", "a page of another site may not ask this service")
@@ -100,5 +100,12 @@ def _anonymous(entrance: Entrance, scope: Mapping[str, Any]) -> Caller:
 
 
 def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a request, by their names in lower case."""
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    """Return the headers of a request, by their names in lower case.
+
+    A repeated header is one list, so that no part of it is lost. Source: RFC 9110, 5.2.
+    """
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found

@@ -14,6 +14,7 @@ from api.http.asking import JSON, LINES, path_of
 from api.http.problems import MEDIA_TYPE, Problem, headers_of, problem_of_refusal
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_from_json
+from api.questions.rows import is_offset
 from api.record_lines import line_batches
 from controller.decisions.outcome import Refusal
 from controller.pending_answers import Answer
@@ -151,7 +152,7 @@ def _expected_end(asked: Asked) -> int | None:
     found = asked.values.get(EXPECTED_END)
     if found is None:
         return None
-    if len(found) != 1 or not (found[0].isascii() and found[0].isdigit() and len(found[0]) < 20):
+    if len(found) != 1 or not is_offset(found[0]):
         raise RequestError("INVALID_REQUEST", f"parameter {EXPECTED_END}: it is one offset")
     return int(found[0])
 

@@ -22,7 +22,7 @@ from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
 from api.http.parameters import read_request
 from api.http.problems import code_of
 from api.http.requests import Asked, asked_of
-from api.questions.rows import TAIL, FollowRows, RowsFollowed
+from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
 from api.questions.table import guard_of
 from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
@@ -60,7 +60,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
 
 
 def _offset(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    if not is_offset(text):
         raise RequestError("INVALID_REQUEST", f"Last-Event-ID {text!r} is not an offset")
     return int(text)
 
@@ -81,7 +81,7 @@ class _Events:
         first = self._wanted.first
         if not first:
             return
-        if first.isdigit():
+        if is_offset(first):
             self._offset = int(first)
             start = self._service.answers.history_start
             if self._offset < start:

@@ -90,7 +90,9 @@ class Connection(H11Protocol):
             self._stall = None
 
     def _abort(self) -> None:
-        self._place = None
+        if self._place is not None:
+            self._place.leave()
+            self._place = None
         self.transport.abort()
 
 

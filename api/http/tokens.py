@@ -13,6 +13,9 @@ from records.errors import RequestError
 
 _LINE = re.compile(r"(?P<name>[^:\s][^:]*):(?P<digest>[0-9a-fA-F]{64})")
 
+_EMPTY = hashlib.sha256(b"").digest()
+"""What a script writes whose token was never set; anybody could send that."""
+
 Tokens = dict[bytes, str]
 """Principals by the digest of their token."""
 
@@ -21,7 +24,8 @@ def read_tokens(path: Path) -> Tokens:
     """Read a file of tokens.
 
     Raises:
-        RequestError: INVALID_CONFIG, it cannot be read, a line is malformed, or there is none.
+        RequestError: INVALID_CONFIG, it cannot be read, a line is malformed, a token is empty or
+            given twice, or there is none.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -34,14 +38,20 @@ def read_tokens(path: Path) -> Tokens:
         match = _LINE.fullmatch(line.strip())
         if match is None:
             # The line is not shown: it may be the token itself.
-            raise RequestError(
-                "INVALID_CONFIG",
-                f"{path}, line {number}: write NAME:SHA256, the token's hash in 64 hex digits",
-            )
-        found[bytes.fromhex(match["digest"])] = f"User:{match['name']}"
+            raise _wrong(path, number, "write NAME:SHA256, the token's hash in 64 hex digits")
+        digest = bytes.fromhex(match["digest"])
+        if digest == _EMPTY:
+            raise _wrong(path, number, "this is the hash of an empty token")
+        if digest in found:
+            raise _wrong(path, number, "an earlier line has the same token")
+        found[digest] = f"User:{match['name']}"
     if not found:
         raise RequestError("INVALID_CONFIG", f"{path} has no tokens")
     return found
+
+
+def _wrong(path: Path, line: int, problem: str) -> RequestError:
+    return RequestError("INVALID_CONFIG", f"{path}, line {line}: {problem}")
 
 
 def principal_of(tokens: Tokens, authorization: str) -> str | None:

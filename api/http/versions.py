@@ -5,7 +5,7 @@ from urllib.parse import quote, unquote
 
 from api.documents.configs import ConfigsDescribed
 from api.documents.topics import OnePartition, TopicsDescribed
-from controller.decisions.versions import ABSENT, ExpectedVersion, parse_version, version_text
+from controller.decisions.versions import ExpectedVersion, parse_version, version_text
 from records.errors import RequestError
 
 _SAFE = "/:@#%!$&'()*+;<>?[]^_`{|}~.-"
@@ -33,14 +33,18 @@ def expected_versions(if_match: str | None) -> tuple[ExpectedVersion, ...]:
     Raises:
         RequestError: INVALID_REQUEST, it is no list of such tags.
     """
-    return tuple([_expected(tag.strip()) for tag in if_match.split(",")]) if if_match else ()
+    if if_match is None:
+        return ()
+    return tuple([_expected(tag.strip()) for tag in if_match.split(",")])
 
 
 def _expected(tag: str) -> ExpectedVersion:
     name, equals, version = tag.removeprefix('"').removesuffix('"').rpartition("=")
-    is_version = version == ABSENT or version.removeprefix("-").isdecimal()
-    if not (equals and name and is_version and version.isascii() and tag[:1] == tag[-1:] == '"'):
+    try:
+        if not (equals and name and tag[:1] == tag[-1:] == '"'):
+            raise ValueError
+        return ExpectedVersion(unquote(name), parse_version(version))
+    except ValueError:
         raise RequestError(
             "INVALID_REQUEST", f'If-Match: {tag} is not OBJECT=VERSION, such as "topic:orders=17"'
-        )
-    return ExpectedVersion(unquote(name), parse_version(version))
+        ) from None

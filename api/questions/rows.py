@@ -138,11 +138,20 @@ def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
     return Computed(answer=answer, about=lambda: past.about(at))
 
 
+_DIGITS_MAX = 19
+"""Of a 64-bit integer; `int` refuses thousands of digits."""
+
+
+def is_offset(text: str) -> bool:
+    """True for an offset, not for the other digits that `str.isdigit` accepts."""
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
+
+
 def first_followed(past: Past, point: str) -> int:
     """Return the first offset to follow from a point; it may be one that is still to come."""
     if not point:
         return past.reader.end_offset
-    if point.isdigit():
+    if is_offset(point):
         return int(point)
     return max(past.offset(point), past.reader.start_offset)
 

@@ -3,6 +3,7 @@
 The version of an object is the offset of the last record that touched it (docs/replay.md).
 """
 
+import re
 from typing import Self
 
 import msgspec
@@ -13,6 +14,7 @@ from replay.time_travel.objects import parse_object
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 ABSENT = "absent"
+_NUMBER = re.compile("-?[0-9]{1,19}")
 """Text form of the version of an object that does not exist."""
 
 
@@ -84,6 +86,8 @@ def parse_version(text: str) -> int | None:
     Raises:
         ValueError: it is none.
     """
+    if text != ABSENT and not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r} is not a version")
     return None if text == ABSENT else int(text)
 
 

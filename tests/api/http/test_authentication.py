@@ -83,6 +83,13 @@ def test_a_malformed_line_is_named_and_not_shown(tmp_path: Path, line: str) -> N
     assert "secret" not in str(caught.value)
 
 
+def test_a_token_that_everybody_or_two_names_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="line 1: this is the hash of an empty token"):
+        read_tokens(_file(tmp_path, _line("ann", "")))
+    with pytest.raises(RequestError, match="line 2: an earlier line has the same token"):
+        read_tokens(_file(tmp_path, _line("ann", "one"), _line("bob", "one")))
+
+
 def test_a_file_without_tokens_is_refused(metalog: Metalog, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="has no tokens"):
         read_tokens(_file(tmp_path, "# none"))

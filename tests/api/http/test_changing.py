@@ -72,8 +72,26 @@ async def test_what_was_seen_must_still_be_so(web: Web) -> None:
     assert len(list(web.at.service.image.topics())) == 1
 
 
+async def test_no_precondition_of_several_headers_is_lost(web: Web) -> None:
+    headers = [("If-Match", '"topic:orders=1"'), ("If-Match", '"topic:others=absent"')]
+    for given in (headers, headers[::-1]):
+        refused = await web.http.post("/v1/topics/create", json=_created("orders"), headers=given)
+        assert (refused.status_code, refused.json()["code"]) == (412, "INVALID_UPDATE_VERSION")
+
+
 async def test_a_precondition_that_cannot_be_read_is_refused(web: Web) -> None:
-    for tag in ("*", "orders", '"orders"', '"topic:a=x"', "topic:a=1", '"=1"', '"topic:a=²"'):
+    large = f'"topic:a={"9" * 5_000}"'
+    for tag in (
+        "",
+        "*",
+        "orders",
+        '"orders"',
+        '"topic:a=x"',
+        "topic:a=1",
+        '"=1"',
+        '"topic:a=²"',
+        large,
+    ):
         response = await web.http.post(
             "/v1/topics/create",
             json=_created("orders"),

@@ -72,6 +72,8 @@ async def test_only_the_wanted_types_come_and_without_a_point_only_what_is_new(w
     [
         ({"from": "10000"}, 404),
         ({"from": "never"}, 400),
+        ({"from": "²"}, 400),
+        ({"from": "9" * 5_000}, 400),
         ({"types": "x", "to": "3"}, 400),
         ({"from": "0", "from ": "1"}, 400),
     ],

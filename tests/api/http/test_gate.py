@@ -26,6 +26,7 @@ async def test_a_name_that_only_this_machine_has_is(web: Web, host: str) -> None
     [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Origin": "http://127.0.0.1:1"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},

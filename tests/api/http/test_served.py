@@ -1,5 +1,6 @@
 """`metalog serve --http`: where it listens, when it is ready, and how it ends."""
 
+import asyncio
 import socket
 import stat
 from pathlib import Path
@@ -8,13 +9,13 @@ import httpx
 import pytest
 
 from api.connections import Connections
-from api.http import options
+from api.http import options, protocol
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from metadata_log.creation import create_log
 from records.errors import RequestError, UnavailableError
 from tests.api.conftest import Metalog
-from tests.api.kafka.servers import CLUSTER_ID
+from tests.api.kafka.servers import CLUSTER_ID, server
 from tests.api.services import serving
 
 
@@ -50,6 +51,39 @@ async def test_a_socket_in_use_and_a_file_are_left_alone(tmp_path: Path) -> None
     with pytest.raises(UnavailableError, match="in use"):
         await HttpServer.listen(HttpOptions(path=path), Connections())
     assert path.read_text() == "mine"
+
+
+LINE = '{"type":"NoteRecord","data":{"at_offset":0,"text":"%%d %s"}}' % ("x" * 4_000)
+
+
+async def test_a_client_that_takes_nothing_leaves_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "WRITE_STALL_S", 0.05)
+    path = tmp_path / "http.sock"
+    transport = httpx.AsyncHTTPTransport(uds=str(path))
+    async with (
+        server(tmp_path, http=HttpOptions(path=path)),
+        httpx.AsyncClient(transport=transport, base_url="http://any") as client,
+    ):
+        await client.post(
+            "/v1/records/append",
+            content="\n".join([LINE % number for number in range(200)]),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        with socket.socket(socket.AF_UNIX) as stalled:
+            stalled.connect(str(path))
+            stalled.sendall(b"GET /v1/notes/list HTTP/1.1\r\nHost: any\r\n\r\n")
+            while await _connections(client) < 2:
+                pass
+            while await _connections(client) > 1:
+                await asyncio.sleep(0.01)
+
+
+async def _connections(client: httpx.AsyncClient) -> int:
+    lines = (await client.get("/metrics")).text.splitlines()
+    name = 'metalog_connections{listener="HTTP"} '
+    return next(int(float(line.removeprefix(name))) for line in lines if line.startswith(name))
 
 
 async def test_before_the_log_is_loaded_only_health_is_answered() -> None:
