@@ -55,15 +55,16 @@ def disconnected(address: str) -> UnavailableError:
     return UnavailableError(f"the connection to {address} was lost")
 
 
-def unanswered(address: str, other_url: str) -> UnavailableError:
+def unanswered(address: str, *schemes: str) -> UnavailableError:
     """Return the error of a service that disconnected before its first answer.
 
     Args:
-        other_url: The URL to use if the address is that of the service's other listener.
+        schemes: Of the URLs to try, if the address is that of a listener of another kind.
     """
+    urls = " or ".join(f"{scheme}://{address}" for scheme in schemes)
     return UnavailableError(
         f"{address} disconnected before its first answer; if that is another listener of the "
-        f"service, write {other_url}"
+        f"service, write {urls}"
     )
 
 

@@ -83,7 +83,9 @@ def run_app(arguments: list[str]) -> Any:
     except exceptions.Exit as exit_:
         return exit_.exit_code
     except exceptions.TyperException as error:
-        return fail("USAGE", f"{error.format_message().rstrip('.')}; see `metalog --help`", USAGE)
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "metalog"
+        return fail("USAGE", f"{error.format_message().rstrip('.')}; see `{path} --help`", USAGE)
     except exceptions.Abort as abort:
         if isinstance(abort.__cause__, EOFError):
             # Typer takes any for Ctrl-D at a prompt, and no command prompts.

@@ -12,7 +12,11 @@ _ACL_NAME, ALLOW_ALL_NAME = "acl", "allow-all"
 
 ServerConfigs = Annotated[
     list[str] | None,
-    typer.Option("--config", metavar="NAME=VALUE", help="A server-level config, as in a file."),
+    typer.Option(
+        "--config",
+        metavar="NAME=VALUE",
+        help="A server-level config, as in Kafka's server.properties; repeatable.",
+    ),
 ]
 
 AuthorizerName = Annotated[

@@ -47,27 +47,29 @@ def serve(
         list[str],
         typer.Option(
             "--kafka",
-            metavar="[PROTOCOL://]H:P",
-            help="Where Kafka clients connect; plaintext, ssl, sasl_plaintext or sasl_ssl; port 0: "
-            "any; repeatable.",
+            metavar="ADDRESS",
+            help="Where Kafka clients connect: [NAME=][PROTOCOL://][HOST]:PORT with plaintext (the "
+            "default), ssl, sasl_plaintext or sasl_ssl; port 0 is any; repeatable.",
         ),
     ] = [_DEFAULT_KAFKA],  # noqa: B006
     socket: Annotated[
         str | None,
-        typer.Option("--socket", metavar="H:P", help="Where appends are taken; else nowhere."),
+        typer.Option(
+            "--socket", metavar="HOST:PORT", help="Where appends are taken; else nowhere."
+        ),
     ] = None,
     http: Annotated[
         str | None,
         typer.Option(
             "--http",
             metavar="ADDRESS",
-            help="Where HTTP is answered: H:P, https://H:P or unix:PATH; else nowhere.",
+            help="Where HTTP is answered: HOST:PORT, https://HOST:PORT or unix:PATH; else nowhere.",
         ),
     ] = None,
     http_tokens: Annotated[
         Path | None,
         typer.Option(
-            "--http-tokens", metavar="FILE", help="NAME:SHA256 of the tokens that HTTP needs."
+            "--http-tokens", metavar="FILE", help="Tokens that HTTP needs, as lines NAME:SHA256."
         ),
     ] = None,
     allow_remote: Annotated[
@@ -133,6 +135,8 @@ def serve(
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
 
+    if http_tokens is not None and http is None:
+        raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
     limit_repeats()
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
@@ -189,7 +193,12 @@ def serve(
 @app.command()
 def broker(
     server: Annotated[
-        str, typer.Option("--server", metavar="URL", help="The service: kafka://HOST:PORT.")
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
+        ),
     ],
     broker_id: Annotated[int, typer.Option("--id", help="Number of this broker.", min=0)],
     log_dir: Annotated[
@@ -200,8 +209,9 @@ def broker(
         list[str],
         typer.Option(
             "--listen",
-            metavar="[PROTOCOL://]H:P",
-            help="Where clients connect; as --kafka of `serve`; repeatable.",
+            metavar="ADDRESS",
+            help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
+            "port 0 is any; repeatable.",
         ),
     ] = ["127.0.0.1:0"],  # noqa: B006
     between_brokers: Annotated[

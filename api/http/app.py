@@ -19,6 +19,7 @@ _logger = logging.getLogger(__name__)
 
 _Request = Request[Any, Any, Any]
 
+_WORDS = {404: "there is no such path; GET /v1 lists all operations"}
 _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARGE"}
 """Names of the errors that the routing finds."""
 
@@ -93,9 +94,8 @@ def _refused(request: _Request, error: MetadataLogError) -> Response[bytes]:
 
 def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
     status = error.status_code
-    response = problem_response(
-        problem(status, _CODES.get(status, "INVALID_REQUEST"), error.detail)
-    )
+    code, words = _CODES.get(status, "INVALID_REQUEST"), _WORDS.get(status, error.detail)
+    response = problem_response(problem(status, code, words))
     response.headers.update(error.headers or {})
     return response
 

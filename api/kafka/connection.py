@@ -176,7 +176,7 @@ class Connection:
 
     async def _read(self) -> None:
         if self._writer.get_extra_info("ssl_object") is None:
-            problem = unanswered(self._address, f"socket://{self._address}")
+            problem = unanswered(self._address, "socket", "ssl", "sasl_ssl")
         else:
             problem = ended_after_handshake(self._address)
         try:

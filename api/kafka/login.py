@@ -92,7 +92,7 @@ class _Login:
             await self._writer.drain()
             raw = await read_frame(self._reader, _ANSWER_SIZE_BYTES_MAX)
             if raw is None:
-                raise unanswered(self._address, f"kafka://{self._address}")
+                raise unanswered(self._address, "kafka")
             return frames.decode_response(raw, api, version)
         except (OSError, MalformedFrameError) as error:
             raise UnavailableError(f"{self._address}: {error}") from error

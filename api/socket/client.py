@@ -206,7 +206,7 @@ class _Link(asyncio.Protocol):
         if self._welcome.done():
             self._fail(disconnected(self._address))
         else:
-            self._fail(unanswered(self._address, f"kafka://{self._address}"))
+            self._fail(unanswered(self._address, "kafka", "ssl", "sasl_ssl"))
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:

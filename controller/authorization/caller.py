@@ -82,14 +82,16 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def completed(self, origin: Origin | None, command: str) -> Origin:
-        """Return an origin sent by a client, with the fields that the server knows better."""
+        """Return the origin of a request, with the fields that the server knows better."""
         if origin is None:
             return self.origin(command)
+        # The origin may be one that `origin` made, with the address in it already.
+        client_id = client_id_of(origin.client) if origin.client else self.client_id
         return replace(
             origin,
             principal=self.principal,
             command=origin.command or command,
-            client=self.named(origin.client or self.client_id)._client(),
+            client=self.named(client_id)._client(),
         )
 
     def _client(self) -> str | None:

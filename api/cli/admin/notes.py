@@ -41,7 +41,7 @@ def add(
         ),
     ] = None,
 ) -> int:
-    """Pin a note to an offset; the timeline and histories show it there."""
+    """Pin a note to an offset; the timeline and `history --notes` show it there."""
     from controller.decisions.notes import AddNote
 
     told = ask.run("notes add", AddNote(at_offset=offset, text=text, author=author))

@@ -182,6 +182,9 @@ async def test_records_are_appended_as_one_batch(web: Web) -> None:
     status, told = await append(body)
     assert status == 200
     assert (told["records"], told["first_offset"], told["last_offset"]) == (3, end, end + 2)
+    (origin,) = [row["origin"] for row in await _rows(web) if row["offset"] == end]
+    assert isinstance(origin, dict)
+    assert origin["client"].count("127.0.0.1") == 1
     assert await append(body) == (status, told)
     status, refused = await append(_note("another"))
     assert (status, refused["code"]) == (400, "INVALID_REQUEST")

@@ -59,7 +59,9 @@ async def test_a_form_is_no_command(web: Web, given: str) -> None:
 
 
 async def test_what_is_no_path_or_no_method_is_a_problem(web: Web) -> None:
-    assert (await web.http.get("/v1/never")).json()["code"] == "NO_SUCH_PATH"
+    unknown = (await web.http.get("/v1/never")).json()
+    assert unknown["code"] == "NO_SUCH_PATH"
+    assert "GET /v1 lists" in unknown["detail"]
     wrong = await web.http.get("/v1/topics/create")
     assert (wrong.status_code, wrong.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
     for query in ("at=1&at=2", "never=1", "internal=maybe", "at=%ff"):

@@ -109,6 +109,14 @@ def test_other_machines_are_not_answered_without_authentication(
     assert "there is no authentication" in answer.err
 
 
+def test_tokens_without_http_are_refused(metalog: Metalog, tmp_path: Path) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    answer = metalog("serve", tmp_path / "log", "--http-tokens", "tokens")
+    assert answer.code == 2
+    assert "--http-tokens" in answer.err
+    assert "see `metalog serve --help`" in answer.err
+
+
 def test_the_extra_is_named_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "_LIBRARIES", ("litestar", "never_installed"))
     with pytest.raises(RequestError, match=r"never_installed.*metadata-log\[http\]"):

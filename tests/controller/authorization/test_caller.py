@@ -39,3 +39,10 @@ def test_client_ids_of_earlier_releases_are_read_as_they_wrote_them() -> None:
     assert client_id_of("two words at 127.0.0.1:9092") == "two words"
     assert client_id_of("User:ann by two words at 127.0.0.1:9092") == "two words"
     assert client_id_of("metalog") == "metalog"
+
+
+@pytest.mark.parametrize("client_id", ODD)
+def test_an_origin_that_has_the_address_is_not_given_it_twice(client_id: str) -> None:
+    caller = Caller(client_id=client_id, host="127.0.0.1", port=9092)
+    origin = caller.origin("append")
+    assert caller.completed(origin, "append") == origin
