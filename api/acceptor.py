@@ -71,13 +71,18 @@ class Acceptor:
             raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
 
     async def close(self) -> None:
-        """Stop accepting; accepted connections stay open. May be called again."""
+        """Stop accepting, also in TLS handshakes; accepted connections stay open.
+
+        May be called again."""
         if self._retry is not None:
             self._retry.cancel()
         while self._listening:
             listening = self._listening.pop()
             self._loop.remove_reader(listening)
             listening.close()
+        if self._tls is not None:
+            for task in self._beginning:
+                task.cancel()
         await asyncio.gather(*self._beginning, return_exceptions=True)
 
     def _resume(self) -> None:

@@ -34,6 +34,10 @@ TLS_HANDSHAKES_MAX = 64
 """TLS handshakes at once; they have no place among the connections yet. For each one more the
 oldest is ended. Part of `DESCRIPTOR_RESERVE`."""
 
+CLOSE_TIMEOUT_S = 5.0
+"""How long a client may take for what is left to send, and to answer the end of TLS. asyncio alone
+would wait for 30 s, and the stop of the service with it."""
+
 UNAUTHENTICATED_FRAME_BYTES_MAX = 32 * KIB
 """Above any message of PLAIN and SCRAM; Kafka's `sasl.server.max.receive.size` is 512 KiB."""
 

@@ -1,7 +1,6 @@
 """Frames on a stream: four bytes of length, then that many bytes."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from api import limits
@@ -121,7 +120,12 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
-    """Close a stream in any state."""
+    """Close a stream in any state, whatever the other side does."""
     writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
+    try:
+        async with asyncio.timeout(limits.CLOSE_TIMEOUT_S):
+            await writer.wait_closed()
+    except TimeoutError:
+        writer.transport.abort()
+    except OSError:
+        pass  # the other side disconnected

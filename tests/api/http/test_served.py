@@ -53,7 +53,7 @@ async def test_a_socket_in_use_and_a_file_are_left_alone(tmp_path: Path) -> None
     assert path.read_text() == "mine"
 
 
-LINE = '{"type":"NoteRecord","data":{"at_offset":0,"text":"%%d %s"}}' % ("x" * 4_000)
+LINE = '{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%%d %s"}}' % ("x" * 4_000)
 
 
 async def test_a_client_that_takes_nothing_leaves_its_place(
@@ -66,18 +66,20 @@ async def test_a_client_that_takes_nothing_leaves_its_place(
         server(tmp_path, http=HttpOptions(path=path)),
         httpx.AsyncClient(transport=transport, base_url="http://any") as client,
     ):
-        await client.post(
+        appended = await client.post(
             "/v1/records/append",
             content="\n".join([LINE % number for number in range(200)]),
             headers={"Content-Type": "application/x-ndjson"},
         )
+        assert appended.status_code == 200, appended.text
         with socket.socket(socket.AF_UNIX) as stalled:
             stalled.connect(str(path))
             stalled.sendall(b"GET /v1/notes/list HTTP/1.1\r\nHost: any\r\n\r\n")
-            while await _connections(client) < 2:
-                pass
-            while await _connections(client) > 1:
-                await asyncio.sleep(0.01)
+            async with asyncio.timeout(60):
+                while await _connections(client) < 2:
+                    pass
+                while await _connections(client) > 1:
+                    await asyncio.sleep(0.01)
 
 
 async def _connections(client: httpx.AsyncClient) -> int:

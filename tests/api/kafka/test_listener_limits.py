@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +17,11 @@ from api.kafka.frames import LENGTH, RequestFrame
 from api.kafka.listener import Answering, Listener
 from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from api.security.listeners import ListenerSecurity
+from api.security.tls import client_context, server_context
 from controller.authorization.caller import Caller
 from records.errors import UnavailableError
+from tests.certificates import Authority
 
 SMALL = MetadataRequest(topics=())
 LARGE = MetadataRequest(
@@ -168,3 +173,22 @@ async def test_client_that_keeps_silent_is_closed(
         writer.write(said[limit])
         await asyncio.wait_for(reader.read(), 20)
         writer.close()
+
+
+async def test_clients_that_do_not_end_tls_do_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CLOSE_TIMEOUT_S", 0.05)
+    files = Authority(tmp_path).issue("server")
+    security = ListenerSecurity(tls=server_context(files))
+    listener = await Listener.start(Node().answering(), "127.0.0.1", 0, security=security)
+    address = ("127.0.0.1", listener.port)
+    with socket.create_connection(address) as half, socket.create_connection(address) as plain:
+        half.sendall(b"\x16\x03\x01\x02\x00\x01")
+        wrap = client_context(files).wrap_socket
+        with await asyncio.to_thread(wrap, plain, server_hostname="localhost") as other:
+            other.sendall(frames.encode_request(apis.METADATA, 12, 0, SMALL, "idle"))
+            assert await asyncio.to_thread(other.recv, 1)
+            # Far below the times that asyncio itself allows for both.
+            async with asyncio.timeout(8):
+                await listener.close()
