@@ -7,6 +7,7 @@ connections continue.
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -68,7 +69,10 @@ class Acceptor:
         try:
             return cls(await _bound(host, port), protocol, tls)
         except OSError as error:
-            raise UnavailableError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+            why = error.strerror
+            if error.errno and not isinstance(error, socket.gaierror):
+                why = os.strerror(error.errno)  # asyncio's own text repeats the address
+            raise UnavailableError(f"cannot listen on {host}:{port}: {why}") from error
 
     async def close(self) -> None:
         """Stop accepting, also in TLS handshakes; accepted connections stay open.
