@@ -133,7 +133,7 @@ DELETIONS = Query(
            principal, command, reason
     FROM changes
     WHERE in_effect AND after IS null AND kind <> 'pending_partition_removals'
-          AND (record LIKE 'Remove%' OR record = 'UnregisterBrokerRecord'
+          AND (record LIKE 'Remove%' OR record LIKE 'Unregister%'
                OR kind IN ('client_quotas', 'configs', 'features'))
           -- Partitions and configs go with their topic.
           AND (record <> 'RemoveTopicRecord' OR kind = 'topics')
