@@ -12,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -107,7 +106,7 @@ class _Worker:
         self._directory = directory
         self._child: asyncio.subprocess.Process | None = None
         self._idle: asyncio.TimerHandle | None = None
-        self._ending: asyncio.Task[Any] | None = None
+        self._endings: set[asyncio.Task[None]] = set()
         self.is_taken = False
 
     @property
@@ -130,15 +129,24 @@ class _Worker:
         return reply.page
 
     async def close(self) -> None:
+        """End the process; returns when it and those of abandoned questions have ended."""
         if self._idle is not None:
             self._idle.cancel()
+        self._end()
+        if self._endings:
+            await asyncio.wait(self._endings)
+
+    def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            await kill(child)
+            # A task of its own: the question may be cancelled again while its process ends.
+            ending = asyncio.create_task(kill(child))
+            self._endings.add(ending)
+            ending.add_done_callback(self._endings.discard)
 
     def _end_idle(self) -> None:
         if not self.is_taken:
-            self._ending = asyncio.create_task(self.close())
+            self._end()
 
     async def _reply(self, asked: Asked) -> Reply:
         if not self.has_process:

@@ -28,12 +28,15 @@ _FENCE = 1
 _UNFENCE = -1
 _SHUT_DOWN = 1
 
+_CORDONED_VERSION = 4
+"""Layout version of the first registration records that hold cordoned log directories."""
+
 
 class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A registered broker.
 
-    `record_version` is the layout version of its registration record; an export must use the same
-    version.
+    `record_version` is the layout version of its registration record, or the first that holds what
+    was set since; an export must use it.
     """
 
     broker_id: int
@@ -91,6 +94,9 @@ class BrokersDelta(MapDelta[int, Broker]):
             in_controlled_shutdown=broker.in_controlled_shutdown
             or record.in_controlled_shutdown == _SHUT_DOWN,
             log_dirs=record.log_dirs or broker.log_dirs,
+            record_version=max(broker.record_version, _CORDONED_VERSION)
+            if record.cordoned_log_dirs
+            else broker.record_version,
             cordoned_log_dirs=broker.cordoned_log_dirs
             if record.cordoned_log_dirs is None
             else record.cordoned_log_dirs,

@@ -11,7 +11,6 @@ from records import brokers, configs, partitions, topics
 from records.base import Record
 from records.envelope import Kept
 from records.registry import newest_version
-from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
 from replay.image.versions import UNKNOWN
@@ -22,20 +21,12 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
 
     A broker keeps the version it registered with; all other records have their type's newest.
     """
-    versions = {broker.broker_id: _version_of(broker) for broker in image.brokers()}
+    versions = {broker.broker_id: broker.record_version for broker in image.brokers()}
     for record in chain.from_iterable(part.records(image) for part in PARTS.values()):
         if isinstance(record, brokers.RegisterBrokerRecord):
             yield record, versions[record.broker_id]
         else:
             yield record, newest_version(type(record))
-
-
-def _version_of(broker: Broker) -> int:
-    """Return the version a broker registered with, or the first that holds what came later."""
-    return max(broker.record_version, _CORDONED_VERSION if broker.cordoned_log_dirs else 0)
-
-
-_CORDONED_VERSION = 4
 
 
 def kept_of(image: MetadataImage, record: Record) -> Kept | None:
