@@ -74,7 +74,7 @@ def assert_frame_of_response_is_read_back(api: Api, version: int, response: Any)
 
 
 def assert_codec_and_reference_agree(of: Layout, message: Any) -> None:
-    """The compiled codec is meant."""
+    """Compare the compiled codec with the reference."""
     raw = reference.encode(of, message)
     assert _encoder(of)(message) == raw
     assert reference.decode(of, raw, 0) == (message, ())
