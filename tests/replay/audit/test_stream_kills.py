@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 async def test_killed_query_has_copied_every_record_once() -> None:
     outcome = await streams.kill_some_times(3, 1)
-    assert outcome.failures == ()
+    assert not outcome.failures, "\n".join(failure.message for failure in outcome.failures)
 
 
 async def test_record_that_is_missing_or_there_twice_is_noticed(tmp_path: Path) -> None:
