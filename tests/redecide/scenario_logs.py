@@ -63,6 +63,10 @@ class LoggedCluster(Cluster):
     def next_offset(self) -> int:
         return self._log.end_offset
 
+    def context(self) -> Context:
+        """Return what the controller's next decision reads."""
+        return self._submit(lambda context: ControllerResult(response=context, records=()))
+
     def write(self, records: Sequence[Record]) -> None:
         """Append records that nobody asked for, as an older release would have left them."""
         result = ControllerResult(response=None, records=tuple(records))

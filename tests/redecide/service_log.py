@@ -48,8 +48,10 @@ _SECRET = ConfigChange("ssl.keystore.password", "a secret")
 async def write_service_log(directory: Path) -> Path:
     """Run a cluster of real processes for about a minute; return the log."""
     world = World(directory)
+    secret = directory / "secret"
+    secret.write_text("of tokens", "utf-8")
     try:
-        await world.serve("--socket", "127.0.0.1:0")
+        await world.serve("--socket", "127.0.0.1:0", "--secret-key-file", str(secret))
         await world.start_brokers(*_BROKERS)
         async with partitions(world) as some:
             await ask_for_everything(some.client)
