@@ -10,6 +10,7 @@ with them; so `layers` does without changing any.
 import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 from typing import TypeVar
 
 import msgspec
@@ -59,8 +60,10 @@ _Item = tuple[bytes, bytes]
 def chunks_of(values: Iterable[V], key: Callable[[V], object]) -> Iterator[Chunk]:
     """Yield the chunks of values, given in any order; keys must be unique."""
     items = sorted((key_hash(key(value)), _encoder.encode(value)) for value in values)
-    for bucket in _buckets(items, bit=0):
-        yield chunk_of(_encoder.encode([msgspec.Raw(encoded) for _, encoded in bucket]))
+    sizes = [0, *accumulate(len(encoded) for _, encoded in items)]
+    for begin, end in _buckets(items, sizes, 0, len(items), bit=0):
+        bucket = [msgspec.Raw(encoded) for _, encoded in items[begin:end]]
+        yield chunk_of(_encoder.encode(bucket))
 
 
 def chunk_of(plain: bytes) -> Chunk:
@@ -90,16 +93,25 @@ def key_hash(key: object) -> bytes:
     return hashlib.sha256(_encoder.encode(key)).digest()
 
 
-def _buckets(items: list[_Item], bit: int) -> Iterator[list[_Item]]:
-    """Split sorted items, whose hashes agree before `bit`, until each bucket fits."""
-    if not items:
+def _buckets(
+    items: list[_Item], sizes: list[int], begin: int, end: int, bit: int
+) -> Iterator[tuple[int, int]]:
+    """Split sorted items, whose hashes agree before `bit`, until each bucket fits.
+
+    Args:
+        sizes: Octets of all items before each, and of all.
+
+    Yields:
+        The first index of a bucket and the one after its last.
+    """
+    if begin == end:
         return
-    if len(items) == 1 or sum(len(encoded) for _, encoded in items) <= CHUNK_SIZE_BYTES_MAX:
-        yield items
+    if end - begin == 1 or sizes[end] - sizes[begin] <= CHUNK_SIZE_BYTES_MAX:
+        yield begin, end
         return
-    middle = bisect_left(items, 1, key=lambda item: _bit(item[0], bit))
-    yield from _buckets(items[:middle], bit + 1)
-    yield from _buckets(items[middle:], bit + 1)
+    middle = bisect_left(items, 1, begin, end, key=lambda item: _bit(item[0], bit))
+    yield from _buckets(items, sizes, begin, middle, bit + 1)
+    yield from _buckets(items, sizes, middle, end, bit + 1)
 
 
 def _bit(key_hash: bytes, bit: int) -> int:

@@ -12,7 +12,7 @@ from replay.snapshot import layers
 from replay.snapshot.chunks import ENCODING, Chunk
 from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.layers import DIGESTS, Layout, Overlay, digests_chunk
-from replay.snapshot.parts import Parts
+from replay.snapshot.parts import chunks_of_image
 from replay.snapshot.revision import FORMAT, LAYERED_FORMAT
 from replay.snapshot.stored import (
     ManifestEntry,
@@ -52,7 +52,7 @@ class Content(msgspec.Struct, frozen=True):
     @classmethod
     def whole(cls, image: MetadataImage, digests: dict[str, PartDigest]) -> Self:
         """Encode an image: O(objects) time, O(size of the content) space."""
-        chunks = {(part, ordinal): chunk for part, ordinal, chunk in Parts.of(image).chunks()}
+        chunks = {(part, ordinal): chunk for part, ordinal, chunk in chunks_of_image(image)}
         size = _size(chunks.values())
         if size < layers.LAYERED_SIZE_MIN_BYTES:
             return cls(chunks, Layout(base_size=size))

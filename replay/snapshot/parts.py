@@ -5,7 +5,7 @@ requires a new FORMAT; a new field with a default does not: older snapshots read
 Names of parts are those of docs/digest.md; partitions are stored with their topic.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Self
@@ -65,15 +65,6 @@ class Parts:
         self.objects: dict[str, list[Any]] = {part: [] for part in STORED}
 
     @classmethod
-    def of(cls, image: MetadataImage) -> Self:
-        """Split an image into parts: O(topics + other objects)."""
-        parts = cls()
-        for name, objects in parts.objects.items():
-            objects += PARTS[name].objects(image)
-        parts.objects["topics"] = [StoredTopic.of(image, topic) for topic in image.topics()]
-        return parts
-
-    @classmethod
     def changed(cls, old: MetadataImage, new: MetadataImage) -> Self:
         """Collect the objects of `new` that are not the same in `old`."""
         parts = cls()
@@ -117,9 +108,24 @@ class Parts:
 
     def chunks(self) -> Iterator[tuple[str, int, Chunk]]:
         """Yield the chunks that are stored: part, place in it, and content."""
-        for part, objects in self.objects.items():
-            for ordinal, chunk in enumerate(chunks_of(objects, STORED[part])):
-                yield part, ordinal, chunk
+        yield from _chunks(self.objects)
+
+
+def chunks_of_image(image: MetadataImage) -> Iterator[tuple[str, int, Chunk]]:
+    """Yield the chunks of all of an image, as `Parts.chunks`: O(topics + other objects).
+
+    Its topics are made one by one: the garbage collector would visit a list of all of them.
+    """
+    topics = (StoredTopic.of(image, topic) for topic in image.topics())
+    yield from _chunks(
+        {name: topics if name == "topics" else PARTS[name].objects(image) for name in STORED}
+    )
+
+
+def _chunks(objects: Mapping[str, Iterable[Any]]) -> Iterator[tuple[str, int, Chunk]]:
+    for part, found in objects.items():
+        for ordinal, chunk in enumerate(chunks_of(found, STORED[part])):
+            yield part, ordinal, chunk
 
 
 STORED: dict[str, Callable[[Any], object]] = {

@@ -12,7 +12,7 @@ from replay.image.digest import image_digest
 from replay.image.parts import PARTS
 from replay.image.producer_ids import ProducerIds
 from replay.image.provenance import Provenance
-from replay.snapshot.parts import STORED, Parts
+from replay.snapshot.parts import STORED, Parts, chunks_of_image
 from replay.snapshot.revision import FORMAT
 
 HERE = Path(__file__).parent
@@ -46,7 +46,7 @@ def test_format_1_is_written_as_it_always_was() -> None:
     assert FORMAT == 1
     image = _read().image(Provenance())
     written: dict[str, list[bytes]] = {part: [] for part in CHUNKS}
-    for part, _, chunk in Parts.of(image).chunks():
+    for part, _, chunk in chunks_of_image(image):
         written[part].append(chunk.plain)
     assert written == CHUNKS
 
