@@ -26,6 +26,7 @@ DOCUMENTS = (
     *("docs/namespaces.md", "docs/debugging.md", "docs/bisect.md"),
     "docs/what_if.md",
     "docs/security.md",
+    "docs/running.md",
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

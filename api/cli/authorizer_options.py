@@ -5,17 +5,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.cli.option_groups import PROCESS, SECURITY
+
 if TYPE_CHECKING:
     from controller.authorization.authorizer import Authorizer
 
 _ACL_NAME, ALLOW_ALL_NAME = "acl", "allow-all"
 
+FILE_METAVAR = "FILE|NAME=VALUE"
+"""Of the option that takes a file of options, or one server-level config."""
+
+_CONFIG = re.compile(r"[\w.-]*=.*", re.DOTALL)
+
 ServerConfigs = Annotated[
     list[str] | None,
     typer.Option(
         "--config",
-        metavar="NAME=VALUE",
-        help="A server-level config, as in Kafka's server.properties; repeatable.",
+        metavar=FILE_METAVAR,
+        help="A TOML file of these options; or a server-level config, as in Kafka's "
+        "server.properties; repeatable.",
+        rich_help_panel=PROCESS,
     ),
 ]
 
@@ -25,6 +34,7 @@ AuthorizerName = Annotated[
         "--authorizer",
         metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
         help="What decides who may do what: the log's ACLs, or nothing.",
+        rich_help_panel=SECURITY,
     ),
 ]
 
@@ -34,6 +44,7 @@ SuperUsers = Annotated[
         "--super-user",
         metavar="PRINCIPAL",
         help="May do everything, whatever the ACLs say, as User:ann; repeatable.",
+        rich_help_panel=SECURITY,
     ),
 ]
 
@@ -61,15 +72,9 @@ def server_configs(
 
 def _check(configs: dict[str, str], authorizer: str) -> None:
     from controller.authorization.acls import ALLOW_EVERYONE
-    from controller.decisions.tokens import SECRET_KEY
 
-    if SECRET_KEY in configs:
-        raise typer.BadParameter(
-            "arguments can be seen by every user of the machine; use --secret-key-file",
-            param_hint=f"--config {SECRET_KEY}",
-        )
     for name, text in configs.items():
-        _check_value(name, text)
+        check_server_config(name, text)
     value = configs.get(ALLOW_EVERYONE)
     if value is None:
         return
@@ -81,11 +86,22 @@ def _check(configs: dict[str, str], authorizer: str) -> None:
         raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
 
 
-def _check_value(name: str, value: str) -> None:
+def check_server_config(name: str, value: str) -> None:
+    """Check a server-level config.
+
+    Raises:
+        typer.BadParameter: it is unknown, has an invalid value, or is a secret.
+    """
     from controller.decisions.broker_configs import broker_config
     from controller.decisions.config_resources import unknown_config
+    from controller.decisions.tokens import SECRET_KEY
     from replay.image.configs import BROKER
 
+    if name == SECRET_KEY:
+        raise typer.BadParameter(
+            "a secret is not given here, where others may see it; use --secret-key-file",
+            param_hint=f"--config {SECRET_KEY}",
+        )
     definition = broker_config(name)
     try:
         if definition is None:
@@ -129,9 +145,14 @@ def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":
     )
 
 
+def is_options_file(text: str) -> bool:
+    """True if a value of `--config` names a file."""
+    return _CONFIG.fullmatch(text) is None
+
+
 def _parsed(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for name, equals, _ in pairs:
-        if not name or not equals:
+    pairs = [text.partition("=") for text in given if not is_options_file(text)]
+    for name, _, _ in pairs:
+        if not name:
             raise typer.BadParameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
     return {name: value for name, _, value in pairs}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_log = logging.getLogger("metalog")
+
 _READS_ONLY = "reads_only"
 
 
@@ -83,9 +85,7 @@ def configure_logging(debug: bool) -> None:
 def report(error: Exception) -> int:
     """Print an error as one line and return its exit code."""
     if os.environ.get("METALOG_DEBUG"):
-        import traceback
-
-        traceback.print_exception(error)
+        _print_traceback(error)
     from records.errors import MetadataLogError
 
     match error:
@@ -109,6 +109,15 @@ def report(error: Exception) -> int:
                 REFUSED,
                 UNKNOWN,
             )
+
+
+def _print_traceback(error: Exception) -> None:
+    if _is_json_logged():
+        _log.error("the next error came from here", exc_info=error)
+        return
+    import traceback
+
+    traceback.print_exception(error)
 
 
 def _fail_with(error: "MetadataLogError") -> int:
@@ -152,7 +161,7 @@ def print_error(
 ) -> None:
     """Print an error as one line on standard error; under --json as a document."""
     text = " ".join(message.split())
-    if ERRORS_AS_JSON.get():
+    if ERRORS_AS_JSON.get() or _is_json_logged():
         from api.documents.errors import Error
 
         _write_json(Error(code=code, message=text, outcome=outcome, done_to=done_to))
@@ -163,7 +172,7 @@ def print_error(
 def print_contradiction(error: "ContradictionError") -> None:
     """Print an error about a contradiction, with both records under --json."""
     text = " ".join(str(error).split())
-    if ERRORS_AS_JSON.get():
+    if ERRORS_AS_JSON.get() or _is_json_logged():
         from api.documents.errors import Contradiction, Error
 
         _write_json(
@@ -174,10 +183,20 @@ def print_contradiction(error: "ContradictionError") -> None:
         _write_text("CONTRADICTION", text)
 
 
+def _is_json_logged() -> bool:
+    """True if `api.json_logging` is in use; importing it takes long where it is not."""
+    logs = sys.modules.get("api.json_logging")
+    return logs is not None and bool(logs.is_json_logged())
+
+
 def _write_json(*parts: "msgspec.Struct") -> None:
     from api.cli.output import fields_of, json_line
 
-    sys.stderr.write(f"{json_line(fields_of(*parts))}\n")
+    fields = fields_of(*parts)
+    if _is_json_logged():
+        _log.error("%s", fields.pop("message"), extra=fields)
+    else:
+        sys.stderr.write(f"{json_line(fields)}\n")
 
 
 def _write_text(code: str, text: str) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.cli.option_groups import SECURITY
+
 if TYPE_CHECKING:
     from api.security.client import ClientSecurity
     from api.security.listeners import ListenerAddress
@@ -24,22 +26,37 @@ class ClientCertificate(enum.Enum):
 CertificateFile = Annotated[
     Path | None,
     typer.Option(
-        "--certificate-file", metavar="FILE", help="Certificate for TLS, with its chain, in PEM."
+        "--certificate-file",
+        metavar="FILE",
+        help="Certificate for TLS, with its chain, in PEM.",
+        rich_help_panel=SECURITY,
     ),
 ]
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        "--key-file", metavar="FILE", help="Its private key; else in the certificate's file."
+        "--key-file",
+        metavar="FILE",
+        help="Its private key; else in the certificate's file.",
+        rich_help_panel=SECURITY,
     ),
 ]
 CaFile = Annotated[
     Path | None,
-    typer.Option("--ca-file", metavar="FILE", help="Authorities whose certificates are trusted."),
+    typer.Option(
+        "--ca-file",
+        metavar="FILE",
+        help="Authorities whose certificates are trusted.",
+        rich_help_panel=SECURITY,
+    ),
 ]
 ClientCertificates = Annotated[
     ClientCertificate,
-    typer.Option("--client-auth", help="Whether clients of ssl:// show a certificate."),
+    typer.Option(
+        "--client-auth",
+        help="Whether clients of ssl:// show a certificate.",
+        rich_help_panel=SECURITY,
+    ),
 ]
 PrincipalRules = Annotated[
     str,
@@ -47,6 +64,7 @@ PrincipalRules = Annotated[
         "--principal-rules",
         metavar="RULES",
         help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
+        rich_help_panel=SECURITY,
         show_default=False,
     ),
 ]
@@ -57,6 +75,7 @@ Mechanisms = Annotated[
         metavar="NAME",
         help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, without PLAIN where "
         "passwords could be read on the way.",
+        rich_help_panel=SECURITY,
         show_default=False,
     ),
 ]
@@ -66,6 +85,7 @@ SecretKeyFile = Annotated[
         "--secret-key-file",
         metavar="FILE",
         help="Where delegation.token.secret.key is read; - is standard input.",
+        rich_help_panel=SECURITY,
     ),
 ]
 

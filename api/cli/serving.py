@@ -1,5 +1,6 @@
 """Runs a service or a broker: serve, broker."""
 
+import enum
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from api.cli.authorizer_options import (
     authorizer_of,
     server_configs,
 )
+from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, PROCESS, SECURITY
 from api.cli.output import print_json_line, print_line, progress
 from api.cli.policies import CONFIG_POLICY, TOPIC_POLICY, policy_of
 from api.cli.secret_input import read_secret
@@ -34,6 +36,23 @@ from api.cli.security_options import (
     tls_files,
 )
 
+
+class LogFormat(enum.Enum):
+    """What lines of the log on standard error are."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+LogFormatOption = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format",
+        help="Of standard error: text, or a JSON object a line.",
+        rich_help_panel=PROCESS,
+    ),
+]
+
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
@@ -50,12 +69,16 @@ def serve(
             metavar="ADDRESS",
             help="Where Kafka clients connect: [NAME=][PROTOCOL://][HOST]:PORT with plaintext (the "
             "default), ssl, sasl_plaintext or sasl_ssl; port 0 is any; repeatable.",
+            rich_help_panel=LISTENERS,
         ),
     ] = [_DEFAULT_KAFKA],  # noqa: B006
     socket: Annotated[
         str | None,
         typer.Option(
-            "--socket", metavar="HOST:PORT", help="Where appends are taken; else nowhere."
+            "--socket",
+            metavar="HOST:PORT",
+            help="Where appends are taken; else nowhere.",
+            rich_help_panel=LISTENERS,
         ),
     ] = None,
     http: Annotated[
@@ -64,33 +87,60 @@ def serve(
             "--http",
             metavar="ADDRESS",
             help="Where HTTP is answered: HOST:PORT, https://HOST:PORT or unix:PATH; else nowhere.",
+            rich_help_panel=LISTENERS,
         ),
     ] = None,
     http_tokens: Annotated[
         Path | None,
         typer.Option(
-            "--http-tokens", metavar="FILE", help="Tokens that HTTP needs, as lines NAME:SHA256."
+            "--http-tokens",
+            metavar="FILE",
+            help="Tokens that HTTP needs, as lines NAME:SHA256.",
+            rich_help_panel=SECURITY,
         ),
     ] = None,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen beyond this machine, to anybody.")
+        bool,
+        typer.Option(
+            "--allow-remote",
+            help="Listen beyond this machine, to anybody.",
+            rich_help_panel=LISTENERS,
+        ),
     ] = False,
     strict_modes: Annotated[
         bool,
         typer.Option(
-            "--strict-modes", help="Read-only partitions have no leader to clients without modes."
+            "--strict-modes",
+            help="Read-only partitions have no leader to clients without modes.",
+            rich_help_panel=LISTENERS,
         ),
     ] = False,
     session_timeout_ms: Annotated[
-        int, typer.Option(help="Silence after which a broker is fenced.", min=1)
+        int,
+        typer.Option(
+            help="Silence after which a broker is fenced.",
+            min=1,
+            rich_help_panel=BROKERS,
+            metavar="MS",
+        ),
     ] = 9_000,
     retry_ms: Annotated[
-        int, typer.Option(help="When a broker is asked again to do what it could not.", min=1)
+        int,
+        typer.Option(
+            help="When a broker is asked again to do what it could not.",
+            min=1,
+            rich_help_panel=BROKERS,
+            metavar="MS",
+        ),
     ] = 1_000,
     snapshot_every: Annotated[
         int,
         typer.Option(
-            "--snapshot-every", metavar="N", help="Records between two snapshots; 0: none.", min=0
+            "--snapshot-every",
+            metavar="N",
+            help="Records between two snapshots; 0: none.",
+            min=0,
+            rich_help_panel=BACKGROUND,
         ),
     ] = _SNAPSHOT_EVERY,
     snapshot_keep: Annotated[
@@ -100,6 +150,7 @@ def serve(
             metavar="N",
             help="Of the snapshots that it makes, keep the newest N; 0: all.",
             min=0,
+            rich_help_panel=BACKGROUND,
         ),
     ] = _SNAPSHOT_KEEP,
     sql_history: Annotated[
@@ -109,6 +160,7 @@ def serve(
             metavar="URL",
             help="Keep the history in this database; default: LOG/history.db.",
             show_default=False,
+            rich_help_panel=BACKGROUND,
         ),
     ] = None,
     certificate_file: CertificateFile = None,
@@ -118,6 +170,7 @@ def serve(
     principal_rules: PrincipalRules = "",
     mechanism: Mechanisms = None,
     config: ServerConfigs = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
     secret_key_file: SecretKeyFile = None,
     authorizer: AuthorizerName = ALLOW_ALL_NAME,
     super_user: SuperUsers = None,
@@ -130,6 +183,7 @@ def serve(
     from api.addresses import parse_address
     from api.cli.reading import open_reader
     from api.http.options import HttpOptions
+    from api.json_logging import log_as_json
     from api.log_limit import limit_repeats
     from api.running import Ready, ServeOptions, serve_until_stopped
     from controller.decisions.context import Settings
@@ -138,6 +192,8 @@ def serve(
     if http_tokens is not None and http is None:
         raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
     limit_repeats()
+    if log_format is LogFormat.JSON:
+        log_as_json()
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
     )
@@ -200,7 +256,9 @@ def broker(
             help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
         ),
     ],
-    broker_id: Annotated[int, typer.Option("--id", help="Number of this broker.", min=0)],
+    broker_id: Annotated[
+        int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)
+    ],
     log_dir: Annotated[
         list[Path],
         typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
@@ -212,6 +270,7 @@ def broker(
             metavar="ADDRESS",
             help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
             "port 0 is any; repeatable.",
+            rich_help_panel=LISTENERS,
         ),
     ] = ["127.0.0.1:0"],  # noqa: B006
     between_brokers: Annotated[
@@ -221,18 +280,42 @@ def broker(
             metavar="NAME",
             help="The listener that other brokers use; default: the first.",
             show_default=False,
+            rich_help_panel=LISTENERS,
         ),
     ] = None,
     advertise: Annotated[
-        str, typer.Option("--advertise", metavar="HOST", help="The host that clients are told.")
+        str,
+        typer.Option(
+            "--advertise",
+            metavar="HOST",
+            help="The host that clients are told.",
+            rich_help_panel=LISTENERS,
+        ),
     ] = "",
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen beyond this machine, to anybody.")
+        bool,
+        typer.Option(
+            "--allow-remote",
+            help="Listen beyond this machine, to anybody.",
+            rich_help_panel=LISTENERS,
+        ),
     ] = False,
-    rack: Annotated[str | None, typer.Option(help="Where the broker stands.")] = None,
-    heartbeat_ms: Annotated[int, typer.Option(help="Time between heartbeats.", min=1)] = 2_000,
+    rack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
+    ] = None,
+    heartbeat_ms: Annotated[
+        int,
+        typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
+    ] = 2_000,
     replica_lag_ms: Annotated[
-        int, typer.Option(help="How long a follower may lack records and stay in sync.", min=1)
+        int,
+        typer.Option(
+            help="How long a follower may lack records and stay in sync.",
+            min=1,
+            rich_help_panel=BROKERS,
+            metavar="MS",
+        ),
     ] = 30_000,
     delete_stale_delay_ms: Annotated[
         int | None,
@@ -240,21 +323,35 @@ def broker(
             help="How long stale partitions wait in `deleting`, where the log does not set "
             "delete.stale.topic.delay.ms; else 14400000.",
             min=0,
+            rich_help_panel=BROKERS,
+            metavar="MS",
         ),
     ] = None,
     strict_modes: Annotated[
         bool,
         typer.Option(
-            "--strict-modes", help="Read-only partitions have no leader to clients without modes."
+            "--strict-modes",
+            help="Read-only partitions have no leader to clients without modes.",
+            rich_help_panel=LISTENERS,
         ),
     ] = False,
     user: Annotated[
         str | None,
-        typer.Option("--user", metavar="NAME", help="Who the broker is, to service and brokers."),
+        typer.Option(
+            "--user",
+            metavar="NAME",
+            help="Who the broker is, to service and brokers.",
+            rich_help_panel=SECURITY,
+        ),
     ] = None,
     password_file: Annotated[
         Path | None,
-        typer.Option("--password-file", metavar="FILE", help="Its password, for SCRAM-SHA-512."),
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="Its password, for SCRAM-SHA-512.",
+            rich_help_panel=SECURITY,
+        ),
     ] = None,
     certificate_file: CertificateFile = None,
     key_file: KeyFile = None,
@@ -263,6 +360,7 @@ def broker(
     principal_rules: PrincipalRules = "",
     mechanism: Mechanisms = None,
     config: ServerConfigs = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
     secret_key_file: SecretKeyFile = None,
     authorizer: AuthorizerName = ALLOW_ALL_NAME,
     super_user: SuperUsers = None,
@@ -272,10 +370,13 @@ def broker(
     import asyncio
 
     from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
+    from api.json_logging import log_as_json
     from api.log_limit import limit_repeats
     from controller.decisions.tokens import SECRET_KEY
 
     limit_repeats()
+    if log_format is LogFormat.JSON:
+        log_as_json()
     files = tls_files(certificate_file, key_file, ca_file)
     security = security_options(files, client_auth, principal_rules, mechanism)
     addresses = listener_addresses(listen, security, allow_remote=allow_remote)

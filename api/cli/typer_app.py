@@ -4,7 +4,8 @@
 - A command that takes a point in time also takes --time-zone.
 - A command that starts from a snapshot also takes --database.
 - A command that can read past contradictions also takes --keep-going.
-- `--help` groups the commands, and prints whole summaries.
+- A command with --config FILE takes its options from that file too.
+- `--help` groups the commands, and the options of a command that has many.
 """
 
 import inspect
@@ -12,6 +13,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import update_wrapper
+from pathlib import Path
 from types import FunctionType
 from typing import Annotated, Any, get_args, get_origin
 
@@ -21,6 +23,7 @@ from typer.main import get_command
 from typer.models import CommandFunctionType
 
 from api.cli.asking import SERVER_MARK
+from api.cli.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.coercion import without_pydantic
 from api.cli.errors import Interrupted, NothingDone, interruptible
 from api.cli.help_sections import SECTIONS
@@ -60,15 +63,58 @@ class Command(core.TyperCommand):
         KEEP_GOING.set(False)
         if self.name == "diff":
             args = with_other(args, SERVER_MARK)
-        rest = super().parse_args(ctx, self._completed(ctx, args))
+        self._refuse_log_option(ctx, args)
+        rest = super().parse_args(ctx, self._with_file(ctx, self._completed(ctx, args)))
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)
         return rest
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Print the arguments, and then the options by their groups."""
+        groups: dict[str, list[Any]] = {}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None:
+                is_argument = isinstance(param, core.TyperArgument)
+                title = "Arguments" if is_argument else param.rich_help_panel or "Options"
+                groups.setdefault(title, []).append(row)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with interruptible(self.callback):
             return super().invoke(ctx)
+
+    def _refuse_log_option(self, ctx: Any, args: list[str]) -> None:
+        """Say that LOG is an argument, to those who give it as the option of other commands."""
+        options = args[: args.index("--")] if "--" in args else args
+        named = any(arg == "--log" or arg.startswith("--log=") for arg in options)
+        if named and self._takes_log_argument():
+            ctx.fail(f"LOG is an argument here, not an option: {ctx.command_path} LOG")
+
+    def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take options from a file that is named; return the arguments without it."""
+        option = next((param for param in self.params if param.metavar == FILE_METAVAR), None)
+        if option is None or ctx.resilient_parsing:
+            return args
+        from api.cli.options_file import options_of_file
+
+        given = self.make_parser(ctx).parse_args(args=list(args))[0].get(option.name) or ()
+        files = [text for text in given if is_options_file(text)]
+        if len(files) > 1:
+            ctx.fail(f"two files are given with --config: {files[0]} and {files[1]}")
+        if not files:
+            return args
+        try:
+            found = options_of_file(Path(files[0]), self, ctx)
+        except typer.BadParameter as error:
+            error.ctx = ctx  # so that the help of this command is named
+            raise
+        ctx.default_map = found.values
+        # Later ones count, so those of the command line do.
+        return [*(word for config in found.configs for word in ("--config", config)), *args]
 
     def _check_arguments(self, ctx: Any) -> None:
         """Refuse an unknown option that was taken for an argument; numbers may begin with `-`."""

@@ -1,0 +1,67 @@
+"""Log lines as JSON: one object a line, tracebacks included.
+
+    {"time":"2026-01-01T10:00:00.000Z","level":"WARNING","logger":"api.snapshot_maker",
+     "message":"no snapshot of LOG: ..."}
+
+Fields given by `extra=` stand beside these; `traceback` is that of an exception.
+"""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+_STANDARD = frozenset(
+    (*vars(logging.makeLogRecord({})), "message", "asctime", "time", "level", "logger")
+)
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without its end."""
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields: dict[str, Any] = {
+            "time": time.replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            fields["stack"] = record.stack_info
+        # Surrogates, which names of files may have, are not in JSON.
+        return msgspec.json.encode(_encodable(fields), enc_hook=repr).decode()
+
+
+def log_as_json() -> None:
+    """Let this process log as JSON, its warnings and uncaught exceptions included."""
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(JsonFormatter())
+    logging.captureWarnings(True)
+    sys.excepthook = _log_uncaught
+
+
+def is_json_logged() -> bool:
+    """True after `log_as_json`."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(handler.formatter, JsonFormatter) for handler in handlers)
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
+    logging.getLogger(__name__).critical("uncaught", exc_info=(kind, error, traceback))
+
+
+def _encodable(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in fields.items()
+    }
