@@ -75,6 +75,8 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
     encoders, origins = _encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
     nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
+    # Most rows of a batch have the same origin and nothing else beside the record.
+    usual_origin, usual = None, nulls
     parts: list[bytes] = []
     add = parts.append
     leader_epoch = timestamp = batch_offset = None
@@ -102,14 +104,16 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
         crc32c = row.previous_crc32c
         durable_end = row.durable_end
         if (
-            origin is None
-            and extra is None
+            extra is None
             and crc32c is None
             and durable_end is None
             and asked is None
             and kept is None
         ):
-            add(nulls)
+            if origin is not usual_origin:
+                usual_origin = origin
+                usual = nulls if origin is None else origins[origin] + nulls[1:]
+            add(usual)
         else:
             add(LONGS[0] if origin is None else origins[origin])
             add(b"\0" if durable_end is None else b"\2" + _repeated_long(durable_end))
@@ -254,6 +258,7 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
     stamp = b""
     leader_epoch = timestamp = batch_offset = 0
     origin_bytes, origin = b"", None
+    with_origin = b""  # the same origin, and nothing else beside the record
     for _ in range(count):
         offset, position = decode_long(data, position)
         if stamp and data.startswith(stamp, position):
@@ -274,6 +279,9 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
         if data.startswith(nulls, position):
             row_origin = None
             position += null_count
+        elif with_origin and data.startswith(with_origin, position):
+            row_origin = origin
+            position += len(with_origin)
         else:
             if origin_bytes and data.startswith(origin_bytes, position):
                 row_origin = origin
@@ -283,6 +291,7 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
                 row_origin, position = _optional(data, position, _decoder_of("origin"))
                 if row_origin is not None:
                     origin, origin_bytes = row_origin, data[start:position]
+                    with_origin = origin_bytes + nulls[1:]
             durable_end, position = _optional(data, position, decode_long)
             previous_crc32c, position = _optional(data, position, decode_long)
             extra, position = _optional(data, position, _decoder_of("extra"))
