@@ -48,6 +48,11 @@ from replay.timeline import Timeline
 T = TypeVar("T")
 
 
+_NEW_OBJECTS_MAX = 5_000
+"""New objects that start a run of the garbage collector: with Python's 700, each large batch starts
+some. Images hold no cycles, so a run frees next to nothing; every 100th visits all images kept."""
+
+
 class Service:
     """The only writer of a log.
 
@@ -114,6 +119,7 @@ class Service:
                 image = Timeline.of(reader).image(progress=progress)
             # Millions of objects without cycles: the collector need not visit them.
             gc.freeze()
+            gc.set_threshold(_NEW_OBJECTS_MAX, *gc.get_threshold()[1:])
             service = cls(metadata_log, image, settings=settings)
             await service._controller.activate()
         except BaseException:

@@ -31,6 +31,9 @@ _BROKER_ID: Mapping[type[Record], str] = {
 }
 """The field with the broker's id, of records that affect a broker."""
 
+AFFECTING = _ABOUT_TOPICS | _BROKER_ID.keys()
+"""The record types that affect anything."""
+
 
 class Affected(msgspec.Struct):
     """Objects affected by records.

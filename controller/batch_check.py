@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.decisions.context import Context
-from controller.decisions.levels import record_version
+from controller.decisions.levels import record_versions
+from metadata_log.batch import EncodedRows
 from metadata_log.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
@@ -20,33 +21,42 @@ from records.envelope import Asked, Envelope
 _SURELY_FITS_BYTES = BATCH_SIZE_BYTES_MAX // 2
 
 
-def check_size(context: Context, records: Sequence[Record], asked: Asked | None = None) -> None:
+def check_size(
+    context: Context,
+    records: Sequence[Record],
+    asked: Asked | None = None,
+    encoded: EncodedRows | None = None,
+) -> None:
     """Refuse a batch that is too large for the log, including its origin.
 
     Args:
         asked: Stored with its first record.
+        encoded: All but the first record, if they were encoded before.
 
     Raises:
         RequestError: POLICY_VIOLATION, or INVALID_RECORD as `encode_ahead`.
     """
-    if len(msgspec.msgpack.encode((records, context.origin, asked))) > _SURELY_FITS_BYTES:
+    measured = records if encoded is None else records[:1]
+    size_bytes = len(msgspec.msgpack.encode((measured, context.origin, asked)))
+    if size_bytes + (0 if encoded is None else len(encoded.rows)) > _SURELY_FITS_BYTES:
         first, *others = rows_of(context, records)
         encode_ahead([msgspec.structs.replace(first, asked=asked), *others])
 
 
 def rows_of(context: Context, records: Sequence[Record]) -> list[Envelope]:
     """Return the records as rows of the next batch."""
-    level, origin = context.metadata_version, context.origin
-    leader_epoch = context.image.provenance.leader_epoch
+    versions = record_versions(records, context.metadata_version)
+    leader_epoch, timestamp = context.image.provenance.leader_epoch, context.now_ms
+    base_offset, origin = context.next_offset, context.origin
     return [
         Envelope(
             offset=offset,
             leader_epoch=leader_epoch,
-            timestamp=context.now_ms,
-            batch_offset=context.next_offset,
-            record_version=record_version(record, level),
+            timestamp=timestamp,
+            batch_offset=base_offset,
+            record_version=version,
             origin=origin,
             payload=record,
         )
-        for offset, record in enumerate(records, context.next_offset)
+        for offset, (record, version) in enumerate(zip(records, versions, strict=True), base_offset)
     ]

@@ -3,6 +3,7 @@
 import msgspec
 
 from metadata_log.batch import Batch, EncodedRows
+from records.base import Record
 from records.envelope import Asked
 from replay.image.metadata import MetadataImage
 
@@ -13,6 +14,7 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     `after` is the image that the decision read, with the batch applied outside a transaction.
     """
 
+    records: tuple[Record, ...]
     batch: Batch
     encoded: EncodedRows
     after: MetadataImage

@@ -15,7 +15,7 @@ from controller.changed_versions import ObjectVersion, changed_versions
 from controller.checked_batch import CheckedBatch
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
-from controller.decisions.levels import record_version
+from controller.decisions.levels import record_versions
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.observed import Draws, Reads, observed
@@ -91,8 +91,9 @@ class Decider:
         if len(batches) > self._pipeline.room:
             # A batch that the log refuses would fail all batches after it.
             raise overloaded()
+        encoded = None if result.checked is None else result.checked.encoded
         for index, (records, _) in enumerate(batches):
-            check_size(context, records, asked if index == 0 else None)
+            check_size(context, records, asked if index == 0 else None, encoded)
         self._send(batches, context, asked, result.checked, after)
         if result.records:
             self._buckets = self._buckets.charged_all(result.charges)
@@ -168,11 +169,11 @@ class Decider:
             after: The image after all of them, if it was computed before.
         """
         if checked is not None:
-            self._sent(self._pipeline.send_checked(checked, asked))
+            self._sent(self._pipeline.send_checked(checked, asked), checked.records)
             return
         level = context.metadata_version
         for records, origin in batches:
-            versions = [record_version(record, level) for record in records]
+            versions = record_versions(records, level)
             batch = self._pipeline.send(
                 records,
                 versions,
@@ -181,14 +182,12 @@ class Decider:
                 asked=asked,
                 after=after if len(batches) == 1 else None,
             )
-            self._sent(batch)
+            self._sent(batch, records)
             asked = None
 
-    def _sent(self, batch: Batch) -> None:
+    def _sent(self, batch: Batch, records: Sequence[Record]) -> None:
         self.sessions = self.sessions.replayed(
-            [row.payload for row in batch.rows],
-            base_offset=batch.base_offset,
-            now_ms=batch.timestamp,
+            records, base_offset=batch.base_offset, now_ms=batch.timestamp
         )
 
 

@@ -62,10 +62,7 @@ class Latest:
             self._replayer = Replayer(after)
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        for row in batch.rows:
-            touch = _TOUCHES.get(type(row.payload))
-            if touch is not None:
-                touch(self, row.payload)
+        self._touch(batch)
         image = self._replayer.image()
         index = self.state.index.updated(self.state.image, image, self._touched, self._groups)
         if image.provenance.pending_transaction is None:
@@ -73,6 +70,17 @@ class Latest:
             self._groups.clear()
         self.state = State(image, index)
         return self.state
+
+    def _touch(self, batch: Batch) -> None:
+        for row in batch.rows:
+            record = row.payload
+            if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
+                if record.resource_type == configs.GROUP:
+                    self._groups.add(record.resource_name)
+                continue
+            touch = _TOUCHES.get(type(record))
+            if touch is not None:
+                touch(self, record)
 
     def _touch_changed(self, record: PartitionChangeRecord) -> None:
         if _changes_the_index(record):
@@ -91,10 +99,6 @@ class Latest:
         removed = self.state.image.partitions(record.topic_id)
         self._touched[record.topic_id].update(partition.partition_id for partition in removed)
 
-    def _touch_config(self, record: ConfigRecord) -> None:
-        if record.resource_type == configs.GROUP:
-            self._groups.add(record.resource_name)
-
 
 _TOUCHES: Mapping[type[Record], Callable[[Latest, Any], None]] = {
     PartitionChangeRecord: Latest._touch_changed,
@@ -103,7 +107,6 @@ _TOUCHES: Mapping[type[Record], Callable[[Latest, Any], None]] = {
     TopicRecord: Latest._touch_topic,
     MoveTopicRecord: Latest._touch_topic,
     RemoveTopicRecord: Latest._touch_removed_topic,
-    ConfigRecord: Latest._touch_config,
 }
 
 

@@ -141,7 +141,7 @@ class Pipeline:
             after: The image after the batch, if `image_after` computed it.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
-        self._append(batch, self._applied(batch, after))
+        self._append(batch, records, self._applied(batch, after))
         return batch
 
     def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
@@ -149,7 +149,8 @@ class Pipeline:
         batch = checked.with_asked(asked)
         assert batch.base_offset == self.next_offset, "checked for this place"
         assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
-        self._append(batch, self._applied(batch, checked.after), checked.encoded)
+        state = self._applied(batch, checked.after)
+        self._append(batch, checked.records, state, checked.encoded)
         return batch
 
     def image_after(
@@ -199,7 +200,7 @@ class Pipeline:
         image = replace(before, provenance=provenance)
         state = State(image, self._latest.state.index)
         self._latest = Latest(state, batch.end_offset)
-        self._append(batch, state)
+        self._append(batch, [abort], state)
 
     def answer_when_committed(
         self,
@@ -270,13 +271,20 @@ class Pipeline:
             self._give_up()
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
 
-    def _append(self, batch: Batch, state: State, encoded: EncodedRows | None = None) -> None:
+    def _append(
+        self,
+        batch: Batch,
+        records: Sequence[Record],
+        state: State,
+        encoded: EncodedRows | None = None,
+    ) -> None:
         new = NewBatch(
-            records=tuple([row.payload for row in batch.rows]),
+            records=tuple(records),
             origin=batch.rows[0].origin,
             record_versions=tuple([row.record_version for row in batch.rows]),
             timestamp=batch.timestamp,
             asked=batch.rows[0].asked,
+            rows=batch.rows,
             encoded=encoded,
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))

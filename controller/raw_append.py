@@ -6,7 +6,7 @@ and the objects they affect must keep the invariants.
 
 import msgspec
 
-from controller.affected import Affected
+from controller.affected import AFFECTING, Affected
 from controller.batch_check import rows_of
 from controller.checked_batch import CheckedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
@@ -136,28 +136,31 @@ def _check_effect(context: Context, records: tuple[Record, ...]) -> CheckedBatch
     """
     rows = rows_of(context, records)
     encoded = encode_ahead(rows)
-    check_before(context.image, records)
+    types = frozenset(map(type, records))
+    check_before(context.image, records, types)
     before, after = context.image, _replayed(context, rows)
-    check_after(after, records)
+    check_after(after, records, types)
     affected = Affected()
-    affected.add(records)
+    if not types.isdisjoint(AFFECTING):
+        affected.add(records)
     for broker_id in affected.broker_ids:
         affected.add_partitions(context.index.partitions_on(before, broker_id))
     known = set(check_affected(before, affected))
     for violation in (*check_affected(after, affected), *check_step(before, after, affected)):
         if violation not in known:
             raise invalid(f"the records would break an invariant, {violation}")
-    return CheckedBatch(batch=Batch.of(rows), encoded=encoded, after=after)
+    return CheckedBatch(records=records, batch=Batch.of(rows), encoded=encoded, after=after)
 
 
 def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
     delta = MetadataDelta(context.image)
-    for row in rows:
-        try:
-            delta.replay(row)
-        except ContradictionError as error:
-            where = place(row.offset - rows[0].offset, len(rows))
-            raise invalid(f"{where}{type(row.payload).__name__}: {error.text}") from None
+    try:
+        delta.replay_all(rows)
+    except ContradictionError as error:
+        row = delta.row
+        assert row is not None, "a record was refused"
+        where = place(row.offset - rows[0].offset, len(rows))
+        raise invalid(f"{where}{type(row.payload).__name__}: {error.text}") from None
     return delta.apply(
         Provenance(
             offset=rows[-1].offset,

@@ -18,7 +18,7 @@ from records.errors import RequestError
 from records.partitions import ReplicaDeletionRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
-from replay.image.configs import NAMESPACE, TOPIC
+from replay.image.configs import BROKER, NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
 
 # Records about the log itself, and transaction markers; only the log and the controller write them.
@@ -38,20 +38,25 @@ _NOT_FOR_CALLERS: frozenset[type[Record]] = frozenset(
 )
 
 
-def check_before(image: MetadataImage, records: tuple[Record, ...]) -> None:
+Types = frozenset[type[Record]]
+"""The types of all records of a batch: checks look at the records only for types they concern."""
+
+
+def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
     """Check encodable records against the state before them.
 
     Raises:
         RequestError: INVALID_RECORD, one is not for callers to write, needs a feature level that is
             not finalized, or is no next step of a replica deletion.
     """
-    if not _NOT_FOR_CALLERS.isdisjoint(map(type, records)):
+    if not types.isdisjoint(_NOT_FOR_CALLERS):
         _check_authors(records)
-    _check_deletions(image, records)
+    if ReplicaDeletionRecord in types:
+        _check_deletions(image, records)
     _check_levels(image, records)
 
 
-def check_after(after: MetadataImage, records: tuple[Record, ...]) -> None:
+def check_after(after: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
     """Check names, and whole-image invariants for the objects that the records name.
 
     Args:
@@ -61,9 +66,12 @@ def check_after(after: MetadataImage, records: tuple[Record, ...]) -> None:
         RequestError: INVALID_RECORD, a name or an id that no command allows, or an object is left
             without what it needs.
     """
-    _check_each(after, records)
-    _check_namespaces_left(after, records)
-    _check_features_left(after, records)
+    if not types.isdisjoint(_CHECKS):
+        _check_each(after, records)
+    if RemoveNamespaceRecord in types:
+        _check_namespaces_left(after)
+    if FeatureLevelRecord in types:
+        _check_features_left(after, records)
 
 
 def _check_authors(records: tuple[Record, ...]) -> None:
@@ -90,8 +98,6 @@ def place(index: int, count: int) -> str:
 
 
 def _check_deletions(image: MetadataImage, records: tuple[Record, ...]) -> None:
-    if ReplicaDeletionRecord not in map(type, records):
-        return  # without a look at all deletions that are under way
     states: dict[tuple[object, ...], int] = dict(deletion_states(image).items())
     for record in records:
         if isinstance(record, ReplicaDeletionRecord):
@@ -114,8 +120,6 @@ def _check_levels(image: MetadataImage, records: tuple[Record, ...]) -> None:
 
 def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
     """Refuse to remove a feature while the image holds objects that need it."""
-    if FeatureLevelRecord not in map(type, records):
-        return
     changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
@@ -140,9 +144,9 @@ def _check_namespace(after: MetadataImage, record: NamespaceRecord) -> None:
 
 
 def _check_config(after: MetadataImage, record: ConfigRecord) -> None:
-    name = record.resource_name
-    if record.value is None:
+    if record.resource_type == BROKER or record.value is None:
         return
+    name = record.resource_name
     if record.resource_type == TOPIC and after.topic_by_full_name(name) is None:
         raise invalid(f"configs of topic {name!r}, which does not exist")
     if record.resource_type == NAMESPACE and after.namespace_by_name(name) is None:
@@ -162,10 +166,8 @@ _CHECKS: Mapping[type[Record], Callable[[MetadataImage, Any], None]] = {
 }
 
 
-def _check_namespaces_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
+def _check_namespaces_left(after: MetadataImage) -> None:
     """Refuse to remove a namespace that has others below it, or configs; O(all of these)."""
-    if RemoveNamespaceRecord not in map(type, records):
-        return
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
     if orphans:
         raise invalid(f"namespace {min(orphans)!r} would have nothing above it")

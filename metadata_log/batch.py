@@ -61,8 +61,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     `record_versions` names the layout version of each record; None means the newest of each type.
     `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log
     never writes a time below that of the batch before. `asked` is stored on the first record.
-    `encoded` are the same records, encoded before; the log writes these bytes if the batch gets the
-    position, epoch and time that they were encoded for.
+    `rows` and `encoded` are the same records, as rows and encoded, made before; the log writes them
+    if the batch gets the position, epoch and time that they were made for.
     """
 
     records: tuple[Record, ...]
@@ -70,11 +70,12 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     record_versions: tuple[int, ...] | None = None
     timestamp: int | None = None
     asked: Asked | None = None
+    rows: tuple[Envelope, ...] = ()
     encoded: EncodedRows | None = None
 
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int
-    ) -> tuple[list[Envelope], EncodedRows | None]:
+    ) -> tuple[Sequence[Envelope], EncodedRows | None]:
         """Return the rows for a place in the log.
 
         Only the first one, beside the rest, if the rest was encoded for this place.
@@ -85,6 +86,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
         encoded = self.encoded
         if encoded is not None and not encoded.fits(base_offset, leader_epoch, timestamp):
             encoded = None
+        if self.rows and _place(self.rows[0]) == (base_offset, leader_epoch, timestamp):
+            return self.rows if encoded is None else self.rows[:1], encoded
         records = self.records if encoded is None else self.records[:1]
         versions = self.record_versions or [newest_version(type(r)) for r in records]
         rows = [
@@ -103,6 +106,10 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
             )
         ]
         return rows, encoded
+
+
+def _place(first: Envelope) -> tuple[int, int, int]:
+    return first.offset, first.leader_epoch, first.timestamp
 
 
 def offsets_covered(record: Record) -> int:

@@ -165,7 +165,7 @@ class LogWriter:
         self._index = IndexWriter(self._fs, self._directory, tail.segment_offset, kept)
 
     def write(
-        self, rows: list[Envelope], end_offset: int, rest: EncodedRows | None = None
+        self, rows: Sequence[Envelope], end_offset: int, rest: EncodedRows | None = None
     ) -> BlockPlace:
         """Write one batch as one block, not yet synced; return its place.
 

@@ -125,8 +125,9 @@ class Replayer:
             )
         rows = rows_within(batch, self.next_offset, end_offset)
         delta = self._delta
-        for row in self._transactions.effective(rows):
-            delta.replay(row)
+        for found in self._transactions.resolved(rows):
+            if found.in_effect:
+                delta.replay_all(found.rows)
         self._before = self._before_begin(batch)
         self.next_offset = end_offset
         self._provenance = provenance_at(batch, end_offset)

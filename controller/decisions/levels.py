@@ -5,7 +5,7 @@ KIP-778 (metadata.version).
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from records.base import Record
 from records.brokers import BrokerRegistrationChangeRecord, RegisterBrokerRecord
@@ -64,6 +64,15 @@ def record_version(record: Record, metadata_version: int) -> int:
             return 3
         return 2 if record.log_dirs else 1 if record.in_controlled_shutdown else 0
     return _layout(type(record), metadata_version)
+
+
+def record_versions(records: Sequence[Record], metadata_version: int) -> list[int]:
+    """Return the layout version of each record, as `record_version`."""
+    types = set(map(type, records))
+    if BrokerRegistrationChangeRecord in types:
+        return [record_version(record, metadata_version) for record in records]
+    of_type = {cls: _layout(cls, metadata_version) for cls in types}
+    return [of_type[type(record)] for record in records]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ Source: MetadataVersion of Kafka 4.0 and of 2026; the features of namespaces and
 ours.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from controller.decisions.levels import (
@@ -53,27 +53,45 @@ _OF_TYPES: Mapping[type[Record], tuple[str, int]] = {
 }
 
 
-_OF_VALUES: Mapping[type[Record], Callable[[Any], tuple[str, int] | None]] = {
-    topics.TopicRecord: lambda topic: None if topic.namespace_id is None else _NAMESPACES,
-    configs.ConfigRecord: lambda of: _NAMESPACES if of.resource_type == NAMESPACE else None,
+_Need = tuple[str, int] | None
+
+# The most that a record of the type can need, and what one needs by its values.
+_OF_VALUES: Mapping[type[Record], tuple[tuple[str, int], Callable[[Any], _Need]]] = {
+    topics.TopicRecord: (
+        _NAMESPACES,
+        lambda topic: None if topic.namespace_id is None else _NAMESPACES,
+    ),
+    configs.ConfigRecord: (
+        _NAMESPACES,
+        lambda config: _NAMESPACES if config.resource_type == NAMESPACE else None,
+    ),
     security.AccessControlEntryRecord: (
-        lambda acl: _NAMESPACES if acl.resource_type == NAMESPACE else None
+        _NAMESPACES,
+        lambda acl: _NAMESPACES if acl.resource_type == NAMESPACE else None,
     ),
     brokers.RegisterBrokerRecord: (
-        lambda broker: None if broker.cordoned_log_dirs is None else _CORDONED
+        _CORDONED,
+        lambda broker: None if broker.cordoned_log_dirs is None else _CORDONED,
     ),
     brokers.BrokerRegistrationChangeRecord: (
-        lambda change: _CHANGES if change.cordoned_log_dirs is None else _CORDONED
+        _CORDONED,
+        lambda change: _CHANGES if change.cordoned_log_dirs is None else _CORDONED,
     ),
-    partitions.PartitionRecord: lambda new: None if new.mode == READ_WRITE else _MODES,
-    partitions.PartitionChangeRecord: lambda change: None if change.mode is None else _MODES,
+    partitions.PartitionRecord: (
+        _MODES,
+        lambda new: None if new.mode == READ_WRITE else _MODES,
+    ),
+    partitions.PartitionChangeRecord: (
+        _MODES,
+        lambda change: None if change.mode is None else _MODES,
+    ),
 }
 
 
 def needed_level(record: Record) -> tuple[str, int] | None:
     """Return the feature and the level that a record needs; None if every log may hold it."""
-    of_value = _OF_VALUES.get(type(record))
-    return _OF_TYPES.get(type(record)) if of_value is None else of_value(record)
+    of_values = _OF_VALUES.get(type(record))
+    return _OF_TYPES.get(type(record)) if of_values is None else of_values[1](record)
 
 
 def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
@@ -81,14 +99,25 @@ def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
     return (levels.get(name) or lowest) < level
 
 
+def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
+    """True if a record of these types can need more than the levels, or change them."""
+    of_values = [_OF_VALUES[cls][0] for cls in types & _OF_VALUES.keys()]
+    of_types = [_OF_TYPES[cls] for cls in types & _OF_TYPES.keys()]
+    return configs.FeatureLevelRecord in types or any(
+        _is_missing(levels, *need) for need in (*of_values, *of_types)
+    )
+
+
 def first_missing_level(
-    levels: Mapping[str, int], records: Iterable[Record]
+    levels: Mapping[str, int], records: Sequence[Record]
 ) -> tuple[int, str, int] | None:
     """Return index, feature and level of the first of some records that lacks its level.
 
     Args:
         levels: Those before the records, which can change them.
     """
+    if not _may_miss(levels, set(map(type, records))):
+        return None
     levels = dict(levels)
     for index, record in enumerate(records):
         needed = needed_level(record)

@@ -145,6 +145,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
     def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> "Sessions":
         """Apply records about brokers; the first one is at `base_offset`."""
+        if _ABOUT_BROKERS.isdisjoint(map(type, records)):
+            return self
         sessions = self
         for offset, record in enumerate(records, base_offset):
             if type(record) in _ABOUT_BROKERS:

@@ -1,6 +1,6 @@
 """Configs: the keys set on each resource."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 from immutables import Map
@@ -80,31 +80,32 @@ class ConfigsDelta:
 
     def __init__(self, image: ConfigsImage) -> None:
         self._image = image
-        # The newest value of each changed key; None if it was removed.
-        self._changes: dict[ConfigResource, dict[str, str | None]] = {}
-        self._versions: dict[ConfigResource, int] = {}
+        # All keys of each changed resource; none, if they were removed.
+        self._changed: dict[ConfigResource, ResourceConfigs] = {}
 
     @property
     def changed(self) -> list[ConfigResource]:
         """The resources whose keys were set or removed."""
-        return [resource for resource, changes in self._changes.items() if changes]
+        return list(self._changed)
 
     def set(self, record: ConfigRecord, offset: int) -> None:
         """Set a key, or remove it if the value is null, whether or not it was set."""
         resource = record.resource_type, record.resource_name
-        changes = self._changes.get(resource)
-        if changes is None:
-            changes = self._changes[resource] = {}
-        changes[record.name] = record.value
-        self._versions[resource] = offset
+        changed = self._changed.get(resource)
+        if changed is not None:
+            values = changed.values
+        else:
+            before = self._image.get(resource)
+            values = {} if before is None else before.values.copy()
+        if record.value is None:
+            values.pop(record.name, None)
+        else:
+            values[record.name] = record.value
+        self._changed[resource] = ResourceConfigs(values, offset)
 
     def value(self, resource: ConfigResource, name: str) -> str | None:
         """Return the current value of a key."""
-        changes = self._changes.get(resource, _NOTHING)
-        if name in changes:
-            return changes[name]
-        before = self._image.get(resource)
-        return None if before is None else before.values.get(name)
+        return self._values(resource).get(name)
 
     def names(self, resource: ConfigResource) -> list[str]:
         """Return the current keys of a resource, in any order."""
@@ -112,37 +113,32 @@ class ConfigsDelta:
 
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Move the configs of one resource to another."""
-        values = self._values(old)
+        before, moved = self._values(new), self._values(old)
         self.remove(old)
-        self._changes.setdefault(new, {}).update(values)
-        self._versions[new] = offset
+        if before or moved:
+            self._changed[new] = ResourceConfigs({**before, **moved}, offset)
 
     def remove(self, resource: ConfigResource) -> None:
         """Remove all keys of a resource."""
-        values = self._values(resource)
-        if values:
-            self._changes.setdefault(resource, {}).update(dict.fromkeys(values))
+        if self._values(resource):
+            self._changed[resource] = ResourceConfigs({})
 
     def apply(self) -> ConfigsImage:
         """Return the next image; the same object if nothing changed."""
-        if not self._changes:
+        if not self._changed:
             return self._image
-        new, versions = self._image.mutate(), self._versions
-        for resource in self._changes:
-            values = self._values(resource)
-            if values:
-                new[resource] = ResourceConfigs(values, versions[resource])
-            else:
-                new.pop(resource, None)
-        return new.finish()
+        new = self._image.mutate()
+        new.update(self._changed)
+        for resource in [r for r, configs in self._changed.items() if not configs.values]:
+            del new[resource]
+        # The image shares the values from now on: a later change copies them.
+        self._changed, self._image = {}, new.finish()
+        return self._image
 
-    def _values(self, resource: ConfigResource) -> dict[str, str]:
+    def _values(self, resource: ConfigResource) -> Mapping[str, str]:
         """Return the current keys and values of a resource."""
-        before, changes = self._image.get(resource), self._changes.get(resource, _NOTHING)
-        values: dict[str, Any] = {**changes} if before is None else {**before.values, **changes}
-        if None in values.values():
-            return {name: value for name, value in values.items() if value is not None}
-        return values
+        configs = self._changed.get(resource)
+        return (self._image.get(resource, _NONE) if configs is None else configs).values
 
 
-_NOTHING: dict[str, str | None] = {}
+_NONE = ResourceConfigs({})

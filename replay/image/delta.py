@@ -1,5 +1,6 @@
 """The delta that leads from one image to the next: docs/replay.md says what each record does."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from records.base import Record
@@ -35,15 +36,26 @@ class MetadataDelta(PartDeltas):
         offset = row.offset if at is None else at
         record = row.payload
         self.row = row
-        rule = self._rules.get(type(record))
         try:
-            if rule is None:
-                rule = self._rules[type(record)] = RULES[type(record)](self)
-            rule(record, offset)
+            self._rule(type(record))(record, offset)
         except ContradictionError as error:
             raise error.replaced(record=RecordPlace.of(row)) from None
         if row.extra is not None and has_unknown_tags(row):
             self.count_not_understood(offset)
+
+    def replay_all(self, rows: Sequence[Envelope]) -> None:
+        """Apply records as `replay` does; `row` is the last one afterwards, or the refused one."""
+        known = self._rules
+        try:
+            for row in rows:
+                self.row = row
+                record = row.payload
+                rule = known.get(type(record)) or self._rule(type(record))
+                rule(record, row.offset)
+                if row.extra is not None and has_unknown_tags(row):
+                    self.count_not_understood(row.offset)
+        except ContradictionError as error:
+            raise error.replaced(record=RecordPlace.of(row)) from None
 
     def restore(self, row: Envelope) -> None:
         """Apply one record of a base checkpoint, whose offset counts within its file.
@@ -64,3 +76,9 @@ class MetadataDelta(PartDeltas):
         """Return the next image, as `PartDeltas.apply`."""
         self._rules.clear()  # some refer to the delta; the cycle would keep images alive
         return super().apply(provenance)
+
+    def _rule(self, cls: type[Record]) -> Rule[Any]:
+        rule = self._rules.get(cls)
+        if rule is None:
+            rule = self._rules[cls] = RULES[cls](self)
+        return rule

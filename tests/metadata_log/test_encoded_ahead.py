@@ -25,46 +25,56 @@ def _note(text: str) -> NoteRecord:
     return NoteRecord(at_offset=0, author="alice", text=text)
 
 
+def _rows(log: MetadataLog, *records: Record) -> tuple[Envelope, ...]:
+    """Return records as rows at the end of a log."""
+    base = log.end_offset
+    return tuple(
+        [
+            Envelope(
+                offset=base + index,
+                leader_epoch=log.leader_epoch,
+                timestamp=_TIME,
+                batch_offset=base,
+                record_version=0,
+                origin=_ORIGIN,
+                payload=record,
+            )
+            for index, record in enumerate(records)
+        ]
+    )
+
+
 def _encoded(log: MetadataLog, *records: Record) -> EncodedRows:
     """Encode records for the end of a log."""
-    base = log.end_offset
-    rows = [
-        Envelope(
-            offset=base + index,
-            leader_epoch=log.leader_epoch,
-            timestamp=_TIME,
-            batch_offset=base,
-            record_version=0,
-            origin=_ORIGIN,
-            payload=record,
-        )
-        for index, record in enumerate(records)
-    ]
-    return encode_ahead(rows)
+    return encode_ahead(_rows(log, *records))
 
 
-async def _segments(directory: Path, *, ahead: bool) -> list[bytes]:
-    """Return the bytes of a log of three batches, encoded ahead or not."""
+async def _segments(directory: Path, *, ahead: str = "") -> list[bytes]:
+    """Return the bytes of a log of three batches; `ahead`: what was made of them before."""
     create_log(directory, "test-cluster")
     log = await MetadataLog.open(directory, clock=StepClock(), sync_mark_in_time=False)
     for count in (1, 2, 300):
         records = tuple([_note(str(number)) for number in range(count)])
+        asked = Asked(command="records append", version=1)
+        first, *others = _rows(log, *records)
         batch = NewBatch(
             records=records,
             record_versions=(0,) * count,
             origin=_ORIGIN,
             timestamp=_TIME,
-            asked=Asked(command="records append", version=1),
-            encoded=_encoded(log, *records) if ahead else None,
+            asked=asked,
+            rows=(replace(first, asked=asked), *others) if "rows" in ahead else (),
+            encoded=_encoded(log, *records) if "encoded" in ahead else None,
         )
         await log.append(batch)
     await log.close()
     return [path.read_bytes() for path in sorted(directory.glob("*.avro"))]
 
 
-async def test_log_has_the_same_bytes_whether_batches_were_encoded_ahead(tmp_path: Path) -> None:
-    plain = await _segments(tmp_path / "plain", ahead=False)
-    assert plain == await _segments(tmp_path / "ahead", ahead=True)
+@pytest.mark.parametrize("ahead", ["rows", "encoded", "rows and encoded"])
+async def test_log_has_the_same_bytes_whatever_was_made_ahead(tmp_path: Path, ahead: str) -> None:
+    plain = await _segments(tmp_path / "plain")
+    assert plain == await _segments(tmp_path / "ahead", ahead=ahead)
 
 
 async def test_bytes_encoded_ahead_are_the_ones_written(directory: Path) -> None:
@@ -83,13 +93,15 @@ async def test_bytes_encoded_ahead_are_the_ones_written(directory: Path) -> None
 @pytest.mark.parametrize(
     "elsewhere", [{"base_offset": 7}, {"leader_epoch": 9}, {"timestamp": _TIME + 1}]
 )
-async def test_batch_encoded_for_another_place_is_encoded_again(
+async def test_batch_made_for_another_place_is_made_again(
     directory: Path, elsewhere: dict[str, int]
 ) -> None:
     log = await MetadataLog.open(directory, clock=StepClock())
     encoded = replace(_encoded(log, _note("a"), _note("b")), **elsewhere)
+    moved = {name.replace("base_offset", "offset"): value for name, value in elsewhere.items()}
+    rows = tuple([replace(row, **moved) for row in _rows(log, _note("a"), _note("b"))])
     records = (_note("a"), _note("b"))
-    await log.append(NewBatch(records=records, timestamp=_TIME, encoded=encoded))
+    await log.append(NewBatch(records=records, timestamp=_TIME, rows=rows, encoded=encoded))
     await log.close()
     with LogReader.open(directory) as reader:
         *_, batch = reader.batches()

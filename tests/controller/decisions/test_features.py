@@ -15,6 +15,7 @@ from controller.decisions.levels import (
     MODE_FEATURE,
     NAMESPACE_FEATURE,
     record_version,
+    record_versions,
 )
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from records.base import Uuid
@@ -256,6 +257,15 @@ def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -
 def test_other_records_have_one_layout() -> None:
     topic = TopicRecord(name="a", topic_id=Uuid(bytes(16)))
     assert record_version(topic, METADATA_VERSION_NEWEST) == 0
+
+
+def test_records_of_a_batch_have_the_layouts_that_each_has_alone() -> None:
+    topic = TopicRecord(name="a", topic_id=Uuid(bytes(16)))
+    partition = PartitionChangeRecord(partition_id=0, topic_id=Uuid(bytes(16)))
+    change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, in_controlled_shutdown=1)
+    assert record_versions([topic, partition, topic], 25) == [0, 2, 0]
+    assert record_versions([partition, topic], 16) == [0, 0]
+    assert record_versions([change, partition], 25) == [1, 2]
 
 
 def test_eligible_replicas_are_not_given_up_while_nobody_is_in_sync() -> None:

@@ -1,6 +1,7 @@
 """Effects of config, feature, quota, producer id and migration records."""
 
 import pytest
+from immutables import Map
 
 from records.configs import (
     ClientQuotaRecord,
@@ -11,6 +12,7 @@ from records.configs import (
     ZkMigrationStateRecord,
 )
 from records.errors import ContradictionError
+from replay.image.configs import ConfigsDelta
 from replay.image.producer_ids import ProducerIds
 from replay.image.quotas import ClientQuota
 from tests.replay.builders import image_of
@@ -51,6 +53,17 @@ def test_empty_value_is_a_value() -> None:
 
 def test_resource_without_configs_leaves_nothing_behind() -> None:
     assert list(image_of(_config("a", "1"), _config("a", None)).configs()) == []
+
+
+def test_image_keeps_its_configs_when_its_delta_goes_on() -> None:
+    delta = ConfigsDelta(Map())
+    delta.set(_config("a", "1"), 3)
+    before = delta.apply()
+    assert delta.apply() is before
+    delta.set(_config("a", "2"), 4)
+    after = delta.apply()
+    assert [(dict(c.values), c.version) for c in before.values()] == [({"a": "1"}, 3)]
+    assert [(dict(c.values), c.version) for c in after.values()] == [({"a": "2"}, 4)]
 
 
 def test_feature_level_zero_removes_the_feature() -> None:
