@@ -11,11 +11,13 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 from api import limits
 from api.log_limit import limited_logger
 from api.security.tls import handshake_problem
+from api.unix_sockets import close_listening, listening_at
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)
@@ -28,6 +30,7 @@ class Acceptor:
 
     Attributes:
         port: The port it listens on; 0 for a unix socket.
+        tls: For connections from now on; None: no encryption.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Acceptor:
         """Start accepting in the running event loop."""
         self._listening = listening
         self._protocol = protocol
-        self._tls = tls
+        self.tls = tls
         self._loop = asyncio.get_running_loop()
         self._retry: asyncio.TimerHandle | None = None
         # The oldest first.
@@ -74,6 +77,15 @@ class Acceptor:
                 why = os.strerror(error.errno)  # asyncio's own text repeats the address
             raise UnavailableError(f"cannot listen on {host}:{port}: {why}") from error
 
+    @classmethod
+    def listen_at(cls, protocol: Callable[[], asyncio.BaseProtocol], path: Path) -> Self:
+        """Start accepting connections of this process's user at a unix socket, removed by `close`.
+
+        Raises:
+            UnavailableError: another process listens there, or the path cannot be made.
+        """
+        return cls([listening_at(path)], protocol)
+
     async def close(self) -> None:
         """Stop accepting, also in TLS handshakes; accepted connections stay open.
 
@@ -83,8 +95,8 @@ class Acceptor:
         while self._listening:
             listening = self._listening.pop()
             self._loop.remove_reader(listening)
-            listening.close()
-        if self._tls is not None:
+            close_listening(listening)
+        if self.tls is not None:
             for task in self._beginning:
                 task.cancel()
         await asyncio.gather(*self._beginning, return_exceptions=True)
@@ -118,7 +130,7 @@ class Acceptor:
 
     def _end_oldest_handshakes(self) -> None:
         excess = len(self._beginning) - limits.TLS_HANDSHAKES_MAX
-        if self._tls is not None and excess > 0:
+        if self.tls is not None and excess > 0:
             log.warning("too many TLS handshakes at once: the oldest are ended")
             for task in list(self._beginning)[:excess]:
                 task.cancel()
@@ -130,11 +142,11 @@ class Acceptor:
             await self._loop.connect_accepted_socket(
                 self._protocol,
                 connection,
-                ssl=self._tls,
-                ssl_handshake_timeout=limits.TLS_HANDSHAKE_TIMEOUT_S if self._tls else None,
+                ssl=self.tls,
+                ssl_handshake_timeout=limits.TLS_HANDSHAKE_TIMEOUT_S if self.tls else None,
             )
         except OSError as error:
-            if self._tls is not None:
+            if self.tls is not None:
                 log.warning("%s: %s", peer, handshake_problem(error))
             connection.close()  # the other side disconnected
         except asyncio.CancelledError:

@@ -27,8 +27,11 @@ def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
     return host, int(port)
 
 
-def require_loopback(host: str) -> None:
+def require_loopback(host: str, instead: str = "say --allow-remote") -> None:
     """Refuse hosts that other machines can reach.
+
+    Args:
+        instead: What to do to be reached.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -37,7 +40,7 @@ def require_loopback(host: str) -> None:
         raise RequestError(
             "INVALID_REQUEST",
             f"{host} can be reached from other machines, and there is no authentication; "
-            "listen on 127.0.0.1, or say --allow-remote",
+            f"listen on 127.0.0.1, or {instead}",
         )
 
 

@@ -2,11 +2,18 @@
 
 import asyncio
 
+from api.unix_sockets import peer_user
 from controller.authorization.caller import Authentication, Caller
 
 
 def connected_caller(transport: asyncio.BaseTransport) -> Caller:
-    """Return the caller of a connection that has not authenticated."""
+    """Return the caller of a connection, as far as the operating system knows it: at a unix socket
+    the user, elsewhere only the address.
+    """
+    connection = transport.get_extra_info("socket")
+    user = None if connection is None else peer_user(connection)
+    if user is not None:
+        return Caller(principal=f"User:{user}", authentication=Authentication.PEER, host="unix")
     name = transport.get_extra_info("peername")
     return Caller(host=name[0], port=name[1]) if name else Caller()
 

@@ -1,20 +1,36 @@
 """A client for the URL of a running service, whichever of its listeners the URL names."""
 
-from api.client import MetadataClient, server_address
-from api.socket.client import SocketClient
+from pathlib import Path
 
-_SOCKET = "socket://"
+from api.client import MetadataClient, server_address
+from api.security.client import ClientSecurity
+from api.socket.client import SocketClient
+from api.unix_sockets import UNIX
+
+SOCKET = "socket"
+"""Scheme of the socket; `socket+sasl_ssl` and the like name a security protocol."""
+
+_CLIENT_ID = "metalog"
 
 
 async def connect(url: str) -> MetadataClient | SocketClient:
-    """Connect to `kafka://HOST:PORT`, `HOST:PORT`, `socket://HOST:PORT`, or `sasl_ssl://HOST:PORT`
-    and the like, with the user and the files of `$METALOG_CLIENT`.
+    """Connect with the user and the files of `$METALOG_CLIENT`.
+
+    Args:
+        url: `kafka://HOST:PORT`, `HOST:PORT`, or one with a security protocol, such as
+            `sasl_ssl://HOST:PORT`; or the service's socket: `socket://HOST:PORT`,
+            `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`.
 
     Raises:
-        UnavailableError: no answer there.
-        RequestError: INVALID_REQUEST, no such URL.
+        UnavailableError: no answer there, or a certificate is refused.
+        RequestError: INVALID_REQUEST, no such URL; or INVALID_CONFIG or SASL_AUTHENTICATION_FAILED.
     """
-    if url.startswith(_SOCKET):
-        at = server_address(url.removeprefix(_SOCKET))
-        return await SocketClient.connect(at.host, at.port, client_id="metalog")
-    return await MetadataClient.connect(url)
+    if url.startswith(UNIX):
+        return await SocketClient.connect_at(Path(url.removeprefix(UNIX)), client_id=_CLIENT_ID)
+    scheme, _, rest = url.partition("://")
+    if scheme != SOCKET and not scheme.startswith(f"{SOCKET}+"):
+        return await MetadataClient.connect(url)
+    protocol = scheme.removeprefix(SOCKET).removeprefix("+")
+    at = server_address(f"{protocol}://{rest}" if protocol else rest)
+    security = ClientSecurity.of_environment().used_with(at.protocol)
+    return await SocketClient.connect(at.host, at.port, client_id=_CLIENT_ID, security=security)

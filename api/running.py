@@ -24,6 +24,7 @@ from api.session import Session
 from api.shutdown import first_of, stopped_by_signal
 from api.snapshot_maker import SnapshotMaker
 from api.socket.server import SocketServer, serve_socket
+from api.unix_sockets import UNIX
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY
 from metadata_log.log_reader import LogReader
@@ -42,15 +43,15 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
     `kafka` are the listeners for Kafka's protocol, `security` is what all listeners share.
-    `socket` is the address for appends (docs/socket.md), None: none; `http` is that of HTTP
-    (docs/http.md). A snapshot is made every `snapshot_every` records, 0: never. The SQL history is
-    kept in `sql_history`: a database's URL, "default" is the one in the log directory, None: not
-    kept.
+    `socket` is the address or the unix socket for appends (docs/socket.md), None: none; `http` is
+    that of HTTP (docs/http.md). A snapshot is made every `snapshot_every` records, 0: never. The
+    SQL history is kept in `sql_history`: a database's URL, "default" is the one in the log
+    directory, None: not kept.
     """
 
     log: Path
     kafka: tuple[ListenerAddress, ...] = (LOCAL,)
-    socket: tuple[str, int] | None = None
+    socket: ListenerAddress | Path | None = None
     security: SecurityOptions = SecurityOptions()
     http: "HttpOptions | None" = None
     strict_modes: bool = False
@@ -154,7 +155,7 @@ async def serving(
             listeners.append(listener)
         socket = None
         if options.socket is not None:
-            socket = await _take_appends(service, connections, *options.socket)
+            socket = await _take_appends(service, connections, options.socket, securities)
             closing.push_async_callback(socket.close)
         maker = None
         if options.snapshot_every:
@@ -165,8 +166,15 @@ async def serving(
             keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
             closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
         if http is not None:
+            from api.http.metrics import Sources
+
             kafka_url = f"kafka://{options.kafka[0].host}:{listeners[0].port}"
-            _serve_http(http, service, kafka_url, connections, maker)
+            sources = Sources(
+                connections=connections.counts,
+                snapshot_end=lambda: 0 if maker is None else maker.newest,
+                authenticators=securities.authenticators,
+            )
+            http.serve(service, kafka_url, sources)
             # Before the service ends.
             closing.push_async_callback(http.close)
         # Listeners wait for the answers that are due.
@@ -189,22 +197,6 @@ async def _listen_for_http(options: ServeOptions, connections: Connections) -> "
     return await HttpServer.listen(options.http, connections, options.security)
 
 
-def _serve_http(
-    http: "HttpServer",
-    service: Service,
-    kafka: str,
-    connections: Connections,
-    maker: SnapshotMaker | None,
-) -> None:
-    from api.http.metrics import Sources
-
-    sources = Sources(
-        connections=connections.counts,
-        snapshot_end=lambda: 0 if maker is None else maker.newest,
-    )
-    http.serve(service, kafka, sources)
-
-
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
     with LogReader.open(options.log) as reader:
         newest = Timeline.of(reader).newest_snapshot_end()
@@ -223,25 +215,31 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 
 
 async def _take_appends(
-    service: Service, connections: Connections, host: str, port: int
+    service: Service,
+    connections: Connections,
+    at: ListenerAddress | Path,
+    securities: ListenerSecurities,
 ) -> SocketServer:
     # Requests of a connection are processed in order, from the first one on.
     await service.know_requests()
-    cluster_id = service.settings.cluster_id
-    return await serve_socket(
+    serve = partial(
+        serve_socket,
         partial(Session, service),
-        cluster_id=cluster_id,
-        host=host,
-        port=port,
+        cluster_id=service.settings.cluster_id,
         connections=connections,
     )
+    if isinstance(at, Path):
+        return await serve(path=at)
+    return await serve(host=at.host, port=at.port, security=securities.of(at))
 
 
 def _ready(options: ServeOptions, running: Serving) -> Ready:
     service = running.service
     socket: str | UnsetType = UNSET
-    if options.socket is not None and running.socket is not None:
-        socket = f"{options.socket[0]}:{running.socket.port}"
+    if isinstance(options.socket, Path):
+        socket = f"{UNIX}{options.socket}"
+    elif options.socket is not None and running.socket is not None:
+        socket = options.socket.url(running.socket.port)
     urls = tuple(
         [
             address.url(listener.port)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 from api.running import ServeOptions, serving
+from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from benchmarks.harness import Result, Timed, milliseconds
 from benchmarks.own_log import CLUSTER_ID
@@ -63,7 +64,7 @@ async def _sides(scratch: Path) -> AsyncIterator[dict[str, Append]]:
     own, served = scratch / "own", scratch / "served"
     for directory in (own, served):
         create_log(directory, CLUSTER_ID)
-    options = ServeOptions(log=served, socket=("127.0.0.1", 0))
+    options = ServeOptions(log=served, socket=LOCAL)
     log = await MetadataLog.open(own)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(log.close)

@@ -76,8 +76,9 @@ def serve(
         str | None,
         typer.Option(
             "--socket",
-            metavar="HOST:PORT",
-            help="Where appends are taken; else nowhere.",
+            metavar="ADDRESS",
+            help="Where appends are taken: [PROTOCOL://][HOST]:PORT as for --kafka, or unix:PATH; "
+            "else nowhere.",
             rich_help_panel=LISTENERS,
         ),
     ] = None,
@@ -180,12 +181,12 @@ def serve(
     import asyncio
     from contextlib import ExitStack
 
-    from api.addresses import parse_address
     from api.cli.reading import open_reader
     from api.http.options import HttpOptions
     from api.json_logging import log_as_json
     from api.log_limit import limit_repeats
     from api.running import Ready, ServeOptions, serve_until_stopped
+    from api.socket.options import parse_socket
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
 
@@ -207,7 +208,7 @@ def serve(
         log=log,
         kafka=listeners,
         security=security,
-        socket=None if socket is None else parse_address(socket, allow_remote=allow_remote),
+        socket=None if socket is None else parse_socket(socket, security),
         http=None if http is None else HttpOptions.parse(http, http_tokens, security),
         strict_modes=strict_modes,
         retry_ms=retry_ms,

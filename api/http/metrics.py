@@ -1,16 +1,17 @@
 """Metrics in Prometheus' form, read from the service when they are asked for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from api.http.feed import Feed
 from api.http.requests import asked_of
+from api.security.sasl import Authenticator
 from api.service import Service
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.descriptions.queries import ListBrokers, brokers_listed
@@ -28,10 +29,12 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         connections: Returns how many there are of each listener.
         snapshot_end: Returns the end offset of the newest snapshot, 0 without one.
+        authenticators: Those of the listeners with SASL.
     """
 
     connections: Callable[[], dict[str, int]]
     snapshot_end: Callable[[], int]
+    authenticators: Sequence[Authenticator] = ()
 
 
 class Metrics(Collector):
@@ -77,6 +80,7 @@ class Metrics(Collector):
             "listener",
             self._sources.connections(),
         )
+        yield _logins(self._sources.authenticators)
         yield from self._brokers(end)
 
     def _brokers(self, end: int) -> Iterable[Metric]:
@@ -102,6 +106,15 @@ def _by(name: str, help_: str, label: str, values: dict[str, int]) -> Metric:
     found = GaugeMetricFamily(name, help_, labels=[label])
     for key, value in values.items():
         found.add_metric([key], value)
+    return found
+
+
+def _logins(authenticators: Sequence[Authenticator]) -> Metric:
+    labels = ["listener", "outcome"]
+    found = CounterMetricFamily("metalog_logins", "Logins by SASL.", labels=labels)
+    for each in authenticators:
+        found.add_metric([each.listener, "succeeded"], each.succeeded)
+        found.add_metric([each.listener, "failed"], each.failed)
     return found
 
 

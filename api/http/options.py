@@ -9,10 +9,8 @@ from api.addresses import parse_address
 from api.http.tokens import Tokens, read_tokens
 from api.security.options import SecurityOptions
 from api.security.tls import ClientAuth
+from api.unix_sockets import UNIX
 from records.errors import RequestError
-
-UNIX = "unix:"
-"""Before the path of a unix socket."""
 
 HTTPS = "https://"
 """Before an address with TLS."""

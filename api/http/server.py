@@ -6,10 +6,6 @@ once there is a service.
 
 import asyncio
 import contextlib
-import os
-import socket
-import stat
-from pathlib import Path
 from typing import Self
 
 from uvicorn import Config
@@ -22,14 +18,14 @@ from api.http.callers import Entrance
 from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, HEAD_SIZE_BYTES_MAX
 from api.http.metrics import Sources
-from api.http.options import UNIX, HttpOptions
+from api.http.options import HttpOptions
 from api.http.protocol import connections_of
 from api.http.room import Room
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
 from api.security.tls import server_context
 from api.service import Service
-from records.errors import UnavailableError
+from api.unix_sockets import UNIX
 
 _NO_SECURITY = SecurityOptions()
 
@@ -81,7 +77,7 @@ class HttpServer:
         config.load()
         protocol = connections_of(config, state, connections, mapping)
         if options.path is not None:
-            acceptor = Acceptor([_unix_socket(options.path)], protocol)
+            acceptor = Acceptor.listen_at(protocol, options.path)
             return cls(room, state, acceptor, f"{UNIX}{options.path}")
         assert options.host is not None, "a host or a path is given"
         acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
@@ -111,44 +107,7 @@ class HttpServer:
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
         for connection in list(self._state.connections):
             connection.transport.abort()
-        if self.address.startswith(UNIX):
-            Path(self.address.removeprefix(UNIX)).unlink(missing_ok=True)
 
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _unix_socket(path: Path) -> socket.socket:
-    """Return a socket that only this user can connect to; a dead one in its place is replaced.
-
-    Raises:
-        UnavailableError: another process listens there, or the path cannot be made.
-    """
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        if _is_dead(path):
-            path.unlink()
-        before = os.umask(0o177)
-        try:
-            listening.bind(str(path))
-        finally:
-            os.umask(before)
-        listening.listen()
-        listening.setblocking(False)
-    except OSError as error:
-        listening.close()
-        raise UnavailableError(f"cannot listen on {path}: {error.strerror or error}") from error
-    return listening
-
-
-def _is_dead(path: Path) -> bool:
-    """True for a socket on which nobody listens any more."""
-    if not path.exists() or not stat.S_ISSOCK(path.lstat().st_mode):
-        return False
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            return True
-    return False

@@ -16,6 +16,8 @@ _LINE = re.compile(r"(?P<name>[^:\s][^:]*):(?P<digest>[0-9a-fA-F]{64})")
 _EMPTY = hashlib.sha256(b"").digest()
 """What a script writes whose token was never set; anybody could send that."""
 
+_BYTE_ORDER_MARK = "\ufeff"
+
 Tokens = dict[bytes, str]
 """Principals by the digest of their token."""
 
@@ -31,6 +33,8 @@ def read_tokens(path: Path) -> Tokens:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError("INVALID_CONFIG", f"{path} cannot be read: {error}") from error
+    if lines and lines[0].startswith(_BYTE_ORDER_MARK):
+        raise _wrong(path, 1, "there is a byte order mark; save the file as UTF-8 without it")
     found: Tokens = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):

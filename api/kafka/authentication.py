@@ -28,7 +28,7 @@ from api.kafka.streams import receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
 from api.log_limit import limited_logger
 from api.security.errors import AuthenticationError
-from api.security.sasl import FAILED_DELAY_S, Authenticator, Login, ServerExchange
+from api.security.sasl import FAILURE, Attempt, Authenticator, Login
 
 log = limited_logger(__name__)
 
@@ -64,6 +64,7 @@ async def log_in(
         authenticator.failed += 1
         raise
     except TimeoutError:
+        authenticator.failed += 1
         raise AuthenticationError(
             f"it did not authenticate within {limits.AUTHENTICATION_TIMEOUT_S:g} s"
         ) from None
@@ -87,8 +88,7 @@ class _Conversation:
         self._place = place
         self._authenticator = authenticator
         self._listed = listed
-        self._mechanism = ""
-        self._exchange: ServerExchange | None = None
+        self._attempt: Attempt | None = None
         # After a handshake of version 0 the mechanism's messages come without headers.
         self._is_raw = False
 
@@ -131,23 +131,22 @@ class _Conversation:
 
     async def _choose(self, frame: RequestFrame, mechanism: str) -> None:
         offered = self._authenticator.mechanisms
-        if self._exchange is not None:
+        if self._attempt is not None:
             await self._answer(frame, _wrong_state())
             raise AuthenticationError("a second handshake before the end of the first")
-        if mechanism not in offered:
+        try:
+            self._attempt = self._authenticator.begin(mechanism)
+        except AuthenticationError:
             code = CODES["UNSUPPORTED_SASL_MECHANISM"]
             await self._answer(frame, SaslHandshakeResponse(error_code=code, mechanisms=offered))
-            raise AuthenticationError(
-                f"mechanism {mechanism[:64]!r} is not offered; {', '.join(offered)} are"
-            )
-        self._mechanism, self._exchange = mechanism, self._authenticator.begin(mechanism)
+            raise
         self._is_raw = frame.version == 0
         await self._answer(frame, SaslHandshakeResponse(mechanisms=offered))
 
     async def _authenticate(
         self, frame: RequestFrame, body: SaslAuthenticateRequest
     ) -> Login | None:
-        if self._exchange is None:
+        if self._attempt is None:
             code = CODES["ILLEGAL_SASL_STATE"]
             refusal = "SaslHandshake comes before SaslAuthenticate"
             await self._answer(
@@ -161,26 +160,21 @@ class _Conversation:
     async def _exchanged(
         self, token: bytes, frame: RequestFrame | None
     ) -> tuple[bytes, Login | None]:
-        """Pass a message to the mechanism; a failure is answered after a delay.
+        """Pass a message to the mechanism.
 
         Args:
             frame: The request to answer a failure to; None: none, the connection is closed.
         """
-        exchange = self._exchange
-        assert exchange is not None
-        answered_at = asyncio.get_running_loop().time() + FAILED_DELAY_S
+        assert self._attempt is not None
         try:
-            return await exchange.answer(token)
-        except AuthenticationError as error:
-            await asyncio.sleep(answered_at - asyncio.get_running_loop().time())
+            return await self._attempt.answer(token)
+        except AuthenticationError:
             if frame is not None:
                 refusal = SaslAuthenticateResponse(
-                    error_code=CODES["SASL_AUTHENTICATION_FAILED"],
-                    error_message="Authentication failed: Invalid username or password",
+                    error_code=CODES["SASL_AUTHENTICATION_FAILED"], error_message=FAILURE
                 )
                 await self._answer(frame, refusal)
-            who = f"as {exchange.user[:64]!r} " if exchange.user else ""
-            raise AuthenticationError(f"{who}by {self._mechanism}: {error}") from error
+            raise
 
     async def _answer(self, frame: RequestFrame, response: Response) -> None:
         await self._send(

@@ -44,11 +44,16 @@ def check_reachable(address: ListenerAddress, options: SecurityOptions) -> None:
     Raises:
         RequestError: INVALID_REQUEST.
     """
+    if not is_authenticated(address, options):
+        require_loopback(address.host)
+
+
+def is_authenticated(address: ListenerAddress, options: SecurityOptions) -> bool:
+    """True if all clients of a listener must prove who they are."""
     has_certificates = (
         address.protocol is SecurityProtocol.SSL and options.client_auth is ClientAuth.REQUIRED
     )
-    if not (address.protocol.has_sasl or has_certificates):
-        require_loopback(address.host)
+    return address.protocol.has_sasl or has_certificates
 
 
 def check_mechanisms(mechanisms: tuple[str, ...]) -> None:
@@ -96,7 +101,7 @@ class ListenerSecurities:
             client_auth = ClientAuth.NONE if protocol.has_sasl else options.client_auth
             tls = server_context(options.tls, client_auth)
         if protocol.has_sasl:
-            authenticator = Authenticator(self._users, self._mechanisms(address))
+            authenticator = Authenticator(self._users, self._mechanisms(address), address.name)
             self.authenticators.append(authenticator)
         return ListenerSecurity(
             name=address.name, tls=tls, mapping=self._mapping, authenticator=authenticator

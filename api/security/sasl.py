@@ -21,6 +21,9 @@ PLAIN = "PLAIN"
 SCRAM = {mechanism.title: mechanism for mechanism in ScramMechanism}
 MECHANISMS = (PLAIN, *SCRAM)
 
+FAILURE = "Authentication failed: Invalid username or password"
+"""What a client is told, whatever was wrong: Kafka's text."""
+
 FAILED_DELAY_S = 0.1
 """From the last message of a failed exchange to its answer: Kafka's
 `connection.failed.authentication.delay.ms`. It also hides how long the check took."""
@@ -40,26 +43,61 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Authenticator:
-    """Checks who connects; shared by the listeners of a process.
+    """Checks who connects to one listener.
 
     Attributes:
         mechanisms: Those that are offered.
-        succeeded, failed: Exchanges so far.
+        listener: Name of the listener.
+        succeeded, failed: Logins so far; one that took too long has failed.
     """
 
-    def __init__(self, users: Users, mechanisms: tuple[str, ...] = MECHANISMS) -> None:
+    def __init__(
+        self, users: Users, mechanisms: tuple[str, ...] = MECHANISMS, listener: str = ""
+    ) -> None:
         self._users = users
         self._checks = asyncio.Semaphore(_CHECKS_MAX)
         self.mechanisms = mechanisms
+        self.listener = listener
         self.succeeded = 0
         self.failed = 0
 
-    def begin(self, mechanism: str) -> "ServerExchange":
-        """Begin an exchange of an offered mechanism."""
-        assert mechanism in self.mechanisms
+    def begin(self, mechanism: str) -> "Attempt":
+        """Begin a login by a mechanism.
+
+        Raises:
+            AuthenticationError: the mechanism is not offered.
+        """
+        if mechanism not in self.mechanisms:
+            raise AuthenticationError(
+                f"mechanism {mechanism[:64]!r} is not offered; {', '.join(self.mechanisms)} are"
+            )
         if mechanism == PLAIN:
-            return _PlainExchange(self._users, self._checks)
-        return _ScramExchange(self._users, SCRAM[mechanism])
+            return Attempt(mechanism, _PlainExchange(self._users, self._checks))
+        return Attempt(mechanism, _ScramExchange(self._users, SCRAM[mechanism]))
+
+
+class Attempt:
+    """One login on a server, whatever protocol carries its messages."""
+
+    def __init__(self, mechanism: str, exchange: "ServerExchange") -> None:
+        self._mechanism = mechanism
+        self._exchange = exchange
+
+    async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
+        """Return the answer to a client's message, and the login if that was the last one.
+
+        Raises:
+            AuthenticationError: the login has failed; raised after a delay, however early the
+                failure was known.
+        """
+        loop, exchange = asyncio.get_running_loop(), self._exchange
+        answered_at = loop.time() + FAILED_DELAY_S
+        try:
+            return await exchange.answer(token)
+        except AuthenticationError as error:
+            await asyncio.sleep(answered_at - loop.time())
+            who = f"as {exchange.user[:64]!r} " if exchange.user else ""
+            raise AuthenticationError(f"{who}by {self._mechanism}: {error}") from error
 
 
 class ServerExchange(Protocol):

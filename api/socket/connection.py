@@ -5,17 +5,18 @@ so a connection holds a bounded number of bytes.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import cast
 
-from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.log_limit import limited_logger
 from api.receive_budget import Share
+from api.security.listeners import ListenerSecurity
 from api.socket import limits
 from api.socket.appends import correlation_id_of
+from api.socket.authentication import Entrance
 from api.socket.frames import FrameError, FrameReader
-from api.socket.handshake import agree, decode_hello, encode_welcome
+from api.socket.handshake import agree, encode_welcome
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.requests import Requests, SessionOf
 from api.socket.room import Room
@@ -39,8 +40,15 @@ class Connection(asyncio.Protocol):
         server_room: Room,
         connections: Connections,
         quota: Quota,
+        security: ListenerSecurity,
+        connected: "Callable[[Connection], None]",
     ) -> None:
-        """Create the protocol of one connection, which takes a place when it connects."""
+        """Create the protocol of one connection, which takes a place when it connects.
+
+        Args:
+            connected: Called then; without it a TLS handshake has failed.
+        """
+        self._connected = connected
         self._session_of = session_of
         self._connections = connections
         self._quota = quota
@@ -48,18 +56,23 @@ class Connection(asyncio.Protocol):
         # Memory for the frame being received, if it is large.
         self._share: Share | None = None
         self._cluster_id = cluster_id
+        self._security = security
+        # None until connected.
+        self._entrance: Entrance | None = None
+        # A message of a login is being checked; nothing more is read meanwhile.
+        self._is_checking = False
         self._room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
         self._rooms = (self._room, server_room)
         self._loop = asyncio.get_running_loop()
-        # Before the HELLO only small frames are accepted.
+        # Before the WELCOME only small frames are accepted.
         self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
         self._transport: asyncio.Transport | None = None
-        # Closes a client that sends no HELLO, or does not disconnect after a goodbye.
+        # Closes a client that is not welcome in time, or does not disconnect after a goodbye.
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._task_count = 0
         self._answers: list[bytes] = []
-        # None until the HELLO.
+        # None until the WELCOME.
         self._requests: Requests | None = None
         # Set when the client sends nothing more: then nobody waits for the answers to questions.
         self._gone = asyncio.Event()
@@ -76,11 +89,17 @@ class Connection(asyncio.Protocol):
         # A cast: not every event loop derives its transports from asyncio's.
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=limits.UNSENT_BYTES_MAX)
-        self._set_timer(limits.HANDSHAKE_TIMEOUT_S)
+        self._connected(self)
+        self._set_timer(limits.HANDSHAKE_TIMEOUT_S, self._time_out)
         try:
             self._place = self._connections.enter(self._quota, self._give_way)
         except UnavailableError as error:
             self._refuse_place(error)
+            return
+        try:
+            self._entrance = Entrance(self._security, self._transport)
+        except RequestError as error:
+            self.refuse(error)
 
     def data_received(self, data: bytes) -> None:
         if self._is_ending or self._place is None:
@@ -94,7 +113,8 @@ class Connection(asyncio.Protocol):
         self._is_ending = self._is_half_closed = True
         self._gone.set()
         self._maybe_end()
-        return True  # answers still go out
+        # Answers still go out; but TLS has no half-closed connections.
+        return self._can_half_close
 
     def pause_writing(self) -> None:
         self._is_write_paused = True
@@ -156,7 +176,7 @@ class Connection(asyncio.Protocol):
     def _read(self) -> None:
         """Handle the received frames, as far as there is room."""
         assert self._place is not None
-        while not self._is_ending:
+        while not self._is_ending and not self._is_checking:
             if self._must_wait():
                 self._place.frame_paused()
                 self._go_on_reading(self._share is not None and self._reader.size_wanted > 0)
@@ -171,9 +191,14 @@ class Connection(asyncio.Protocol):
                 self._handle(content)
             except FrameError as error:
                 self.refuse(RequestError("INVALID_REQUEST", str(error)))
+            except RequestError as error:
+                self.refuse(error)
             except Exception:
-                _logger.exception("a frame could not be handled")
-                self.refuse(UnavailableError("the server failed, see its log"))
+                self._fail()
+
+    def _fail(self) -> None:
+        _logger.exception("a frame could not be handled")
+        self.refuse(UnavailableError("the server failed, see its log"))
 
     def _may_read_more(self) -> bool:
         """True unless the frame being received is large and there is no memory for it now."""
@@ -210,7 +235,7 @@ class Connection(asyncio.Protocol):
 
     def _handle(self, content: bytes) -> None:
         if self._requests is None:
-            self._welcome(content)
+            self._shake_hands(content)
             return
         correlation_id = correlation_id_of(content)
         try:
@@ -247,20 +272,61 @@ class Connection(asyncio.Protocol):
             for room in self._rooms:
                 room.give_back(size_bytes)
         self._send(answer)
+        self._ended_task()
+
+    def _ended_task(self) -> None:
         if self._is_ending:
             self._maybe_end()
             self._maybe_done()
 
-    def _welcome(self, content: bytes) -> None:
-        hello = decode_hello(content)
+    # The handshake
+
+    def _shake_hands(self, content: bytes) -> None:
+        entrance = self._entrance
+        assert entrance is not None
+        if entrance.hello is not None:
+            self._is_checking = True
+            self._go_on_reading(False)
+            self._task_count = number = self._task_count + 1
+            self._tasks[number] = self._loop.create_task(self._check(entrance, content, number))
+            return
+        entrance.take_hello(content)
+        if entrance.is_known:
+            self._welcome(entrance)
+
+    async def _check(self, entrance: Entrance, content: bytes, number: int) -> None:
+        """Answer a message of the login, then go on reading."""
         try:
-            welcome = agree(hello, self._cluster_id)
+            self._send(await entrance.check(content))
+            if entrance.is_known:
+                self._welcome(entrance)
         except RequestError as error:
             self.refuse(error)
-            return
-        assert self._transport is not None and welcome.schema is not None
+        except Exception:
+            self._fail()
+        finally:
+            self._is_checking = False
+            del self._tasks[number]
+        if not self._is_ending:
+            self._read()
+        self._ended_task()
+
+    def _time_out(self) -> None:
+        if self._entrance is not None:
+            self._entrance.time_out(limits.HANDSHAKE_TIMEOUT_S)
+        self.abort()
+
+    def _welcome(self, entrance: Entrance) -> None:
+        """Choose version and schema for a client that is known.
+
+        Raises:
+            RequestError: UNSUPPORTED_VERSION or INCONSISTENT_CLUSTER_ID.
+        """
+        assert entrance.hello is not None
+        welcome = agree(entrance.hello, self._cluster_id)
+        assert welcome.schema is not None
         self._stop_timer()
-        session = self._session_of(connected_caller(self._transport).named(hello.client_id))
+        session = self._session_of(entrance.caller.named(entrance.hello.client_id))
         self._requests = Requests(session, layouts()[welcome.schema], self._gone)
         self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
         self._send(encode_welcome(welcome))
@@ -291,21 +357,28 @@ class Connection(asyncio.Protocol):
         self._flush()
         if self._is_half_closed:
             self._transport.close()
-        else:
-            try:
+            return
+        try:
+            if self._can_half_close:
                 self._transport.write_eof()
-            except OSError:  # the client disconnected
-                self.abort()
-                return
-            self._set_timer(limits.GOODBYE_TIMEOUT_S)
+            else:
+                self._transport.close()  # TLS reads until the other side has closed
+        except OSError:  # the client disconnected
+            self.abort()
+            return
+        self._set_timer(limits.GOODBYE_TIMEOUT_S, self.abort)
+
+    @property
+    def _can_half_close(self) -> bool:
+        return self._transport is not None and self._transport.can_write_eof()
 
     def _maybe_done(self) -> None:
         if self._is_lost and not self._tasks and not self.done.done():
             self.done.set_result(None)
 
-    def _set_timer(self, seconds: float) -> None:
+    def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:
         self._stop_timer()
-        self._timer = self._loop.call_later(seconds, self.abort)
+        self._timer = self._loop.call_later(seconds, call)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -8,8 +8,11 @@
     REFUSED  = correlation id | MessagePack map
     RUN      = correlation id | MessagePack map                         from version 2 on
     RAN      = correlation id | MessagePack map                         from version 2 on
+    AUTHENTICATE = message of the mechanism     client, between HELLO and WELCOME
+    CHALLENGE    = message of the mechanism     server, likewise
 
-Integers are big-endian. handshake.py, appends.py, refusals.py and runs.py hold the bodies.
+Integers are big-endian. handshake.py, authentication.py, appends.py, refusals.py and runs.py hold
+the bodies.
 """
 
 import struct
@@ -31,6 +34,8 @@ class Kind(IntEnum):
     REFUSED = 5
     RUN = 6
     RAN = 7
+    AUTHENTICATE = 8
+    CHALLENGE = 9
 
 
 class FrameError(Exception):

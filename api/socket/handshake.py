@@ -32,6 +32,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
         schemas: What the client can write, newest first; empty in version 1.
         cluster_id: The cluster expected; None means any.
         client_id: The client id.
+        mechanism: The SASL mechanism of the login that follows; None: no login.
     """
 
     version: int = VERSION
@@ -40,6 +41,7 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     schemas: tuple[str, ...] = ()
     cluster_id: str | None = None
     client_id: str | None = None
+    mechanism: str | None = None
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +59,16 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
     schemas: tuple[str, ...] = ()
 
 
-def hello_of_client(cluster_id: str | None = None, client_id: str | None = None) -> Hello:
+def hello_of_client(
+    cluster_id: str | None = None, client_id: str | None = None, mechanism: str | None = None
+) -> Hello:
     """Return the HELLO of a client of this release."""
     return Hello(
         schema=schemas.first_schema(),
         schemas=tuple(schemas.layouts()),
         cluster_id=cluster_id,
         client_id=client_id,
+        mechanism=mechanism,
     )
 
 
@@ -124,6 +129,7 @@ def encode_hello(hello: Hello) -> bytes:
         "oldest_version": str(hello.oldest_version),
         "schemas": _SEPARATOR.join(hello.schemas),
         "client_id": hello.client_id,
+        "mechanism": hello.mechanism,
     }
     return frame(head, body)
 
@@ -150,6 +156,7 @@ def decode_hello(content: bytes) -> Hello:
         schemas=_listed(fields.get("schemas")),
         cluster_id=fields.get("cluster_id"),
         client_id=fields.get("client_id"),
+        mechanism=fields.get("mechanism"),
     )
 
 

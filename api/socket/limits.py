@@ -9,7 +9,8 @@ FRAME_SIZE_BYTES_MAX = BATCH_SIZE_BYTES_MAX + 64 * 1024
 # Maximum size of an answer, as in Kafka's protocol: a client trusts its server.
 ANSWER_SIZE_BYTES_MAX = 100 * MIB
 
-# A HELLO or a refusal is a few hundred bytes; before the HELLO nothing larger is accepted.
+# A HELLO, a message of a login and a refusal are a few hundred bytes; before the WELCOME nothing
+# larger is accepted.
 HELLO_SIZE_BYTES_MAX = 4 * 1024
 
 # A connection whose requests are that many is not read from until some are answered. It is enough
@@ -35,8 +36,8 @@ UNSENT_BYTES_MAX = 256 * 1024
 # with 64 callers: a tenth to a fifth faster than all of them at once; fewer make more syscalls.
 UNSENT_REQUESTS_MAX = 32
 
-# A peer that says nothing after connecting does not keep its place; shorter than for Kafka's
-# requests, because the client says hello by itself.
+# From connecting to WELCOME, login included: a peer that says nothing does not keep its place.
+# Shorter than for Kafka's requests, because the client says hello by itself.
 HANDSHAKE_TIMEOUT_S = 10.0
 
 # A client that was told why it is refused, or that the server ends, has this long to disconnect.

@@ -1,14 +1,17 @@
 """The socket's server: accepts appends and commands, and answers each once it is committed.
 
 Requests of one connection reach the log in the order in which they were sent; answers come in the
-order in which the log gives them. There is no authentication: listen on loopback, or where every
-host that can connect may write.
+order in which the log gives them. Without authentication listen on loopback, or where every host
+that can connect may write.
 """
 
 import asyncio
+import ssl
+from pathlib import Path
 
 from api.acceptor import Acceptor
 from api.connections import Connections, Quota
+from api.security.listeners import OPEN, ListenerSecurity
 from api.socket import limits
 from api.socket.connection import Connection
 from api.socket.requests import Appendable, LogSession, SessionOf
@@ -21,11 +24,18 @@ class SocketServer:
     """Listens, and tracks its connections. Created by `serve_socket`.
 
     Attributes:
-        port: The port it listens on.
+        port: The port it listens on; 0 at a unix socket.
     """
 
-    def __init__(self, session_of: SessionOf, cluster_id: str, connections: Connections) -> None:
+    def __init__(
+        self,
+        session_of: SessionOf,
+        cluster_id: str,
+        connections: Connections,
+        security: ListenerSecurity = OPEN,
+    ) -> None:
         self._session_of = session_of
+        self._security = security
         self._all_connections = connections
         self._quota = Quota(name="append socket", places_max=limits.CONNECTIONS_MAX)
         self._cluster_id = cluster_id
@@ -39,8 +49,20 @@ class SocketServer:
         Raises:
             UnavailableError: the address cannot be listened on.
         """
-        self._acceptor = await Acceptor.listen(self._connect, host, port)
-        self.port: int = self._acceptor.port
+        self._listen(await Acceptor.listen(self._connect, host, port, self._security.tls))
+
+    def listen_at(self, path: Path) -> None:
+        """Accept connections at a unix socket; raises as `listen`."""
+        self._listen(Acceptor.listen_at(self._connect, path))
+
+    def _listen(self, acceptor: Acceptor) -> None:
+        self._acceptor = acceptor
+        self.port: int = acceptor.port
+
+    def renew(self, tls: ssl.SSLContext | None) -> None:
+        """Use other certificates for connections from now on."""
+        assert self._acceptor is not None, "listen comes first"
+        self._acceptor.tls = tls
 
     async def close(self) -> None:
         """Accept nothing more, answer what is in flight, disconnect; the log stays open."""
@@ -58,12 +80,19 @@ class SocketServer:
             await asyncio.wait([c.done for c in self._connections], timeout=limits.CLOSE_TIMEOUT_S)
 
     def _connect(self) -> Connection:
-        connection = Connection(
-            self._session_of, self._cluster_id, self._room, self._all_connections, self._quota
+        return Connection(
+            self._session_of,
+            self._cluster_id,
+            self._room,
+            self._all_connections,
+            self._quota,
+            self._security,
+            self._connected,
         )
+
+    def _connected(self, connection: Connection) -> None:
         self._connections.add(connection)
         connection.done.add_done_callback(lambda _: self._connections.discard(connection))
-        return connection
 
 
 async def serve_socket(
@@ -72,7 +101,9 @@ async def serve_socket(
     cluster_id: str,
     host: str = LOOPBACK,
     port: int = 0,
+    path: Path | None = None,
     connections: Connections | None = None,
+    security: ListenerSecurity = OPEN,
 ) -> SocketServer:
     """Serve appends to a log, or all requests to a service, over a socket.
 
@@ -80,14 +111,20 @@ async def serve_socket(
         log: Commits the batches; stays open when the server is closed. Alternatively a function
             that returns the session of each caller, which also runs commands.
         cluster_id: Sent to clients, and compared with the one they expect.
-        host: Every client that can reach it can write.
+        host: Without authentication every client that can reach it can write.
         port: 0 means any free one, see `SocketServer.port`.
+        path: Of a unix socket, instead of host and port.
         connections: Those of the process; None makes one for this server alone.
+        security: What clients must prove.
 
     Raises:
         UnavailableError: the address cannot be listened on, or the process may open too few files.
     """
     session_of = log if callable(log) else lambda _: LogSession(log)
-    server = SocketServer(session_of, cluster_id, connections or Connections.of_process())
-    await server.listen(host, port)
+    connections = connections or Connections.of_process()
+    server = SocketServer(session_of, cluster_id, connections, security)
+    if path is None:
+        await server.listen(host, port)
+    else:
+        server.listen_at(path)
     return server

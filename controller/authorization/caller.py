@@ -17,9 +17,9 @@ class Authentication(enum.Enum):
     """How the principal of a caller is known.
 
     NONE: the connection did not authenticate. CERTIFICATE: by its TLS certificate. SASL: by a
-    password. TOKEN: by a delegation token, through SASL. BEARER: by a token, over HTTP.
-    FORWARDED: a broker named it, which has the right to. PROCESS: a process that opened the log
-    itself. INTERNAL: the controller, which needs no rights.
+    password. TOKEN: by a delegation token, through SASL. BEARER: by a token, over HTTP. PEER: by
+    the operating system, over a unix socket. FORWARDED: a broker named it, which has the right to.
+    PROCESS: a process that opened the log itself. INTERNAL: the controller, which needs no rights.
     """
 
     NONE = "none"
@@ -27,6 +27,7 @@ class Authentication(enum.Enum):
     SASL = "sasl"
     TOKEN = "token"
     BEARER = "bearer"
+    PEER = "peer"
     FORWARDED = "forwarded"
     PROCESS = "process"
     INTERNAL = "internal"

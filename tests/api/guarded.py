@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from api.http.options import HttpOptions
+from api.security.listeners import LOCAL
 from controller.authorization.authorizer import Operation, Resource
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
@@ -60,7 +61,7 @@ async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
         authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true", SECRET_KEY: "key"}
     )
     http = HttpOptions(host="127.0.0.1", port=0)
-    async with server(directory, settings=settings, socket=("127.0.0.1", 0), http=http) as at:
+    async with server(directory, settings=settings, socket=LOCAL, http=http) as at:
         await at.register(1)
         await at.register(2)
         new = [

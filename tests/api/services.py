@@ -27,7 +27,7 @@ class Served:
         assert line, "it ended before it was ready"
         ready = json.loads(line)
         self.kafka = f"kafka://{ready['kafka']}"
-        self.socket = f"socket://{ready['socket']}"
+        self.socket = socket_url(ready["socket"])
         self.http = f"http://{ready['http']}" if "http" in ready else ""
         self.leader_epoch: int = ready["leader_epoch"]
 
@@ -50,14 +50,24 @@ class Served:
         return self.process.wait(timeout=30)
 
 
+def socket_url(ready: str) -> str:
+    """Return the URL of a socket that a service names so."""
+    if ready.startswith("unix:"):
+        return ready
+    return f"socket+{ready}" if "://" in ready else f"socket://{ready}"
+
+
 @contextlib.contextmanager
 def serving(
-    log: Path, *options: object, program: Sequence[str] = ("-m", "api.cli")
+    log: Path,
+    *options: object,
+    program: Sequence[str] = ("-m", "api.cli"),
+    socket: str = "127.0.0.1:0",
 ) -> Iterator[Served]:
     """Serve a log on free ports of loopback while the body runs."""
     command = [sys.executable, *program, "serve", str(log), *map(str, options), "--json"]
     with subprocess.Popen(
-        [*command, "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0"],
+        [*command, "--kafka", "127.0.0.1:0", "--socket", socket],
         # With `limit_files` Python would leave a truncated .pyc behind.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.questions.changes import ShowHistory
+from api.security.listeners import LOCAL
 from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, Resource, ResourceType
 from controller.decisions.acls import AclBinding, CreateAcls
@@ -41,7 +42,7 @@ async def _names(at: Server, principal: str) -> list[str]:
 
 
 async def test_callers_get_what_the_acls_allow_from_the_commit_on(tmp_path: Path) -> None:
-    async with server(tmp_path, settings=settings(), socket=("127.0.0.1", 0)) as at:
+    async with server(tmp_path, settings=settings(), socket=LOCAL) as at:
         await at.register(1)
         new = tuple([NewTopic(name=name) for name in ("a", "ab", "b")])
         await at.client.run("topics create", CreateTopics(topics=new))

@@ -17,6 +17,7 @@ from api.kafka.messages.metadata import (
 )
 from api.kafka.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from api.running import ServeOptions, Serving, serving
+from api.security.listeners import LOCAL
 from api.session import Session
 from api.socket.client import SocketClient
 from api.transactions import Step, Transact
@@ -81,7 +82,7 @@ async def at(tmp_path: Path) -> AsyncIterator[At]:
     rights = Rights()
     options = ServeOptions(
         log=tmp_path / "log",
-        socket=("127.0.0.1", 0),
+        socket=LOCAL,
         settings=Settings(authorizer=rights),
     )
     async with serving(options) as running:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.connecting import connect
+from api.security.listeners import LOCAL
 from controller.descriptions.queries import DescribeFeatures
 from records.errors import UnavailableError
 from tests.api.kafka.servers import server
@@ -14,7 +15,7 @@ from tests.api.kafka.servers import server
 async def test_address_of_the_other_listener_is_named_with_its_url(
     tmp_path: Path, way: str
 ) -> None:
-    async with server(tmp_path, socket=("127.0.0.1", 0)) as at:
+    async with server(tmp_path, socket=LOCAL) as at:
         kafka, socket = f"kafka://127.0.0.1:{at.port}", at.socket_url
         other = socket if way == "kafka" else kafka
         wrong = f"{way}://{other.partition('://')[2]}"

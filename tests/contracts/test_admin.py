@@ -12,6 +12,7 @@ from api.admin.admin import Admin
 from api.admin.local import LocalAdmin
 from api.connecting import connect
 from api.running import ServeOptions, serving
+from api.security.listeners import LOCAL
 from api.session import Session
 from api.transactions import NAME as TRANSACTION
 from api.transactions import Step, Transact
@@ -53,7 +54,7 @@ async def admin(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Admi
     if request.param == "directory":
         yield LocalAdmin(log, principal=ANN)
         return
-    options = ServeOptions(log=log, socket=("127.0.0.1", 0))
+    options = ServeOptions(log=log, socket=LOCAL)
     async with contextlib.AsyncExitStack() as closing:
         running = await closing.enter_async_context(serving(options))
         if request.param == "process":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from api.security.listeners import LOCAL
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.changed_versions import ObjectVersion
 from controller.decisions.brokers import UnregisterBroker
@@ -83,7 +84,7 @@ def test_dry_run_and_repeated_request_tell_what_they_know(metalog: Metalog, log:
 async def test_a_client_makes_its_next_change_conditional_without_a_read(
     tmp_path: Path, way: str
 ) -> None:
-    async with server(tmp_path, socket=("127.0.0.1", 0)) as at:
+    async with server(tmp_path, socket=LOCAL) as at:
         client = at.client if way == "kafka" else at.socket_client
         answer = await client.run(CreateNamespace("org"))
         assert answer.versions is not None

@@ -97,6 +97,12 @@ def test_a_file_without_tokens_is_refused(metalog: Metalog, tmp_path: Path) -> N
         read_tokens(tmp_path / "absent")
 
 
+def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
+    path = _file(tmp_path, "\ufeff" + _line("ann", "one"))
+    with pytest.raises(RequestError, match="line 1: there is a byte order mark"):
+        read_tokens(path)
+
+
 def test_with_tokens_other_machines_are_answered(tmp_path: Path) -> None:
     tokens = _file(tmp_path, _line("ann", "new"))
     assert HttpOptions.parse("0.0.0.0:0", tokens).host == "0.0.0.0"

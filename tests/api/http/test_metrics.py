@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api import limits
+from api.http.options import HttpOptions
 from controller.authorization.authorizer import CLUSTER, Operation
+from records.errors import RequestError
 from tests.api.guarded import guarded
 from tests.api.http.conftest import Web
+from tests.api.kafka.test_sasl import as_user, connected, raw_to, secured
 
 
 async def _metrics(web: Web) -> dict[tuple[str, str], float]:
@@ -39,6 +44,31 @@ async def test_they_tell_of_the_log_its_batches_brokers_and_connections(web: Web
     assert after["metalog_active", ""] == 1
     assert after["metalog_snapshot_end_offset", ""] == 0
     assert after["metalog_snapshot_lag_records", ""] == after["metalog_log_end_offset", ""]
+
+
+async def test_logins_are_counted_by_listener_and_outcome(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with secured(
+        tmp_path,
+        "in=sasl_plaintext://127.0.0.1:0",
+        http=HttpOptions.parse("127.0.0.1:0"),
+        super_users="User:ANONYMOUS",
+    ) as running:
+        async with await connected(running, "sasl_plaintext", as_user("ann", "PLAIN")):
+            pass
+        for password in ("wrong", "other"):
+            login = as_user("ann", "SCRAM-SHA-256", password)
+            with pytest.raises(RequestError):
+                await connected(running, "sasl_plaintext", login)
+        monkeypatch.setattr(limits, "AUTHENTICATION_TIMEOUT_S", 0.05)
+        async with raw_to(running) as silent:
+            assert await silent.reader.read() == b""
+        assert running.http is not None
+        async with httpx.AsyncClient(base_url=f"http://{running.http.address}") as client:
+            text = (await client.get("/metrics")).text
+    assert 'metalog_logins_total{listener="IN",outcome="succeeded"} 1.0' in text
+    assert 'metalog_logins_total{listener="IN",outcome="failed"} 3.0' in text
 
 
 async def test_they_are_for_those_who_may_describe_the_cluster(tmp_path: Path) -> None:

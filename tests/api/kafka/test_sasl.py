@@ -11,6 +11,7 @@ import pytest
 
 from api import limits
 from api.client import MetadataClient
+from api.http.options import HttpOptions
 from api.kafka import apis, frames, listener
 from api.kafka.apis import Api
 from api.kafka.fields import Request, Response
@@ -25,7 +26,7 @@ from api.kafka.messages.sasl import (
 from api.kafka.streams import read_frame
 from api.running import ServeOptions, Serving, serving
 from api.security.client import ClientSecurity
-from api.security.listeners import parse_listener
+from api.security.listeners import ListenerAddress, parse_listener
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientExchange, ClientLogin
 from api.security.tls import ClientAuth, TlsFiles
@@ -60,15 +61,23 @@ def credential(name: str, password: str, mechanism: ScramMechanism) -> ScramUpse
 
 @contextlib.asynccontextmanager
 async def secured(
-    directory: Path, *listeners: str, security: SecurityOptions | None = None, **settings: object
+    directory: Path,
+    *listeners: str,
+    security: SecurityOptions | None = None,
+    socket: ListenerAddress | Path | None = None,
+    http: HttpOptions | None = None,
+    super_users: str = "User:ann",
+    **settings: object,
 ) -> AsyncIterator[Serving]:
-    """Run a service whose users are PASSWORDS; `ann` is a super user."""
+    """Run a service whose users are PASSWORDS."""
     log = directory / "log"
     create_log(log, CLUSTER_ID)
-    authorizer = AclAuthorizer.of({"super.users": "User:ann"})
+    authorizer = AclAuthorizer.of({"super.users": super_users})
     options = ServeOptions(
         log=log,
         kafka=tuple([parse_listener(each) for each in listeners]),
+        socket=socket,
+        http=http,
         security=security or SecurityOptions(),
         settings=Settings(authorizer=authorizer, **settings),  # type: ignore[arg-type]
     )

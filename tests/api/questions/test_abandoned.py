@@ -17,6 +17,7 @@ from api.questions import workers
 from api.questions.objects import ShowDigest
 from api.questions.rows import ShowRows
 from api.questions.worker import LENGTH
+from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from api.wire_requests import AnswerPage
 from records.errors import Outcome, UnavailableError
@@ -68,7 +69,7 @@ async def test_question_of_a_client_that_has_gone_gives_its_worker_back(
     tmp_path: Path, way: str
 ) -> None:
     async with (
-        server(tmp_path, socket=("127.0.0.1", 0)) as at,
+        server(tmp_path, socket=LOCAL) as at,
         broker_of(at.port, tmp_path) as broker,
     ):
         urls = {

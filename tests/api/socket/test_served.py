@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from api.client import MetadataClient
 from api.running import ServeOptions, Serving, serving
+from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
 from metadata_log.batch import NewBatch
@@ -28,7 +30,7 @@ from tests.api.socket.conftest import CLUSTER_ID
 def options(directory: Path, socket_port: int = 0) -> ServeOptions:
     return ServeOptions(
         log=directory,
-        socket=("127.0.0.1", socket_port),
+        socket=replace(LOCAL, port=socket_port),
     )
 
 
@@ -140,8 +142,10 @@ async def test_serve_names_the_socket_and_takes_appends(directory: Path) -> None
     assert result.end_offset == result.base_offset + 1
 
 
-def test_a_socket_that_others_can_reach_must_be_asked_for(
+def test_a_socket_that_others_can_reach_must_authenticate(
     metalog: Metalog, directory: Path
 ) -> None:
-    answer = metalog("serve", directory, "--kafka", ":0", "--socket", "0.0.0.0:0")
-    assert (answer.code, answer.err.count("say --allow-remote")) == (3, 1)
+    arguments = ("serve", directory, "--kafka", ":0", "--socket", "0.0.0.0:0")
+    for more in ((), ("--allow-remote",)):
+        answer = metalog(*arguments, *more)
+        assert (answer.code, answer.err.count("write sasl_ssl://")) == (3, 1)

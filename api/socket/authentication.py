@@ -1,0 +1,170 @@
+"""Logins over the socket: SASL between HELLO and WELCOME.
+
+A HELLO that names a `mechanism` is followed by AUTHENTICATE frames, each answered by a CHALLENGE;
+WELCOME follows the last one. Where the listener asks for no user there are none of these frames.
+"""
+
+import asyncio
+
+from api.callers import connected_caller
+from api.log_limit import limited_logger
+from api.security.errors import AuthenticationError
+from api.security.listeners import ListenerSecurity, logged_in
+from api.security.sasl import FAILURE, Attempt, ClientExchange, ClientLogin
+from api.socket.frames import LENGTH, FrameError, Kind
+from api.socket.handshake import Hello, decode_hello
+from records.errors import RequestError
+
+_logger = limited_logger(__name__)
+
+_FAILED = "SASL_AUTHENTICATION_FAILED"
+
+
+def encode_message(kind: Kind, message: bytes) -> bytes:
+    """Return an AUTHENTICATE or CHALLENGE frame."""
+    return LENGTH.pack(1 + len(message)) + bytes([kind]) + message
+
+
+def decode_message(kind: Kind, content: bytes) -> bytes:
+    """Return the message of the mechanism in a frame.
+
+    Raises:
+        FrameError: it is a frame of another kind.
+    """
+    if content[0] != kind:
+        raise FrameError(f"a frame of kind {content[0]} came before the end of the login")
+    return content[1:]
+
+
+class Entrance:
+    """The server's side of a handshake: HELLO, the login where the listener asks for one, WELCOME.
+
+    Failures are logged here, and raised as what the client is told.
+
+    Attributes:
+        caller: The caller, as far as it is known.
+        hello: The client's first frame, once it came.
+        is_known: True if nothing more is to be proved.
+    """
+
+    def __init__(self, security: ListenerSecurity, transport: asyncio.BaseTransport) -> None:
+        """Find out what the connection itself tells.
+
+        Raises:
+            RequestError: SASL_AUTHENTICATION_FAILED, its certificate names nobody.
+        """
+        self._authenticator = security.authenticator
+        self._attempt: Attempt | None = None
+        self.hello: Hello | None = None
+        self.is_known = self._authenticator is None
+        try:
+            self.caller = security.connected(transport)
+        except RequestError as error:
+            address = connected_caller(transport).address
+            _logger.warning("%s: %s; the connection is closed", address, error)
+            raise
+
+    def take_hello(self, content: bytes) -> None:
+        """Take the first frame, and the mechanism that the client chose.
+
+        Raises:
+            FrameError: it is no HELLO.
+            RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM.
+        """
+        self.hello = hello = decode_hello(content)
+        if self._authenticator is None:
+            return
+        offered = self._authenticator.mechanisms
+        if hello.mechanism is None:
+            self._fail(": the client names no user")
+            raise RequestError(
+                _FAILED,
+                "this socket asks for a user; write socket+sasl_ssl:// or "
+                f"socket+sasl_plaintext://; {', '.join(offered)} are offered",
+            )
+        try:
+            self._attempt = self._authenticator.begin(hello.mechanism)
+        except AuthenticationError as error:
+            self._fail(str(error))
+            raise RequestError("UNSUPPORTED_SASL_MECHANISM", str(error)) from error
+
+    async def check(self, content: bytes) -> bytes:
+        """Return the CHALLENGE to an AUTHENTICATE.
+
+        Raises:
+            RequestError: SASL_AUTHENTICATION_FAILED, or INVALID_REQUEST for another frame.
+        """
+        assert self._attempt is not None and self._authenticator is not None
+        try:
+            message = decode_message(Kind.AUTHENTICATE, content)
+            answer, login = await self._attempt.answer(message)
+        except FrameError as error:
+            self._fail(f": {error}")
+            raise RequestError("INVALID_REQUEST", str(error)) from error
+        except AuthenticationError as error:
+            self._fail(str(error))
+            raise RequestError(_FAILED, FAILURE) from error
+        if login is not None:
+            self._authenticator.succeeded += 1
+            self.caller = logged_in(self.caller, login)
+            self.is_known = True
+        return encode_message(Kind.CHALLENGE, answer)
+
+    def time_out(self, seconds: float) -> None:
+        """Note that the client took too long."""
+        if not self.is_known:
+            self._fail(f": it did not authenticate within {seconds:g} s")
+
+    def _fail(self, why: str) -> None:
+        assert self._authenticator is not None
+        self._authenticator.failed += 1
+        _logger.warning("%s: authentication has failed %s", self.caller.address, why)
+
+
+class ClientHandshake:
+    """The login of one connection on the client; without a user nothing is sent.
+
+    Attributes:
+        mechanism: Named in the HELLO.
+    """
+
+    def __init__(self, login: ClientLogin | None, address: str) -> None:
+        self._exchange = None if login is None else ClientExchange(login)
+        self._address = address
+        self.mechanism = None if login is None else login.mechanism
+
+    def first(self) -> bytes:
+        """Return the frame that follows HELLO, or nothing."""
+        if self._exchange is None:
+            return b""
+        return encode_message(Kind.AUTHENTICATE, self._exchange.begin())
+
+    def go_on(self, content: bytes) -> bytes:
+        """Return the answer to a CHALLENGE; nothing after the last one.
+
+        Raises:
+            RequestError: SASL_AUTHENTICATION_FAILED, the server does not know the user's key.
+            FrameError: there is no login.
+        """
+        if self._exchange is None:
+            raise FrameError("a challenge without a login")
+        try:
+            message = self._exchange.go_on(decode_message(Kind.CHALLENGE, content))
+        except AuthenticationError as error:
+            raise self._refused(str(error)) from error
+        if message is None:
+            self._exchange = None
+            return b""
+        return encode_message(Kind.AUTHENTICATE, message)
+
+    def check_done(self) -> None:
+        """Check that the server has proved that it knows the user, before it is trusted.
+
+        Raises:
+            RequestError: SASL_AUTHENTICATION_FAILED.
+        """
+        if self._exchange is not None:
+            raise self._refused("the server asks for no user; leave sasl_ out of the URL")
+
+    def _refused(self, why: str) -> RequestError:
+        return RequestError(_FAILED, f"{self._address}: {why}")
