@@ -7,7 +7,7 @@ import msgspec
 from litestar import Litestar, Request, Response, get, post
 from litestar.exceptions import HTTPException
 
-from api.http import asking, changing, events, metrics, openapi, operations
+from api.http import asking, changing, events, metrics, openapi, operations, web_page
 from api.http.asking import HTML, JSON
 from api.http.changing import problem_response
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
@@ -50,6 +50,8 @@ def make_app(room: Room) -> Litestar:
             get(metrics.PATH)(metrics.measure),
             get(openapi.PATH)(_openapi),
             get(operations.PATH)(_operations),
+            get(list(web_page.FILES))(web_page.serve_file),
+            get(web_page.COLUMNS_PATH)(web_page.columns),
         ],
         openapi_config=None,
         logging_config=None,

@@ -75,7 +75,7 @@ ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items(
 """The questions by path."""
 
 
-class _Answers(msgspec.Struct, frozen=True):
+class Answers(msgspec.Struct, frozen=True):
     """One question, asked by one caller; its pages are computed as they are taken."""
 
     service: Service
@@ -85,6 +85,7 @@ class _Answers(msgspec.Struct, frozen=True):
     caller: Caller
 
     async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
+        """Yield the pages, each with what it says."""
         cursor = None
         while True:
             page = await self.service.answers.page(
@@ -96,6 +97,7 @@ class _Answers(msgspec.Struct, frozen=True):
                 return
 
     async def whole(self) -> tuple[Any, Place]:
+        """Return the whole answer and its place in the log."""
         pages = [page async for page in self.pages()]
         answer, last = pages[-1]
         if self.question.item is not None:
@@ -114,7 +116,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     asked = asked_of(request)
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
-    answers = _Answers(
+    answers = Answers(
         asked.service, route.question, to_wire(argument), point, asked.acting_caller()
     )
     if route.document is None:
@@ -125,7 +127,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
 
 
 async def _document(
-    document: Document, answers: _Answers, wanted: Any, asked: Asked
+    document: Document, answers: Answers, wanted: Any, asked: Asked
 ) -> Response[bytes]:
     async with _at_once:
         answer, place = await answers.whole()
@@ -144,11 +146,11 @@ async def _document(
     return Response(content, media_type=JSON, headers=headers)
 
 
-async def _blame_of(answers: _Answers, answer: Any) -> Any:
+async def _blame_of(answers: Answers, answer: Any) -> Any:
     blame = blame_of_access(answer)
     if blame is None:
         return None
-    told, _ = await _Answers(
+    told, _ = await Answers(
         answers.service, BLAME, to_wire(blame), answers.at, answers.caller
     ).whole()
     return told
@@ -178,7 +180,7 @@ def _encoded(place: Place | None, found: Any, refused: list[dict[str, Any]]) -> 
     return msgspec.json.encode(fields)
 
 
-async def _streamed(document: Document, answers: _Answers, wanted: Any, verbose: bool) -> Stream:
+async def _streamed(document: Document, answers: Answers, wanted: Any, verbose: bool) -> Stream:
     pages = answers.pages()
     # What is refused is refused before the answer begins.
     first = await anext(pages)
@@ -212,12 +214,18 @@ def _line(document: Any) -> bytes:
     return msgspec.json.encode(document) + b"\n"
 
 
-async def _report(answers: _Answers, *, masked: bool, server: str) -> Response[str]:
-    from api.report.page import PageCommand, report_page
-
+async def packed_report(answers: Answers) -> bytes:
+    """Return the columns of a report; raises as `ask`."""
     async with _at_once:
         pieces, _ = await answers.whole()
-        packed = b"".join([piece.content for piece in pieces])
+        return b"".join([piece.content for piece in pieces])
+
+
+async def _report(answers: Answers, *, masked: bool, server: str) -> Response[str]:
+    from api.report.page import PageCommand, report_page
+
+    packed = await packed_report(answers)
+    async with _at_once:
         if masked:
             command = PageCommand(name="report", where="LOG", masked=True)
         else:

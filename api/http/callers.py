@@ -20,6 +20,9 @@ from controller.authorization.caller import Authentication, Caller
 PRINCIPAL = "principal"
 """Where a connection's state holds the principal of its certificate."""
 
+WEB_PAGE = "/"
+"""Path of the web page."""
+
 _CLIENT_ID_CHARACTERS_MAX = 100
 
 
@@ -54,9 +57,22 @@ def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem |
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
         return problem(403, "CROSS_ORIGIN", f"a page of {origin!r} may not ask this service")
-    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+    is_own = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    if not is_own and not _follows_link(scope, headers):
         return problem(403, "CROSS_ORIGIN", "a page of another site may not ask this service")
     return None
+
+
+def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
+    """True if a link of another page opens the web page, which by itself tells nothing.
+
+    Source: Fetch Metadata Request Headers, 2.
+    """
+    return (
+        scope["path"] == WEB_PAGE
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
 
 
 def _is_own_host(given: str, listening: str) -> bool:

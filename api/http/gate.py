@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from api.http import web_page
 from api.http.asking import JSON, LINES, path_of
 from api.http.callers import authenticated, headers_of, refused_by_origin
 from api.http.changing import APPEND
@@ -22,8 +23,9 @@ _HEADERS = {
 }
 """Headers of every answer: pages of others must not show or embed it."""
 
-_OPEN = ("/health", "/ready")
-"""Paths that tell nothing of the cluster: whatever watches the process need not be known."""
+_OPEN = {"/health", "/ready", *web_page.FILES}
+"""Paths that tell nothing of the cluster: whatever watches the process need not be known, and the
+page asks its reader for a token."""
 
 _UNKNOWN = problem(401, "AUTHENTICATION_FAILED", "Authorization: Bearer TOKEN is not a known token")
 

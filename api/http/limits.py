@@ -37,3 +37,9 @@ RETRY_AFTER_S = 1
 
 CLOSE_TIMEOUT_S = 5.0
 """How long answers in progress may take when the service ends."""
+
+PAGE_RECORDS = 20_000
+"""Records that the web page shows if it is not told which: hours of a busy cluster, at once."""
+
+PAGE_RECORDS_MAX = 200_000
+"""Records of a range that the web page is told to show: they take a worker half a minute."""

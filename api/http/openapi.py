@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from api.commands import COMMANDS, request_class
 from api.documents.logs import Place
-from api.http import events, examples
+from api.http import events, examples, web_page
 from api.http.asking import HTML, JSON, LINES, ROUTES, Route, path_of
 from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
@@ -42,6 +42,7 @@ def openapi() -> bytes:
         operation = _append(schemas) if name == APPEND else _changed(name, schemas)
         paths.setdefault(path_of(name), {})["post"] = operation
     paths[events.PATH] = {"get": _followed(schemas)}
+    paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}
     for path, text in _OTHERS.items():
         paths[path] = {"get": _operation(path[1:], text, {"*/*": {}}, schemas)}
     document = {
@@ -152,6 +153,19 @@ def _followed(schemas: _Schemas) -> _Schema:
         *[_parameter(p, "events", schemas) for p in events.PARAMETERS],
         _flag("as"),
         _header("Last-Event-ID", "The last offset that was received."),
+    ]
+    return found
+
+
+def _columns(schemas: _Schemas) -> _Schema:
+    name = "report columns"
+    content: _Schema = {web_page.BYTES: {}}
+    found = _operation(name, "What the web page draws (docs/report.md).", content, schemas)
+    found["responses"]["304"] = {"description": "The columns of If-None-Match are the newest."}
+    found["parameters"] = [
+        *[_parameter(p, name, schemas) for p in web_page.PARAMETERS],
+        _flag("as"),
+        _header("If-None-Match", "The ETag of an earlier answer."),
     ]
     return found
 

@@ -10,6 +10,7 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.redaction import redact_field, redact_label
 from metadata_log.limits import MIB
+from records.errors import RequestError
 from replay.about import About
 from replay.report.narrowing import fitting_report
 from replay.report.report import Redaction, Report
@@ -21,12 +22,14 @@ PACKED_BYTES_MAX = 22_000_000
 class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the report from a point on; `mask_hosts`: without names of hosts and addresses.
 
-    `size_max`: the range is narrowed until its packed form has no more bytes.
+    `size_max`: the range is narrowed until its packed form has no more bytes. `records_max`: of a
+    longer range only that many records are read, the newest.
     """
 
     first: str = "start"
     mask_hosts: bool = False
     size_max: int = PACKED_BYTES_MAX
+    records_max: int | None = None
 
 
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +52,13 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     """Return the report up to an offset.
 
     Raises:
-        RequestError: INVALID_REQUEST, the range is empty or ends before it begins.
+        RequestError: INVALID_REQUEST, the range is empty or ends before it begins, or
+            `records_max` is less than 1.
     """
-    first = past.first_offset(request.first, at)
+    if request.records_max is not None and request.records_max < 1:
+        raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
+    asked = past.first_offset(request.first, at)
+    first = asked if request.records_max is None else max(asked, at - request.records_max + 1)
     mask = HostMask()
     redaction = (
         Redaction(mask.field, redact_label, mask.mask)
@@ -63,14 +70,14 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         "is_mirror": past.reader.kind.name == "MIRROR",
         "confirmed_end": past.reader.confirmed_end,
         "about": _json(past.about(at)),
-        "asked": [first, at],
+        "asked": [asked, at],
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
             past.timeline, first, at, request.size_max, about, redaction, advance
         )
     return Computed(
-        items=_pieces(found, narrowed=(found.first, found.last) != (first, at)),
+        items=_pieces(found, narrowed=(found.first, found.last) != (asked, at)),
         about=lambda: replace(past.about(found.last), from_=found.first),
     )
 

@@ -4,11 +4,11 @@
 
 /**
  * The header and columns of a report's block.
- * @param {string} base64
+ * @param {Uint8Array<ArrayBuffer>} packed
  * @returns {Promise<{header: Header, column: (name: string) => Column}>}
  */
-export async function unpack(base64) {
-  const stream = new Blob([bytesOf(base64)]).stream()
+export async function unpack(packed) {
+  const stream = new Blob([packed]).stream()
     .pipeThrough(new DecompressionStream("deflate-raw"));
   const block = new Uint8Array(await new Response(stream).arrayBuffer());
   const length = new DataView(block.buffer).getUint32(0, true);
@@ -83,8 +83,8 @@ export class Column {
   }
 }
 
-/** @param {string} base64 */
-function bytesOf(base64) {
+/** What base64 says. @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
+export function bytesOf(base64) {
   const quick = /** @type {any} */ (Uint8Array).fromBase64;
   if (quick) return /** @type {Uint8Array<ArrayBuffer>} */ (quick(base64));
   const text = atob(base64);

@@ -22,6 +22,19 @@ export const whyCommand = (name, at) => `metalog why ${where} ${quoted(name)} --
 export const historyCommand = (object, from, to) =>
   `metalog history ${where} ${quoted(object)} --from ${from} --to ${to}`;
 
+/** @param {string} object @param {number} to @param {number} count */
+export const newestCommand = (object, to, count) =>
+  `metalog history ${where} ${quoted(object)} --to ${to} --last ${count}`;
+
+/** @param {string} object @param {number} at */
+export const blameCommand = (object, at) => `metalog blame ${where} ${quoted(object)} --at ${at}`;
+
+/** @param {number} from @param {number} to @param {string|null} object */
+export function outagesCommand(from, to, object) {
+  const only = object === null ? "" : ` --object ${quoted(object)}`;
+  return `metalog outages ${where} --from ${from} --to ${to}${only}`;
+}
+
 /** A word as a shell takes it. @param {string} word */
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;

@@ -1,5 +1,4 @@
-// Data: the states and changes of a range. The page asks nothing else, so that a service that
-// answers over HTTP can take the place of what the file holds.
+// Data: the states and changes of a range, of what the file holds or the service sends.
 
 import { unpack } from "report/columns.js";
 import { Decoded, above } from "report/decoded.js";
@@ -15,9 +14,9 @@ export const NEW = 0, CHANGED = 1, GONE = 2;
 export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
 const FATES = ["new", "changed", "gone"];
 
-/** @param {string} base64 */
-export async function openData(base64) {
-  const { header, column } = await unpack(base64);
+/** @param {Uint8Array<ArrayBuffer>} packed The columns, from the file or from the service. */
+export async function openData(packed) {
+  const { header, column } = await unpack(packed);
   return new Data(header, column);
 }
 

@@ -1,28 +1,26 @@
-// The difference: what the selection changed, as `metalog diff`; why a value is as it is; and the
-// history of an object.
+// The difference: what the selection changed, as `metalog diff`; and the questions about it.
 
-import { diffCommand, historyCommand, whyCommand } from "report/commands.js";
+import { diffCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
-import { changeLines, countText, plain, timeText, valueText } from "report/words.js";
-import { whyOf } from "report/why.js";
+import { changeLines, countText, plain, valueText } from "report/words.js";
 
 const OBJECTS_AT_FIRST = 40, BUDGET_MS = 12;
 
 /** @typedef {import("report/data.js").Change} Change */
 
 export class Difference {
-  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
-  constructor(data, selection) {
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {import("report/answers.js").Answers} answers */
+  constructor(data, selection, answers) {
     this.data = data;
     this.selection = selection;
     this.title = make("h2", { id: "difference" });
     this.body = make("div", { class: "changes" });
     this.foot = make("div");
     this.links = make("div", { class: "links" });
-    this.answer = make("div", { class: "answer", role: "region", "aria-label": "why", tabindex: "-1", hidden: true });
-    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answer, this.body, this.foot);
+    this.answers = answers;
+    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.foot);
     this.shown = 0;
-    selection.watch(() => { this.close(); this.show(); });
+    selection.watch(() => { this.answers.close(); this.show(); });
   }
 
   /** The rows before and at the end of the selection. */
@@ -38,7 +36,7 @@ export class Difference {
     this.body.replaceChildren();
     const about = make("small");
     this.title.replaceChildren(object === null ? "The difference " : `${plain(object)} `, about);
-    this.links.replaceChildren(...(object === null ? [] : this._links(object)));
+    this.links.replaceChildren(...this._links(object));
     this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
     const groups = this._groups(objects, before, after);
     fill(this.body, this._items(groups), OBJECTS_AT_FIRST);
@@ -52,11 +50,14 @@ export class Difference {
     return this.data.stateAt(only, after) === null ? "It is not there, neither before nor after." : "It is the same before and after.";
   }
 
-  _links(/** @type {string} */ object) {
+  _links(/** @type {string|null} */ object) {
     const link = (/** @type {string} */ text, /** @type {() => void} */ onclick) => make("button", { type: "button", class: "link", onclick }, text);
+    const hasOutages = this.answers.questions && (object === null || /^(partition|broker):/.test(object));
+    const outages = hasOutages ? [link("outages", () => this.outages())] : [];
+    if (object === null) return outages;
     return [
-      link("why", () => this.why(object, null)), link("history", () => this.history()),
-      link("all objects", () => this.selection.set({ object: null })),
+      link("why", () => this.why(object, null)), link("history", () => this.history()), link("blame", () => this.blame()),
+      ...outages, link("all objects", () => this.selection.set({ object: null })),
     ];
   }
 
@@ -114,68 +115,13 @@ export class Difference {
     return make("button", { type: "button", class: "value", title: "why?", onclick }, plain(valueText(change.after)));
   }
 
-  /** Show why a field of an object has its value at the end of the selection.
-   * @param {string} name @param {string|null} field */
-  why(name, field) {
-    const [, row] = this.ends();
-    const object = this.data.find(name, row);
-    const found = object === null ? null : whyOf(this.data, object, field, row);
-    const { to } = this.selection;
-    if (found === null) {
-      this._answer("why", [make("p", {}, `${plain(name)} is not there at ${to}.`)], whyCommand(name, to));
-      return;
-    }
-    const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
-    const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
-    const chain = make("ol", { class: "chain" });
-    fill(chain, this._chain(found.chain), OBJECTS_AT_FIRST);
-    this._answer("why", [heading, ...notes, chain], whyCommand(`${found.name}#${found.field}`, to));
-  }
+  history() { if (this.selection.object !== null) this.answers.history(this.selection.object); }
 
-  *_chain(/** @type {import("report/why.js").Link[]} */ links) {
-    for (const link of links) {
-      const by = link.principal === null ? "" : `by ${plain(link.principal)}`;
-      yield make("li", {},
-        make("button", { type: "button", class: "link offset", title: "select this record", onclick: () => this.selection.set({ from: link.offset, to: link.offset }) }, `${link.offset}`),
-        make("time", { datetime: timeText(link.time) }, timeText(link.time)), make("span", { class: "type" }, link.type),
-        by ? make("span", { class: "by" }, by) : null, make("div", { class: "text" }, plain(link.text)));
-    }
-  }
+  blame() { if (this.selection.object !== null) this.answers.blame(this.selection.object); }
 
-  /** Show every change of the selected object that is in the file. */
-  history() {
-    const name = this.selection.object;
-    if (name === null) return;
-    const object = this.data.find(name, this.ends()[1]);
-    const touches = object === null ? [] : [...this.data.touchesOf(object)].filter((t) => this.data.rowOf[t] > 0);
-    const chain = make("ol", { class: "chain" });
-    fill(chain, this._events(touches), OBJECTS_AT_FIRST);
-    const heading = make("h3", {}, plain(`${name}: ${countText(touches.length, "change")} in this report`));
-    this._answer("history", [heading, chain], historyCommand(name, this.data.first, this.data.last));
-  }
+  outages() { if (this.answers.questions) this.answers.outages(this.selection.object); }
 
-  *_events(/** @type {number[]} */ touches) {
-    for (const touch of touches) {
-      const record = this.data.recordOf(this.data.rowOf[touch]);
-      const by = [record.principal, record.command, record.reason && `(${record.reason})`].filter(Boolean).join(" ") || "-";
-      yield make("li", {},
-        make("button", { type: "button", class: "link offset", title: "select this record", onclick: () => this.selection.set({ from: record.offset, to: record.offset }) }, `${record.offset}`),
-        make("time", { datetime: timeText(record.time) }, timeText(record.time)), make("span", { class: "type" }, record.type),
-        make("span", { class: "by" }, `by ${plain(by)}`),
-        ...changeLines(this.data.changesOf(touch)).map((line) => make("div", { class: "text" }, line)));
-    }
-  }
-
-  _answer(/** @type {string} */ label, /** @type {Node[]} */ nodes, /** @type {string} */ command) {
-    const close = make("button", { type: "button", class: "close", "aria-label": "close", onclick: () => this.close() }, "×");
-    this.answer.setAttribute("aria-label", label);
-    this.answer.replaceChildren(close, ...nodes, commandLine(command));
-    this.answer.hidden = false;
-    this.answer.focus({ preventScroll: true });
-    this.answer.scrollIntoView({ block: "nearest" });
-  }
-
-  close() { this.answer.hidden = true; }
+  why(/** @type {string} */ name, /** @type {string|null} */ field) { this.answers.why(name, field); }
 
   /** Why of what is selected: its first value that differs, or its default one. */
   whyOfSelection() {

@@ -10,6 +10,7 @@ const HELP = [
   ["/", "search: a name, an offset, a time"],
   ["w", "why: what led to the value"],
   ["h", "history of the selected object"],
+  ["b", "blame: its fields, and who set each"],
   ["z", "zoom to the selection"],
   ["0", "show the whole report"],
   ["a", "select the whole report"],
@@ -17,13 +18,17 @@ const HELP = [
   ["?", "this help"],
 ];
 
-/** @typedef {{data: import("report/data.js").Data, selection: import("report/selection.js").Selection, picture: import("report/picture.js").Picture, difference: import("report/difference.js").Difference, search: import("report/search.js").Search}} Page */
+/** @type {[string, string][]} */
+const HELP_SERVED = [
+  ["o", "outages in the selection, of the selected object if there is one"],
+  ["n", "now: select the end, and follow it"],
+];
 
 export class Keys {
-  /** @param {Page} page */
+  /** @param {import("report/page.js").Page} page */
   constructor(page) {
     this.page = page;
-    const rows = HELP.map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
+    const rows = [...HELP, ...(page.answers.questions ? HELP_SERVED : [])].map(([key, text]) => make("div", {}, make("dt", {}, ...key.split(" ").map((k) => make("kbd", {}, k))), make("dd", {}, text)));
     const close = make("button", { type: "button", onclick: () => this.help.close() }, "close");
     this.help = make("dialog", { "aria-labelledby": "help-title" }, make("h2", { id: "help-title" }, "Keys"), make("dl", {}, ...rows),
       make("p", {}, "Drag over the picture to select a range; click to select a moment and a row; click a value to see why. The address of the page is a link to what is selected."), close);
@@ -33,7 +38,7 @@ export class Keys {
   _key(/** @type {KeyboardEvent} */ event) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(target.tagName) || this.help.open) return;
-    const { selection, picture, difference, search } = this.page;
+    const { selection, picture, difference, search, answers } = this.page;
     /** @type {Record<string, () => void>} */
     const actions = {
       "ArrowLeft": () => (event.shiftKey ? this._stretch(-1) : this.step(-1)),
@@ -41,11 +46,14 @@ export class Keys {
       "/": () => search.focus(),
       "w": () => difference.whyOfSelection(),
       "h": () => difference.history(),
+      "b": () => difference.blame(),
+      "o": () => difference.outages(),
+      "n": () => selection.set({ from: selection.last, to: Infinity }),
       "z": () => picture.zoom(false),
       "0": () => picture.zoom(true),
       "a": () => selection.set({ from: selection.first, to: selection.last }),
       "?": () => this.help.showModal(),
-      "Escape": () => (difference.answer.hidden ? selection.set({ object: null }) : difference.close()),
+      "Escape": () => (answers.element.hidden ? selection.set({ object: null }) : answers.close()),
     };
     const action = actions[event.key];
     if (!action) return;

@@ -1,17 +1,14 @@
 """Puts the page, its modules and the columns of a report into one HTML file."""
 
 import base64
-import re
 from functools import cache
-from importlib.resources import files
-from typing import Any
 
 import msgspec
 
+from api.report import assets
+
 MODULE_PREFIX = "report/"
 """Modules import each other as `report/data.js`, so that a file can hold them as data: URLs."""
-
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,32 +26,21 @@ def report_page(packed: bytes, command: PageCommand) -> str:
     """Return the file, given what `replay.report` packed."""
     parts = {
         "title": _escaped(command.name),
-        "style": _text("report.css"),
-        "imports": _json({"imports": _modules()}),
-        "command": _json(command),
+        "style": assets.text("report.css"),
+        "imports": assets.json_text({"imports": _modules()}),
+        "command": assets.json_text(command),
         "columns": base64.b64encode(packed).decode(),
     }
-    # In one pass: what is put in may look like a place for something else.
-    return _PLACE.sub(lambda found: parts[found[1]], _text("page.html"))
+    return assets.filled("page.html", parts)
 
 
 @cache
 def _modules() -> dict[str, str]:
-    found = sorted(f.name for f in files("api.report").iterdir() if f.name.endswith(".js"))
-    return {MODULE_PREFIX + name: _data_url(_text(name)) for name in found}
+    return {name: _data_url(module) for name, module in assets.modules(MODULE_PREFIX).items()}
 
 
 def _data_url(module: str) -> str:
     return "data:text/javascript;base64," + base64.b64encode(module.encode()).decode()
-
-
-def _text(name: str) -> str:
-    return files("api.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _json(value: Any) -> str:
-    """Return JSON that cannot end the script that holds it."""
-    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
 
 
 def _escaped(text: str) -> str:

@@ -35,6 +35,12 @@ export class Picture {
   axis = new Axis([], 0, 1, 1);
   /** @type {Row[]} The rows that are shown. */
   current = [];
+  /** @type {Row[]} */ brokers = [];
+  /** @type {Row[]} */ topics = [];
+  shownBrokers = 0;
+  shownTopics = 0;
+  /** @type {Set<string>} Names of topics. */
+  opened = new Set();
 
   /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection */
   constructor(data, selection) {
@@ -42,22 +48,38 @@ export class Picture {
     this.selection = selection;
     this.states = new States(data);
     this.pins = new Pins(data, selection);
-    this.plot.append(this.pins.element);
-    const { brokers, topics } = this.states.rows();
-    // Brokers that changed come first only where not all can be shown.
-    this.brokers = brokers.length <= BROKERS_AT_FIRST ? brokers : [...brokers].sort((a, b) => b.noise - a.noise || a.object - b.object);
-    this.topics = topics;
-    this.shownBrokers = this._worthShowing(this.brokers, BROKERS_AT_FIRST);
-    this.shownTopics = this._worthShowing(this.topics, TOPICS_AT_FIRST);
-    /** @type {Set<number>} */
-    this.opened = new Set();
     this.health = this.states.health();
-    [this.offsets, this.times] = moments(data);
+    this._take();
     [this.viewBegin, this.viewEnd] = this.whole();
     this._listen();
     selection.watch(() => this._mark());
     new ResizeObserver(() => this.redraw()).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  _take() {
+    this.plot.append(this.pins.element);
+    const { brokers, topics } = this.states.rows();
+    // Brokers that changed come first only where not all can be shown.
+    this.brokers = brokers.length <= BROKERS_AT_FIRST ? brokers : [...brokers].sort((a, b) => b.noise - a.noise || a.object - b.object);
+    this.topics = topics;
+    this.shownBrokers = Math.max(this.shownBrokers, this._worthShowing(this.brokers, BROKERS_AT_FIRST));
+    this.shownTopics = Math.max(this.shownTopics, this._worthShowing(this.topics, TOPICS_AT_FIRST));
+    [this.offsets, this.times] = moments(this.data);
+  }
+
+  /** Show other data; a view of the whole stays one.
+   * @param {import("report/data.js").Data} data */
+  renew(data) {
+    const [begin, end] = this.whole(), isWhole = this.viewBegin === begin && this.viewEnd === end;
+    this.data = data;
+    this.states = new States(data);
+    this.health = this.states.health();
+    this.pins.element.remove();
+    this.pins = new Pins(data, this.selection);
+    this._take();
+    if (isWhole) [this.viewBegin, this.viewEnd] = this.whole();
+    this._fillNames();
   }
 
   /** Rows that changed, but at least some. */
@@ -103,7 +125,7 @@ export class Picture {
     const brokers = this.brokers.slice(0, this.shownBrokers);
     brokers.sort((a, b) => a.object - b.object);
     const topics = this.topics.slice(0, this.shownTopics).flatMap((row) =>
-      this.opened.has(row.object) ? [row, ...this.states.partitionsOf(row).slice(0, PARTITIONS_MAX)] : [row]);
+      this.opened.has(this._named(row)) ? [row, ...this.states.partitionsOf(row).slice(0, PARTITIONS_MAX)] : [row]);
     return [...brokers, ...topics];
   }
 
@@ -114,7 +136,9 @@ export class Picture {
     if (quiet > 0) nodes.push(this._more(countText(quiet, "more broker"), () => { this.shownBrokers = this.brokers.length; }));
     if (topics > 0) nodes.push(this._more(countText(topics, "more topic"), () => { this.shownTopics += 50; }));
     const { scrollTop } = this.names;
+    const focused = this.names.contains(document.activeElement) ? document.activeElement?.getAttribute("data-object") : null;
     this.names.replaceChildren(...nodes);
+    if (focused) /** @type {HTMLElement|null} */ (this.names.querySelector(`[data-object="${CSS.escape(focused)}"]`))?.focus();
     this.names.style.height = `${Math.min(HEIGHT_MAX, nodes.length * ROW_PX)}px`;
     this.names.scrollTop = scrollTop;
     this._mark();
@@ -126,20 +150,22 @@ export class Picture {
     return make("div", { class: "name" }, make("button", { type: "button", class: "quiet", onclick }, text));
   }
 
+  _named(/** @type {Row} */ row) { return this.data.nameAt(row.object, this.data.rows - 1); }
+
   _nameOf(/** @type {Row} */ row) {
-    const name = this.data.nameAt(row.object, this.data.rows - 1);
+    const name = this._named(row);
     const select = make("button", {
       type: "button", class: `pick ${row.kind}`, "data-object": name, "aria-pressed": "false",
       title: `${plain(name)}: ${countText(row.noise, "change")}`,
       onclick: () => this.selection.set({ object: this.selection.object === name ? null : name }),
     }, plain(row.label));
     if (row.kind !== "topic" || !this.data.partitionsOf(row.object).length) return make("div", { class: "name" }, select);
-    const isOpen = this.opened.has(row.object);
+    const isOpen = this.opened.has(name);
     const open = make("button", {
       type: "button", class: "open", "aria-expanded": String(isOpen), "aria-label": `partitions of ${plain(row.label)}`,
       onclick: () => {
-        if (isOpen) this.opened.delete(row.object);
-        else this.opened.add(row.object);
+        if (isOpen) this.opened.delete(name);
+        else this.opened.add(name);
         this._fillNames();
         /** @type {HTMLElement|null} */ (this.names.querySelector(`[data-object="${CSS.escape(name)}"]`)?.parentElement?.querySelector(".open"))?.focus();
       },
@@ -224,7 +250,7 @@ export class Picture {
     const row = this.current[Math.floor((y - TOP_PX + this.names.scrollTop) / ROW_PX)];
     const inRows = y >= TOP_PX && y < TOP_PX + this.names.clientHeight && row;
     const range = near === undefined ? {} : this.offsetsIn(this.times[near], this.times[near]);
-    this.selection.set({ ...range, ...(inRows ? { object: this.data.nameAt(row.object, this.data.rows - 1) } : {}) });
+    this.selection.set({ ...range, ...(inRows ? { object: this._named(row) } : {}) });
   }
 
   /** What the health is at the end of the selection, in words. @param {number} time */

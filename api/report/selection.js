@@ -1,6 +1,7 @@
 // Selection: a range of offsets and an object. It is the link of what is shown.
 
-/** @typedef {{from: number, to: number, object: string|null}} Selected */
+/** A `to` of Infinity is the end of the range, also when it grows.
+ * @typedef {{from: number, to: number, object: string|null}} Selected */
 
 export class Selection {
   /** @param {number} first @param {number} last The range of the report. @param {Window} window */
@@ -10,6 +11,9 @@ export class Selection {
     this.window = window;
     this.from = first;
     this.to = last;
+    this.follows = false;
+    /** What else the link holds. */
+    this.place = "";
     /** @type {string|null} */
     this.object = null;
     /** @type {((selected: Selection) => void)[]} */
@@ -24,10 +28,27 @@ export class Selection {
   set(to) {
     const from = this._within(to.from ?? this.from), end = this._within(to.to ?? this.to);
     [this.from, this.to] = [Math.min(from, end), Math.max(from, end)];
+    if (to.to !== undefined) this.follows = to.to === Infinity;
     if (to.object !== undefined) this.object = to.object;
+    this.show();
+    this.tell();
+  }
+
+  /** Take a range that changed; what is selected stays, unless it follows the end.
+   * @param {number} first @param {number} last */
+  grow(first, last) {
+    [this.first, this.last] = [first, last];
+    const to = this.follows ? last : this._within(this.to), from = this._within(this.from);
+    const isSame = from === this.from && to === this.to;
+    [this.from, this.to] = [from, to];
+    this.show();
+    if (!isSame) this.tell();
+  }
+
+  /** Make the page's address the link of what is selected. */
+  show() {
     // Replaced, not pushed: a drag would fill the browser's history.
     this.window.history.replaceState(null, "", this.link());
-    this.tell();
   }
 
   tell() { for (const watcher of this.watchers) watcher(this); }
@@ -35,15 +56,16 @@ export class Selection {
   /** What follows the address of the file. */
   link() {
     const object = this.object === null ? "" : `&object=${encodeURIComponent(this.object)}`;
-    return `#from=${this.from}&to=${this.to}${object}`;
+    return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.place}`;
   }
 
   /** Take the selection from the address; false if it has none. */
   read() {
     const found = new URLSearchParams(this.window.location.hash.slice(1));
     const [from, to] = [found.get("from"), found.get("to")];
-    if (from === null || to === null || !/^\d+$/.test(from) || !/^\d+$/.test(to)) return false;
-    [this.from, this.to] = [this._within(Number(from)), this._within(Number(to))];
+    if (from === null || to === null || !/^\d+$/.test(from) || !/^(\d+|end)$/.test(to)) return false;
+    this.follows = to === "end";
+    [this.from, this.to] = [this._within(Number(from)), this.follows ? this.last : this._within(Number(to))];
     if (this.from > this.to) [this.from, this.to] = [this.to, this.from];
     this.object = found.get("object");
     return true;

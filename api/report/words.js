@@ -94,3 +94,8 @@ export function changeLines(changes) {
   }
   return changes.map((c) => plain(`${c.field}: ${valueText(c.before)} -> ${valueText(c.after)}`));
 }
+
+/** Who caused a record. @param {{principal?: string|null, command?: string|null, reason?: string|null}} origin */
+export function byText({ principal, command, reason }) {
+  return [principal, command, reason && `(${reason})`].filter(Boolean).join(" ") || "-";
+}

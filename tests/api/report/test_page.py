@@ -143,7 +143,7 @@ def test_why_on_a_click_is_that_of_why(
             name = chosen.choice(of_kind)
             field = chosen.choice(["leader", "isr"]) if kind == "partition" else None
             select(page, offset, offset)
-            page.evaluate("([name, field]) => report.difference.why(name, field)", [name, field])
+            page.evaluate("([name, field]) => report.answers.why(name, field)", [name, field])
             answer = metalog("why", demo_log, f"{name}#{field}" if field else name, "--at", offset)
             head, *rest = lines(answer.out)
             links = [line for line in rest if line]

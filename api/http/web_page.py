@@ -1,0 +1,125 @@
+"""The web page: its files, and the columns that it draws.
+
+The files tell nothing of a cluster, so everybody gets them; the page asks for everything else as
+its reader. Nothing comes from another host, and nothing is run that is not one of these files.
+"""
+
+import base64
+import hashlib
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from msgspec.structs import replace
+
+from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_of
+from api.http.callers import WEB_PAGE
+from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
+from api.http.parameters import read_request
+from api.http.requests import asked_of
+from api.questions.report import REPORT, ShowReport
+from api.questions.table import guard_of
+from api.report import assets
+from controller.wire import to_wire
+
+COLUMNS_PATH = "/v1/report/columns"
+BYTES = "application/octet-stream"
+
+PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
+
+_FOLDER = "/page/"
+_SERVER = "Metalog-Server"
+"""Header with the service's address as the command line takes it."""
+
+
+class _File(msgspec.Struct, frozen=True):
+    content: bytes
+    headers: dict[str, str]
+
+
+def _file(content: str, media_type: str, **headers: str) -> _File:
+    encoded = content.encode()
+    found = {
+        "Content-Type": f"{media_type}; charset=utf-8",
+        "ETag": f'"{hashlib.sha256(encoded).hexdigest()[:32]}"',
+        "Cache-Control": "no-cache",
+    }
+    return _File(encoded, found | headers)
+
+
+def _files() -> dict[str, _File]:
+    modules = {name: text for prefix in assets.FOLDERS for name, text in _modules(prefix)}
+    imports = assets.json_text({"imports": {name: _FOLDER + name for name in modules}})
+    preloads = "\n".join([f'<link rel="modulepreload" href="{_FOLDER}{name}">' for name in modules])
+    page = assets.filled("served/page.html", {"imports": imports, "preloads": preloads})
+    return {
+        WEB_PAGE: _file(page, HTML, **{"Content-Security-Policy": _policy(imports)}),
+        f"{_FOLDER}report.css": _file(assets.text("report.css"), "text/css"),
+        **{_FOLDER + name: _file(text, "text/javascript") for name, text in modules.items()},
+    }
+
+
+def _modules(prefix: str) -> list[tuple[str, str]]:
+    return list(assets.modules(prefix).items())
+
+
+def _policy(imports: str) -> str:
+    """Return what the page may do: run and ask what the service itself serves."""
+    digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'; require-trusted-types-for 'script'"
+    )
+
+
+FILES = _files()
+"""The files by path."""
+
+
+async def serve_file(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return a file of the page."""
+    found = FILES[request.scope["path"]]
+    return _unless_known(request, found.headers, found.content)
+
+
+def _unless_known(
+    request: Request[Any, Any, Any], headers: dict[str, str], content: bytes
+) -> Response[bytes]:
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(b"", status_code=304, headers=headers)
+    return Response(content, headers=headers)
+
+
+async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
+    """Return the columns of a range, without a first point those of the newest records.
+
+    The workers of questions compute them. Nothing is computed while the log has not grown since
+    the answer that the caller has.
+
+    Raises:
+        RequestError: a parameter is malformed; or as the question `report`.
+        UnavailableError: the service cannot answer now.
+    """
+    asked, room = asked_of(request), request.app.state.room
+    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
+    wanted = replace(wanted, records_max=_records_max(wanted))
+    caller = asked.acting_caller()
+    guard_of(REPORT).check(asked.service.access(caller), wanted)
+    known = (asked.service.settings.cluster_id, room.feed.end_offset, request.scope["query_string"])
+    headers = {
+        "Content-Type": BYTES,
+        "ETag": f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}"',
+        "Cache-Control": "private, no-cache",
+        _SERVER: room.kafka,
+    }
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(b"", status_code=304, headers=headers)
+    packed = await packed_report(Answers(asked.service, REPORT, to_wire(wanted), to, caller))
+    return Response(packed, headers=headers)
+
+
+def _records_max(wanted: ShowReport) -> int:
+    if wanted.records_max is not None:
+        return min(wanted.records_max, PAGE_RECORDS_MAX)
+    return PAGE_RECORDS if wanted.first == ShowReport().first else PAGE_RECORDS_MAX

@@ -1,0 +1,187 @@
+// Answers: why a value is as it is, the history of an object, who set its fields, its outages.
+// They come from the data of the page; where a service is at hand it is asked, for it knows the log
+// from its beginning.
+
+import { blameCommand, historyCommand, newestCommand, outagesCommand, whyCommand } from "report/commands.js";
+import { commandLine, fill, make } from "report/dom.js";
+import { blameOf } from "report/blame.js";
+import { byText, changeLines, countText, durationText, plain, timeText, valueText } from "report/words.js";
+import { whyOf } from "report/why.js";
+
+const ITEMS_AT_FIRST = 40;
+export const HISTORY_MAX = 1000;
+
+/** @typedef {import("report/why.js").Link} Link */
+/** @typedef {{name: string, field: string, value: any, chain: Link[], notes: string[]}} Why */
+/** @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
+/** @typedef {{field: string, value: any, setter: {offset: number, time: number, type: string, by: string}|null}} Setter */
+/** @typedef {{object: string, kind: string, from: number, to: number|null, duration: number, cause: string}} Outage */
+
+/**
+ * A service that is asked; offsets are inclusive. Each may throw an error with a message to be shown.
+ * @typedef {object} Questions
+ * @property {(name: string, at: number) => Promise<Why>} why
+ * @property {(name: string, at: number, count: number) => Promise<Past[]>} history The newest.
+ * @property {(name: string, at: number) => Promise<Setter[]>} blame
+ * @property {(from: number, to: number, name: string|null) => Promise<Outage[]>} outages
+ */
+
+export class Answers {
+  element = make("div", { class: "answer", role: "region", "aria-label": "why", tabindex: "-1", hidden: true });
+
+  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {Questions|null} questions */
+  constructor(data, selection, questions) {
+    this.data = data;
+    this.selection = selection;
+    this.questions = questions;
+    this.asked = 0;
+  }
+
+  /** The row at the end of the selection. */
+  row() { return this.data.rowAt(this.selection.to); }
+
+  /** Why a field of an object has its value at the end of the selection.
+   * @param {string} name @param {string|null} field */
+  why(name, field) {
+    const { to } = this.selection, whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
+    const show = (/** @type {Why|null} */ found) => {
+      if (found === null) return { nodes: [make("p", {}, plain(`${name} is not there at ${to}.`))], command: whyCommand(name, to) };
+      const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
+      const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
+      return { nodes: [heading, ...notes, this._list(found.chain, (link) => this._link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
+    };
+    return this._show("why", () => this.questions?.why(whole, to), show, () => {
+      const object = this.data.find(name, this.row());
+      return object === null ? null : whyOf(this.data, object, field, this.row());
+    });
+  }
+
+  /** Every change of an object. @param {string} name */
+  history(name) {
+    const { first, last } = this.data, { to } = this.selection;
+    const count = HISTORY_MAX, asks = this.questions !== null;
+    const show = (/** @type {Past[]} */ events, /** @type {boolean} */ isWhole) => {
+      const where = !isWhole ? " in this report" : events.length < count ? ` up to ${to}` : ` up to ${to}, the newest`;
+      const heading = make("h3", {}, plain(`${name}: ${countText(events.length, "change")}${where}`));
+      const command = isWhole ? newestCommand(name, to, count) : historyCommand(name, first, last);
+      return { nodes: [heading, this._list(events, (event) => this._event(event))], command };
+    };
+    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => this._ownHistory(name), (found) => show(found, false));
+  }
+
+  /** The fields of an object at the end of the selection, and who set each. @param {string} name */
+  blame(name) {
+    const { to } = this.selection;
+    const show = (/** @type {Setter[]|null} */ setters) => {
+      if (setters === null) return { nodes: [make("p", {}, plain(`${name} is not there at ${to}.`))], command: blameCommand(name, to) };
+      const heading = make("h3", {}, plain(`${name} at ${to}, and who set it`));
+      return { nodes: [heading, this._list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
+    };
+    return this._show("blame", () => this.questions?.blame(name, to), show, () => {
+      const object = this.data.find(name, this.row());
+      return object === null ? null : blameOf(this.data, object, this.row());
+    });
+  }
+
+  /** What was down in the selection; a service is asked. @param {string|null} name */
+  outages(name) {
+    const { from, to } = this.selection;
+    const show = (/** @type {Outage[]} */ outages) => {
+      const heading = make("h3", {}, plain(`${countText(outages.length, "outage")} ${name === null ? "" : `of ${name} `}from ${from} to ${to}, longest first`));
+      return { nodes: [heading, this._list(outages, (outage) => this._outage(outage))], command: outagesCommand(from, to, name) };
+    };
+    return this._show("outages", () => this.questions?.outages(from, to, name), show, () => []);
+  }
+
+  close() {
+    this.asked++;
+    this.element.hidden = true;
+  }
+
+  /** Shows what a service answers; without one, or while it does not answer, what the data say.
+   * @template T
+   * @param {string} label @param {() => Promise<T>|undefined} ask
+   * @param {(found: T) => {nodes: Node[], command: string}} show @param {() => T} own
+   * @param {(found: T) => {nodes: Node[], command: string}} [showOwn] */
+  async _show(label, ask, show, own, showOwn = show) {
+    const ticket = ++this.asked;
+    const answer = ask();
+    if (answer === undefined) {
+      this._fill(label, showOwn(own()), []);
+      return;
+    }
+    this._open(label, [make("p", { class: "remark", role: "status" }, "asking the service …")]);
+    try {
+      const found = await answer;
+      if (ticket === this.asked) this._fill(label, show(found), []);
+    } catch (error) {
+      if (ticket !== this.asked) return;
+      const { message, isAway } = /** @type {Error & {isAway?: boolean}} */ (error);
+      const said = make("p", { class: "remark failed", role: "alert" }, plain(message));
+      if (isAway && label !== "outages") this._fill(label, showOwn(own()), [said]);
+      else this._open(label, [said]);
+    }
+  }
+
+  _fill(/** @type {string} */ label, /** @type {{nodes: Node[], command: string}} */ { nodes, command }, /** @type {Node[]} */ said) {
+    this._open(label, [...said, ...nodes, commandLine(command)]);
+  }
+
+  _open(/** @type {string} */ label, /** @type {Node[]} */ nodes) {
+    const close = make("button", { type: "button", class: "close", "aria-label": "close", onclick: () => this.close() }, "×");
+    this.element.setAttribute("aria-label", label);
+    this.element.replaceChildren(close, ...nodes);
+    this.element.hidden = false;
+    this.element.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @template T @param {T[]} items @param {(item: T) => Node} make_ */
+  _list(items, make_) {
+    const list = make("ol", { class: "chain" });
+    fill(list, items.map(make_).values(), ITEMS_AT_FIRST);
+    return list;
+  }
+
+  _record(/** @type {{offset: number, time: number, type: string}} */ { offset, time, type }) {
+    return [
+      make("button", { type: "button", class: "link offset", title: "select this record", onclick: () => this.selection.set({ from: offset, to: offset }) }, `${offset}`),
+      make("time", { datetime: timeText(time) }, timeText(time)), make("span", { class: "type" }, type),
+    ];
+  }
+
+  _link(/** @type {Link} */ link) {
+    const by = link.principal === null ? null : make("span", { class: "by" }, plain(`by ${link.principal}`));
+    return make("li", {}, ...this._record(link), by, make("div", { class: "text" }, plain(link.text)));
+  }
+
+  _event(/** @type {Past} */ event) {
+    return make("li", {}, ...this._record(event), make("span", { class: "by" }, plain(`by ${event.by}`)),
+      ...event.lines.map((line) => make("div", { class: "text" }, line)));
+  }
+
+  _setter(/** @type {string} */ name, /** @type {Setter} */ { field, value, setter }) {
+    const shown = make("button", { type: "button", class: "value", title: "why?", onclick: () => this.why(name, field) }, plain(valueText(value)));
+    return make("li", {}, make("div", { class: "set" }, make("span", { class: "field" }, plain(`${field}: `)), shown),
+      ...(setter === null ? [make("span", { class: "by" }, "set before what is known")]
+        : [...this._record(setter), make("span", { class: "by" }, plain(`by ${setter.by}`))]));
+  }
+
+  _outage(/** @type {Outage} */ outage) {
+    const { object, from, to } = outage;
+    const pick = make("button", { type: "button", class: "link offset", title: "select its time", onclick: () => this.selection.set({ from, to: to ?? Infinity, object }) }, plain(object));
+    return make("li", {}, pick, make("span", { class: "type" }, outage.kind.replaceAll("_", " ")), make("span", {}, durationText(outage.duration)),
+      make("span", { class: "by" }, to === null ? `since ${from}, lasting` : `from ${from} to ${to}`),
+      make("div", { class: "text" }, plain(outage.cause)));
+  }
+
+  /** @returns {Past[]} */
+  _ownHistory(/** @type {string} */ name) {
+    const object = this.data.find(name, this.row());
+    if (object === null) return [];
+    return [...this.data.touchesOf(object)].filter((touch) => this.data.rowOf[touch] > 0).map((touch) => {
+      const record = this.data.recordOf(this.data.rowOf[touch]);
+      return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(this.data.changesOf(touch)) };
+    });
+  }
+}

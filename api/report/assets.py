@@ -1,0 +1,36 @@
+"""The files of the page: templates, style sheet and modules."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+FOLDERS = {"report/": "", "served/": "served/"}
+"""Where modules stand, by the first part of the names by which they import each other."""
+
+
+def text(name: str) -> str:
+    """Return a file."""
+    return files("api.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def modules(prefix: str) -> dict[str, str]:
+    """Return the modules whose names begin so, by name."""
+    folder = files("api.report").joinpath(FOLDERS[prefix])
+    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".js"))
+    return {prefix + name: text(FOLDERS[prefix] + name) for name in found}
+
+
+def filled(name: str, parts: Mapping[str, str]) -> str:
+    """Return a template with its places filled."""
+    # In one pass: what is put in may look like a place for something else.
+    return _PLACE.sub(lambda found: parts[found[1]], text(name))
+
+
+def json_text(value: Any) -> str:
+    """Return JSON that cannot end the script that holds it."""
+    return msgspec.json.encode(value).decode().replace("<", "\\u003c")

@@ -1,0 +1,128 @@
+// The page: puts its parts together, and takes newer data.
+
+import { Answers } from "report/answers.js";
+import { LEGEND, swatch } from "report/bars.js";
+import { setPlace } from "report/commands.js";
+import { Difference } from "report/difference.js";
+import { make } from "report/dom.js";
+import { Keys } from "report/keys.js";
+import { List } from "report/list.js";
+import { Picture } from "report/picture.js";
+import { Search } from "report/search.js";
+import { Selection } from "report/selection.js";
+import { clockText, countText, dayText, plain, timeText } from "report/words.js";
+
+/** @typedef {{name: string, where: string, masked: boolean}} Command */
+
+export class Page {
+  range = make("p", { class: "range" });
+  remarks = make("ul", { class: "remarks" });
+  said = make("p", { class: "said", "aria-live": "polite" });
+
+  /**
+   * @param {import("report/data.js").Data} data @param {Command} command
+   * @param {import("report/answers.js").Questions|null} questions The service, if there is one.
+   */
+  constructor(data, command, questions) {
+    setPlace(command.where);
+    this.data = data;
+    this.command = command;
+    this.selection = new Selection(data.first, data.last, window);
+    if (!this.selection.read()) openOnMostEventful(this.selection, data);
+    this.picture = new Picture(data, this.selection);
+    this.answers = new Answers(data, this.selection, questions);
+    this.difference = new Difference(data, this.selection, this.answers);
+    this.search = new Search(data, this.selection, this.picture);
+    this.list = new List(data, this.selection, this.picture);
+    this.keys = new Keys(this);
+    this.selection.watch(() => this._say());
+    this._tellOfData();
+  }
+
+  /** Fill a document. @param {Document} document @param {...Element} more Parts of the header. */
+  show(document, ...more) {
+    const { keys, search } = this;
+    const help = make("button", { type: "button", class: "help", "aria-label": "help: keys", onclick: () => keys.help.showModal() }, "?");
+    const header = make("header", {},
+      make("h1", {}, plain(this.command.name), " ", make("small", {}, `cluster ${plain(this.data.header.cluster_id)}`)),
+      this.range, search.element, help, ...more, this.remarks);
+    document.body.append(header, make("main", {}, legend(this), this.picture.element, this.said,
+      make("div", { class: "columns" }, this.list.element, this.difference.element)), keys.help);
+    this.picture.redraw();
+    this.selection.tell();
+    Object.assign(window, { report: this });
+  }
+
+  /** Show newer data; what is selected, opened and asked stays. @param {import("report/data.js").Data} data */
+  renew(data) {
+    for (const part of [this, this.answers, this.difference, this.search, this.list]) part.data = data;
+    this.picture.renew(data);
+    this._tellOfData();
+    this.selection.grow(data.first, data.last);
+    this._say();
+  }
+
+  _tellOfData() {
+    this.range.textContent = rangeText(this.data);
+    const found = remarks(this.data, this.command);
+    this.remarks.hidden = !found.length;
+    this.remarks.replaceChildren(...found.map((text) => make("li", {}, text)));
+  }
+
+  _say() {
+    const { to } = this.selection, time = this.picture.timeAt(to);
+    const text = `At offset ${to}, ${timeText(time)}: ${this.picture.healthAt(time)}.`;
+    // What is set again is read aloud again.
+    if (this.said.textContent !== text) this.said.textContent = text;
+  }
+}
+
+/** @param {Selection} selection @param {import("report/data.js").Data} data */
+function openOnMostEventful(selection, data) {
+  const opens = data.header.opens;
+  if (opens) [selection.from, selection.to] = opens;
+}
+
+/** The range of the data, in times and offsets. @param {import("report/data.js").Data} data */
+function rangeText(data) {
+  const [begin, end] = data.header.times;
+  const range = begin === undefined ? "empty"
+    : dayText(begin) === dayText(end) ? `${clockText(begin).slice(0, 8)} – ${clockText(end).slice(0, 8)} UTC, ${dayText(end)}`
+      : `${dayText(begin)} ${clockText(begin).slice(0, 5)} – ${dayText(end)} ${clockText(end).slice(0, 5)} UTC`;
+  return `${range} · offsets ${data.first} – ${data.last}`;
+}
+
+/** What the reader must know about what is missing. @param {import("report/data.js").Data} data @param {any} command */
+function remarks(data, command) {
+  const { header } = data, { about } = header;
+  /** @type {string[]} */
+  const found = [];
+  if (header.asked[0] !== data.first || header.asked[1] !== data.last) {
+    found.push(`This is a part of offsets ${header.asked[0]} – ${header.asked[1]}: all of them would be too large for one page.`);
+  }
+  if (about.not_understood) found.push(`${countText(about.not_understood.records, "record")} not understood by this release.`);
+  if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
+  if (header.confirmed_end <= data.last) found.push(`From offset ${header.confirmed_end} on records may still be replaced (hatched).`);
+  if (data.wentBack.length) found.push(`Clocks went back ${countText(data.wentBack.length, "time")} (↶).`);
+  if (command.masked) found.push("Names of hosts and addresses are replaced.");
+  return found;
+}
+
+/** @param {Page} page */
+function legend(page) {
+  const { picture, selection } = page;
+  const items = LEGEND.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
+  const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items);
+  const paint = () => items.forEach((item) => {
+    item.querySelector("canvas")?.remove();
+    item.prepend(swatch(Number(item.dataset.outage), document.documentElement));
+  });
+  paint();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) => make("button", { type: "button", title, onclick }, text);
+  return make("nav", { class: "bar", "aria-label": "view" }, list, make("span", { class: "buttons" },
+    page.data.header.opens ? button("most eventful", "select the most eventful range", () => { const { opens } = page.data.header; selection.set({ from: opens[0], to: opens[1] }); picture.zoom(true); }) : null,
+    button("zoom in", "show the selection (z)", () => picture.zoom(false)),
+    button("whole", "show the whole report (0)", () => picture.zoom(true))));
+}
+

@@ -1,0 +1,187 @@
+// The served page: asks the service for a range, draws it, and keeps it up to date.
+
+import { make } from "report/dom.js";
+import { Page } from "report/page.js";
+import { plain } from "report/words.js";
+import { Bar } from "served/bar.js";
+import { Live } from "served/live.js";
+import { Refused, Service } from "served/service.js";
+import { askForToken } from "served/sign_in.js";
+
+const RETRY_MS = 1000;
+/** After new columns that took some time to come, the page rests for so many times as long. */
+const REST = 4, REST_MIN_MS = 500;
+
+const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
+
+class Served {
+  service = new Service();
+  bar = new Bar();
+  seen = -1;
+  isStale = false;
+  isRefreshing = false;
+
+  constructor() {
+    // What is loaded: points; the end is not said while it is live.
+    const link = new URLSearchParams(location.hash.slice(1));
+    this.from = link.get("first");
+    this.to = link.get("last");
+  }
+
+  async start() {
+    const data = await this._firstColumns();
+    const { where } = this.service;
+    this.page = new Page(data, { name: where, where: `--server ${where}`, masked: false }, this.service);
+    document.title = `${where}: metalog`;
+    const { bar, page } = this;
+    this.bar.now.addEventListener("click", () => page.selection.set({ from: page.selection.last, to: Infinity }));
+    bar.news.addEventListener("click", () => page.selection.set({ from: Math.min(this.seen + 1, page.selection.last), to: Infinity }));
+    bar.form.addEventListener("submit", (event) => { event.preventDefault(); this._load(); });
+    bar.signOut.addEventListener("click", () => { this.service.token = null; location.reload(); });
+    bar.signOut.hidden = this.service.token === null;
+    this.seen = data.last;
+    page.selection.watch(({ follows, to }) => { if (follows) this._looked(to); });
+    this._place();
+    page.show(document, bar.element);
+    page.selection.show();
+    addEventListener("hashchange", () => this._follow_link());
+    Object.assign(window, { served: this });
+    performance.mark("report-shown");
+    this._follow();
+  }
+
+  /** The columns, once the reader is known and the service answers. */
+  async _firstColumns() {
+    for (;;) {
+      try {
+        const data = await this.service.columns(this.from, this.to ?? null);
+        if (data !== null) {
+          document.body.replaceChildren();
+          return data;
+        }
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        await this._help(error);
+      }
+    }
+  }
+
+  /** Do what may help after a refusal. @param {Refused} error */
+  async _help(error) {
+    const { service } = this;
+    if (error.isAway) {
+      document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message}; asking again`)));
+      await pause(RETRY_MS);
+    } else if (error.status === 401 || (error.status === 403 && service.token !== null)) {
+      const known = service.token !== null;
+      service.token = await askForToken(document, error.status === 401 ? known ? "This token is not known." : "This service asks who you are." : `With this token: ${plain(error.message)}`);
+    } else if (this.from !== null || this.to !== null) {
+      // A link to what is gone: what is there is shown, and what was asked for is said.
+      this.bar.failed.textContent = plain(error.message);
+      this.from = this.to = null;
+    } else {
+      document.body.replaceChildren(make("p", { class: "waiting", role: "alert" }, plain(error.message)));
+      await new Promise(() => {});
+    }
+  }
+
+  /** Another range, by the form. */
+  async _load() {
+    const { bar } = this, [from, to] = [bar.from, bar.to].map((input) => input.value.trim() || null);
+    bar.failed.textContent = "";
+    bar.form.toggleAttribute("aria-busy", true);
+    try {
+      const data = await this.service.columns(from, to === "end" ? null : to);
+      if (data === null) return;
+      [this.from, this.to] = [String(data.first), to === null || to === "end" ? null : String(data.last)];
+      this._take(data);
+      const { opens } = data.header;
+      this.page?.selection.set(opens ? { from: opens[0], to: opens[1] } : { from: data.first, to: data.last });
+      this.page?.picture.zoom(true);
+      this._follow();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      bar.failed.textContent = plain(error.message);
+    } finally {
+      bar.form.toggleAttribute("aria-busy", false);
+    }
+  }
+
+  /** A link that was opened in this tab may be of another range. */
+  _follow_link() {
+    const link = new URLSearchParams(location.hash.slice(1));
+    const [first, last] = [link.get("first"), link.get("last")];
+    if (first !== null && (first !== this.from || last !== this.to)) location.reload();
+  }
+
+  /** Say in the link what is loaded. */
+  _place() {
+    const { page } = this;
+    if (!page) return;
+    this.from = String(page.data.first);
+    // A range that was cut before its end, or does not go to the end, is not live.
+    if (page.data.last < page.data.header.asked[1]) this.to = String(page.data.last);
+    page.selection.place = `&first=${this.from}${this.to === null ? "" : `&last=${this.to}`}`;
+    [this.bar.from.value, this.bar.to.value] = [this.from, this.to ?? "end"];
+  }
+
+  /** @param {import("report/data.js").Data} data */
+  _take(data) {
+    const { page } = this;
+    if (!page) return;
+    page.renew(data);
+    this._place();
+    page.selection.show();
+    if (page.selection.follows) this._looked(data.last);
+    this.bar.tellNew(this.to === null ? data.last - this.seen : 0);
+  }
+
+  _looked(/** @type {number} */ last) {
+    this.seen = last;
+    this.bar.tellNew(0);
+  }
+
+  /** Follow new records, unless the range has an end. */
+  _follow() {
+    const { page, bar } = this;
+    this.live?.stop();
+    if (!page) return;
+    if (this.to !== null) {
+      bar.say("still", "not live: the range has an end");
+      return;
+    }
+    this.live = new Live(this.service, {
+      isNew: () => this._refresh(),
+      isConnected: () => bar.say("live", "live"),
+      isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
+      ended: (error) => {
+        if (error.status === 401) location.reload();
+        bar.say("still", `not live: ${error.message}`);
+      },
+    });
+    this.live.follow(page.data.last);
+  }
+
+  /** Get the columns again; while they come, more may be new. */
+  async _refresh() {
+    this.isStale = true;
+    if (this.isRefreshing) return;
+    this.isRefreshing = true;
+    while (this.isStale && this.to === null) {
+      this.isStale = false;
+      const begun = performance.now();
+      try {
+        const data = await this.service.columns(this.from, this.to);
+        if (data !== null) this._take(data);
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        this.bar.say("away", `${error.message}; trying again. What is shown may be old.`);
+        this.isStale = error.isAway;
+      }
+      await pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
+    }
+    this.isRefreshing = false;
+  }
+}
+
+new Served().start();

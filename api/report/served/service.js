@@ -1,0 +1,108 @@
+// The service over HTTP, asked as the reader of the page.
+
+import { openData } from "report/data.js";
+import { byText, changeLines, chainText } from "report/words.js";
+
+const TOKEN = "metalog-token";
+
+/** A request that was refused, or not answered. */
+export class Refused extends Error {
+  /** @param {string} message @param {number} status 0: there was no answer. @param {string} code */
+  constructor(message, status, code) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+
+  /** True while nobody can be answered: later it may go well. */
+  get isAway() { return this.status === 0 || this.status === 503; }
+}
+
+export class Service {
+  constructor() {
+    /** Its address as the command line takes it. */
+    this.where = "";
+    this.etag = "";
+  }
+
+  /** Kept for this tab until it is closed. */
+  get token() { return sessionStorage.getItem(TOKEN); }
+
+  set token(token) {
+    if (token === null) sessionStorage.removeItem(TOKEN);
+    else sessionStorage.setItem(TOKEN, token);
+  }
+
+  /**
+   * An answer that is not an error.
+   * @param {string} path @param {Record<string, string|number|null>} parameters Null is left out.
+   * @param {Record<string, string>} [headers] @param {AbortSignal} [signal]
+   */
+  async get(path, parameters, headers = {}, signal) {
+    const given = Object.entries(parameters).filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]);
+    const { token } = this;
+    /** @type {Response} */
+    let response;
+    try {
+      response = await fetch(`/v1/${path}?${new URLSearchParams(given)}`, {
+        headers: { ...headers, ...(token === null ? {} : { Authorization: `Bearer ${token}` }) },
+        cache: "no-store", signal,
+      });
+    } catch (error) {
+      throw new Refused("the service does not answer", 0, "UNREACHABLE");
+    }
+    if (response.ok || response.status === 304) return response;
+    const problem = await response.json().catch(() => ({}));
+    throw new Refused(problem.detail ?? `the service answers ${response.status}`, response.status, problem.code ?? "");
+  }
+
+  async _json(/** @type {string} */ path, /** @type {Record<string, string|number|null>} */ parameters) {
+    return (await this.get(path, parameters)).json();
+  }
+
+  /** The columns of a range; null if they are those that came last.
+   * @param {string|null} from @param {string|null} to Points. */
+  async columns(from, to) {
+    const response = await this.get("report/columns", { from, to }, { "If-None-Match": this.etag });
+    if (response.status === 304) return null;
+    this.where = response.headers.get("Metalog-Server") ?? "";
+    this.etag = response.headers.get("ETag") ?? "";
+    return openData(new Uint8Array(await response.arrayBuffer()));
+  }
+
+  /** @param {string} name @param {number} at */
+  async why(name, at) {
+    const found = await this._json("why", { object: name, at });
+    return { name: found.object, field: found.field, value: found.value, chain: found.chain, notes: found.notes };
+  }
+
+  /** @param {string} name @param {number} at @param {number} count */
+  async history(name, at, count) {
+    const response = await this.get("history", { object: name, to: at, last: count, fates: "true" });
+    const lines = (await response.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const failed = lines.find((line) => line.error);
+    if (failed) throw new Refused(failed.error.message, 500, failed.error.code);
+    return lines.map((event) => ({
+      offset: event.offset, time: event.timestamp, type: event.type, by: byText(event.origin ?? {}),
+      lines: event.changes.length ? changeLines(event.changes) : [],
+    }));
+  }
+
+  /** @param {string} name @param {number} at @returns {Promise<import("report/answers.js").Setter[]>} */
+  async blame(name, at) {
+    const { fields } = await this._json("blame", { object: name, at });
+    return Object.entries(fields).map(([field, of]) => ({
+      field, value: of.value,
+      setter: of.known ? { offset: of.offset, time: of.timestamp, type: of.type, by: byText(of.origin ?? {}) } : null,
+    }));
+  }
+
+  /** @param {number} from @param {number} to @param {string|null} name @returns {Promise<import("report/answers.js").Outage[]>} */
+  async outages(from, to, name) {
+    const { intervals } = await this._json("outages", { from, to, objects: name });
+    return intervals.map((/** @type {any} */ each) => ({
+      object: each.object, kind: each.kind, from: each.from_offset, to: each.to_offset, duration: each.duration_ms,
+      cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : chainText(null),
+    }));
+  }
+}

@@ -1,0 +1,78 @@
+"""A service in a thread of its own, and its web page in a browser."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from anyio.from_thread import start_blocking_portal
+from playwright.sync_api import Browser, Page
+
+from api.http.options import HttpOptions
+from tests.api.kafka.servers import server
+
+SHOWN = "main .panel h2 small"
+"""Is there once the page shows something."""
+
+
+class Served:
+    """A running service with one broker, and a client of its HTTP listener."""
+
+    def __init__(self, http: httpx.Client) -> None:
+        self.http = http
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return str(self.http.base_url).rstrip("/")
+
+    def create(self, *names: str) -> int:
+        """Create topics; return the last offset."""
+        body = {"topics": [{"name": name, "partitions": 2} for name in names]}
+        answer = self.http.post("/v1/topics/create", json=body)
+        assert answer.status_code == 200, answer.text
+        end: int = answer.json()["log_end"]
+        return end - 1
+
+
+@contextlib.contextmanager
+def served(
+    directory: Path, http: HttpOptions, token: str | None = None, **options: Any
+) -> Iterator[Served]:
+    """Run a service on a log in `directory`; every new one has the broker 1."""
+    is_new = not (directory / "log").exists()
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(server(directory, http=http, **options)) as at,
+    ):
+        if is_new:
+            portal.call(at.register, 1)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=at.http_url, timeout=30, headers=headers) as client:
+            yield Served(client)
+
+
+class Visitor:
+    """Opens pages, and keeps what they asked for and what went wrong in them."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self.asked: list[str] = []
+        self.errors: list[str] = []
+
+    @contextlib.contextmanager
+    def visit(
+        self, url: str, *, width: int = 1000, scheme: Any = "light", until: str = SHOWN
+    ) -> Iterator[Page]:
+        """Open a page in a browser context of its own, until an element is there."""
+        with self._browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        ) as context:
+            page = context.new_page()
+            page.on("request", lambda request: self.asked.append(request.url))
+            page.on("pageerror", lambda error: self.errors.append(str(error)))
+            page.on("console", lambda message: self.errors.append(message.text))
+            page.goto(url)
+            page.wait_for_selector(until)
+            yield page

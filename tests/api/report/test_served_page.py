@@ -1,0 +1,217 @@
+"""The web page of a service in a real browser."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from api.http.options import HttpOptions
+from controller.authorization.acls import SUPER_USERS, AclAuthorizer
+from controller.decisions.context import Settings
+from tests.api.report.conftest import PICTURES
+from tests.api.report.served import Served, Visitor, served
+from tests.api.report.test_page import select, texts
+
+LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
+LIVE = ".state.live"
+DASH = "\N{EN DASH}"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with a few topics."""
+    with served(tmp_path_factory.mktemp("served"), LOOPBACK) as found:
+        found.create("orders", "payments")
+        found.create("refunds")
+        yield found
+
+
+@pytest.fixture
+def visitor(browser: Browser) -> Iterator[Visitor]:
+    """Fails the test if a page broke its own policy, threw an error or asked another host."""
+    found = Visitor(browser)
+    yield found
+    # The browser says itself that a request was refused; what the page does then is tested.
+    assert [text for text in found.errors if "Failed to load resource" not in text] == []
+    outside = [url for url in found.asked if not url.startswith(("http://127.0.0.1:", "data:"))]
+    assert outside == []
+
+
+def picture(page: Page, name: str) -> None:
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"served_{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(400, "light"), (1000, "dark"), (1600, "light")], ids=str
+)
+def test_page_fits_every_width_and_scheme(
+    service: Served, visitor: Visitor, width: int, scheme: str
+) -> None:
+    with visitor.visit(service.url, width=width, scheme=scheme, until=LIVE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert texts(page, ".events > li")
+        picture(page, f"{width}_{scheme}")
+    assert any(url.endswith("/page/served/main.js") for url in visitor.asked)
+
+
+def test_a_link_restores_the_view(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(f"{service.url}/#from=1&to=9&object=broker:1&first=1&last=12") as page:
+        assert page.evaluate("[report.data.first, report.data.last]") == [1, 12]
+        expect(page.locator(".state.still")).to_have_text("not live: the range has an end")
+        select(page, 4, 11, "topic:orders")
+        shown = [texts(page, selector) for selector in (".events", ".changes", ".command code")]
+        with visitor.visit(page.url) as again:
+            for selector, found in zip(
+                (".events", ".changes", ".command code"), shown, strict=True
+            ):
+                assert texts(again, selector) == found
+        assert shown[2][0].startswith("metalog timeline --server kafka://127.0.0.1:")
+
+
+def test_new_changes_appear_without_a_reload(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.evaluate("window.isSame = true")
+        before = texts(page, ".events > li")
+        end = service.create("appeared")
+        news = page.locator("button.news")
+        expect(news).to_have_text("3 new records")
+        assert texts(page, ".events > li") == before, "what is selected stays"
+        picture(page, "new")
+        news.click()
+        assert page.url.split("&to=")[1].startswith("end")
+        expect(page.locator(".events > li")).to_contain_text(["topic appeared created"])
+        expect(news).to_be_hidden()
+        service.create("followed")
+        expect(page.locator(".events")).to_contain_text("topic followed created")
+        expect(page.locator(".range")).to_contain_text(f"0 {DASH} {end + 3}")
+        assert page.evaluate("isSame")
+        # The link of a selection that follows the end follows it again.
+        with visitor.visit(page.url) as again:
+            assert texts(again, ".events > li") == texts(page, ".events > li")
+
+
+def test_the_service_answers_what_is_clicked(service: Served, visitor: Visitor) -> None:
+    end: int = service.http.get("/v1/info").json()["log_end"] - 1
+    link = f"{service.url}/#from={end}&to={end}&object=topic:orders&first={end}"
+    with visitor.visit(link) as page:
+        # The page has one record; the topic was made before it.
+        answer = page.locator(".answer")
+        page.get_by_role("button", name="history").click()
+        expect(answer.locator("h3")).to_have_text(f"topic:orders: 3 changes up to {end}")
+        expect(answer.locator("li .text")).to_contain_text(["new: topic_id="])
+        page.get_by_role("button", name="blame").click()
+        blame = service.http.get("/v1/blame", params={"object": "topic:orders", "at": end}).json()
+        expect(answer.locator("li")).to_have_count(len(blame["fields"]))
+        picture(page, "blame")
+        page.get_by_role("button", name="why").click()
+        expect(answer.locator("h3")).to_contain_text("topic:orders#")
+        chain = service.http.get("/v1/why", params={"object": "topic:orders", "at": end}).json()
+        expect(answer.locator("li .offset")).to_have_text(
+            [str(each["offset"]) for each in chain["chain"]]
+        )
+        assert texts(page, ".answer code")[0].startswith("metalog why --server kafka://")
+        page.get_by_role("button", name="all objects").click()
+        page.get_by_role("button", name="outages").click()
+        expect(answer.locator("h3")).to_contain_text(f"from {end} to {end}")
+        page.evaluate("report.answers.history('topic:never')")
+        expect(answer.get_by_role("alert")).to_contain_text("topic:never")
+
+
+def test_everything_is_reached_by_keys(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.keyboard.press("n")
+        assert page.evaluate("report.selection.follows")
+        page.keyboard.press("/")
+        page.keyboard.type("broker 1")
+        page.keyboard.press("Enter")
+        for key, label in (("h", "history"), ("b", "blame"), ("o", "outages"), ("w", "why")):
+            page.keyboard.press(key)
+            expect(page.locator(f".answer[aria-label={label}] h3")).to_contain_text("broker:1")
+        page.keyboard.press("Escape")
+        expect(page.locator(".answer")).to_be_hidden()
+        page.keyboard.press("?")
+        expect(page.locator("dialog")).to_contain_text("follow it")
+
+
+def test_another_range_is_loaded(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.fill("#from", "2")
+        page.fill("#to", "7")
+        page.keyboard.press("Enter")
+        expect(page.locator(".range")).to_contain_text(f"offsets 2 {DASH} 7")
+        expect(page.locator(".state")).to_contain_text("not live")
+        page.fill("#from", "1000000")
+        page.keyboard.press("Enter")
+        expect(page.locator(".load .failed")).to_contain_text("1000000")
+        page.fill("#from", "end-1")
+        page.fill("#to", "end")
+        page.keyboard.press("Enter")
+        expect(page.locator(LIVE)).to_be_visible()
+        first, last, _ = page.evaluate("[report.data.first, report.data.last, 0]")
+        assert last == first + 1
+
+
+def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
+    with served(tmp_path, LOOPBACK) as first:
+        first.create("before")
+        port = int(first.url.rpartition(":")[2])
+        # Its pages outlive it.
+        visit = visitor.visit(first.url, until=LIVE)
+        page = visit.__enter__()
+    try:
+        expect(page.locator(".state.away")).to_contain_text("What is shown may be old.")
+        select(page, 0, page.evaluate("report.data.last"), "topic:before")
+        page.keyboard.press("h")
+        expect(page.locator(".answer h3")).to_contain_text("3 changes in this report")
+        expect(page.locator(".answer [role=alert]")).to_have_text("the service does not answer")
+        picture(page, "away")
+        with served(tmp_path, HttpOptions(host="127.0.0.1", port=port)) as again:
+            again.create("after")
+            expect(page.locator(LIVE)).to_be_visible(timeout=30_000)
+            page.keyboard.press("n")
+            page.keyboard.press("a")
+            expect(page.locator(".names")).to_contain_text("after")
+    finally:
+        visit.__exit__(None, None, None)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Served]:
+    """A service that knows ann, who may do everything, and bob, who may do nothing."""
+    tokens = tmp_path / "tokens"
+    lines = [f"{name}:{hashlib.sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
+    tokens.write_text("\n".join(lines))
+    static = {SUPER_USERS: "User:ann;User:ANONYMOUS"}
+    settings = Settings(static_configs=static, authorizer=AclAuthorizer.of(static))
+    http = HttpOptions.parse("127.0.0.1:0", tokens)
+    with served(tmp_path, http, token="ann", settings=settings) as found:
+        found.create("orders")
+        yield found
+
+
+def test_readers_sign_in_and_see_what_they_may(guarded: Served, visitor: Visitor) -> None:
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        expect(page.locator("[role=status]")).to_have_text("This service asks who you are.")
+        picture(page, "sign_in")
+        page.keyboard.type("wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("[role=status]")).to_have_text("This token is not known.")
+        page.keyboard.type("bob")
+        page.keyboard.press("Enter")
+        expect(page.locator("[role=status]")).to_contain_text("With this token:")
+        assert "orders" not in page.content()
+        page.keyboard.type("ann")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        expect(page.locator(".names")).to_contain_text("orders")
+        # The stream of events has the token, too.
+        guarded.create("appeared")
+        expect(page.locator("button.news")).to_be_visible()
+        page.reload()
+        page.wait_for_selector(LIVE)
+        assert "ann" not in page.url
+        page.get_by_role("button", name="sign out").click()
+        page.wait_for_selector(".sign-in")
