@@ -48,7 +48,7 @@ def timeline_events(
     """Return the events of [from_offset, to_offset) in order of their first records.
 
     Records that are kept although the state before them is not (below `history_start`) are told
-    without what was before.
+    without what was before. Of a transaction that ends in the range all records are told.
 
     Args:
         start: Returns the image as of an offset.
@@ -59,11 +59,15 @@ def timeline_events(
     """
     check_point(source, max(to_offset, source.history_start) - 1)
     first = max(from_offset, source.history_start)
-    told = _Events(start(first - 1))
-    transactions = Transactions()
-    for batch in source.batches(from_offset, to_offset) if from_offset < to_offset else ():
+    image = start(first - 1)
+    # A transaction that is open there takes effect in the range, if it does.
+    begin = min(first, image.provenance.next_offset)
+    told, transactions = _Events(image), Transactions()
+    for batch in (
+        source.batches(min(begin, from_offset), to_offset) if from_offset < to_offset else ()
+    ):
         told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
-        told.follow(list(transactions.effective(rows_within(batch, first, to_offset))))
+        told.follow(list(transactions.effective(rows_within(batch, begin, to_offset))))
         told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
         if progress is not None:
             progress(batch.end_offset)

@@ -14,6 +14,7 @@ from records.brokers import FenceBrokerRecord, UnfenceBrokerRecord
 from records.control import (
     AbortTransactionRecord,
     BeginTransactionRecord,
+    EndTransactionRecord,
     LeaderChangeMessage,
     NoOpRecord,
 )
@@ -105,6 +106,14 @@ def test_topic_is_one_event_with_its_partitions() -> None:
 def test_aborted_transaction_did_not_happen() -> None:
     begin, abort = BeginTransactionRecord(name="x"), AbortTransactionRecord(reason="no")
     assert events((begin, *TOPIC), (abort,)) == []
+
+
+def test_transaction_that_ends_in_the_range_is_told_from_its_begin() -> None:
+    groups = (BeginTransactionRecord(name="x"), *TOPIC), (EndTransactionRecord(),), UP
+    whole = events(*groups)
+    assert told(whole)[0] == (1, 3, "topic orders created, 2 new partitions", None)
+    for first in range(1, 5):
+        assert events(*groups, first=first) == whole
 
 
 def test_controller_is_told_with_the_time_that_it_was_active() -> None:
