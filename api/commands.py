@@ -187,7 +187,7 @@ COMMANDS = {
             subscription_rights.DELETE_SUBSCRIPTION,
         ),
         Command("notes add", AddNote, add_note, rights.ALTER_CLUSTER),
-        Command("records append", AppendRows, append_rows, rights.ALTER_CLUSTER),
+        Command("records append", AppendRows, append_rows, rights.BROKER_ACTION),
         Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
     )
 }

@@ -234,7 +234,7 @@ class Service:
         """
         claimed = None if batch.origin is None else batch.origin.principal
         caller = self.access(caller).acting_as(claimed)
-        self.access(caller).require(Operation.ALTER, CLUSTER)
+        self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
         if batch.timestamp is not None:
             raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
         origin = caller.completed(batch.origin, "append")

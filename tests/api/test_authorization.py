@@ -340,7 +340,9 @@ CASES = {
             steps=tuple([Step.of("topics delete", DeleteTopics(topics=(name,))) for name in "ab"])
         ),
     ),
-    "records append": _of_cluster(AppendRows(rows=encode_rows(_NOTE), count=1), Operation.ALTER),
+    "records append": _of_cluster(
+        AppendRows(rows=encode_rows(_NOTE), count=1), Operation.CLUSTER_ACTION
+    ),
 }
 
 OF_OWNERS = {"tokens renew", "tokens expire"}

@@ -209,14 +209,33 @@ async def test_an_identity_is_taken_for_an_append_only_with_the_right_to_it(at: 
     assert at.last_origin().principal == "User:bob"
 
 
-async def test_socket_appends_need_the_right_to_alter_the_cluster(at: At) -> None:
-    at.rights.but = {(Operation.ALTER, CLUSTER)}
+async def test_socket_appends_need_the_right_to_cluster_actions(at: At) -> None:
+    at.rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
     end = at.service.image.provenance.next_offset
     async with await SocketClient.connect("127.0.0.1", at.socket) as client:
         with pytest.raises(RequestError) as caught:
             await client.append(note("a"))
     assert caught.value.code == CLUSTER_REFUSED
     assert at.service.image.provenance.next_offset == end
+
+
+def test_the_command_line_takes_an_identity_beside_its_own(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    metalog("init", log)
+    create = ("namespaces", "create")
+    options = ("--authorizer", "acl", "--super-user", ANONYMOUS, "--super-user", "User:ann")
+    with serving_process(log, *options) as served:
+        for server, name in ((served.kafka, "a"), (served.socket, "b")):
+            assert metalog(*create, name, "--server", server, "--as", "User:ann").code == 0
+            origin = last_origin(log)
+            assert (origin.principal, origin.command) == ("User:ann", "namespaces create")
+            assert str(origin.client).startswith(f"{ANONYMOUS} by metalog at 127.0.0.1:")
+    with serving_process(log, "--authorizer", "acl") as served:
+        refused = metalog(*create, "c", "--server", served.kafka, "--as", "User:ann")
+        assert (refused.code, refused.err.split(":")[1]) == (3, " CLUSTER_AUTHORIZATION_FAILED")
+        assert f"{ANONYMOUS} may not CREATE_TOKENS the user 'User:ann'" in refused.err
 
 
 async def test_request_ids_are_known_by_principal(at: At) -> None:

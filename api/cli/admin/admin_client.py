@@ -12,12 +12,10 @@ from api.cli.output import fields_of, print_json, print_line
 if TYPE_CHECKING:
     import msgspec
 
-    from api.admin.admin import Admin
     from api.admin.local import LocalAdmin
     from api.documents.logs import Known
     from controller.changed_versions import ObjectVersion
     from controller.decisions.outcome import Refusal
-    from controller.pending_answers import Answer
     from metadata_log.log_reader import LogReader
     from replay.about import About
     from replay.image.metadata import MetadataImage
@@ -71,6 +69,9 @@ class AdminResult:
 class AdminClient:
     """Runs requests over a log directory or a service, and prints their results.
 
+    Over a service a principal is an identity to take, which needs a right of its own; None is that
+    of the connection.
+
     Attributes:
         server: URL of the service; None: decide in this process.
         log: The log directory to decide over, else None.
@@ -86,7 +87,7 @@ class AdminClient:
         *,
         log: Path | None,
         server: str | None,
-        principal: str,
+        principal: str | None,
         reason: str | None,
         request_id: str | None,
         trace_parent: str | None,
@@ -147,7 +148,13 @@ class AdminClient:
         if self.server is not None:
             return await self._run_there(self.server, command, request, request_id)
         admin = self._local = self._local or self._in_process()
-        answer = await self._run_by(admin, command, request, request_id)
+        answer = await admin.run(
+            command,
+            request,
+            reason=self._reason,
+            request_id=request_id,
+            trace_parent=self._trace_parent,
+        )
         return AdminResult(
             response=answer.response,
             end_offset=answer.end_offset,
@@ -167,23 +174,19 @@ class AdminClient:
         from api.connecting import connect
 
         async with await connect(server) as client:
-            answer = await self._run_by(client, command, request, request_id)
+            answer = await client.run(
+                command,
+                request,
+                reason=self._reason,
+                request_id=request_id,
+                trace_parent=self._trace_parent,
+                principal=self._principal,
+            )
         return AdminResult(
             response=answer.response,
             end_offset=answer.end_offset,
             wrote=answer.wrote,
             versions=answer.versions,
-        )
-
-    async def _run_by(
-        self, admin: "Admin", command: str, request: Any, request_id: str | None
-    ) -> "Answer[Any]":
-        return await admin.run(
-            command,
-            request,
-            reason=self._reason,
-            request_id=request_id,
-            trace_parent=self._trace_parent,
         )
 
     def _again(self) -> str:
@@ -249,6 +252,7 @@ class AdminClient:
         from api.admin.local import LocalAdmin
 
         assert self.log is not None, "a log or a server is named"
+        assert self._principal is not None, "over a log it has a default"
         from controller.decisions.context import Settings
 
         settings = Settings(static_configs=self.static_configs) if self.static_configs else None

@@ -34,14 +34,12 @@ def _ask(
 
     if (log is None) == (server is None):
         raise typer.BadParameter("name one of --log LOG and --server URL")
-    if server is not None and as_ is not None:
-        raise typer.BadParameter("a service knows by itself who asks; leave --as out")
     for text in (as_, reason, request_id, trace_parent):
         check_text(text)
     return AdminClient(
         log=log,
         server=server,
-        principal=as_ or process_user(),
+        principal=as_ or (process_user() if server is None else None),
         reason=reason,
         request_id=request_id,
         trace_parent=checked_trace_parent(trace_parent),

@@ -38,7 +38,11 @@ ServerOption = Annotated[
 
 Principal = Annotated[
     str | None,
-    typer.Option("--as", metavar="PRINCIPAL", help="Who asks; default User:$USER."),
+    typer.Option(
+        "--as",
+        metavar="PRINCIPAL",
+        help="Who asks: with --log by default User:$USER; with --server an identity to take.",
+    ),
 ]
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Why; written beside the records.")]

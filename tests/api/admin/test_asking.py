@@ -128,7 +128,6 @@ def test_second_writer_is_asked_to_try_again(metalog: Metalog, log: Path) -> Non
     [
         (["topics", "delete", "orders"], 2, "error: USAGE: "),
         (["topics", "delete", "a", "--log", "{log}", "--server", "kafka://h:1"], 2, "error: USAGE"),
-        (["topics", "delete", "a", "--server", "kafka://h:1", "--as", "x"], 2, "error: USAGE: "),
         (["topics", "delete", "a", "--log", ""], 2, "error: USAGE: "),
         (["topics", "delete", "a", "--log", "{log}/nowhere"], 3, "error: LOG_NOT_FOUND: "),
         (["topics", "delete", "a", "--server", "kafka://127.0.0.1:1"], 4, "error: UNAVAILABLE: "),
