@@ -74,30 +74,35 @@ def advise(
 ) -> int:
     """After a lost quorum: which directory to start from, and what is lost.
 
-    Reads directories only. Exits with 1 if the choice is refused, or not certain.
+    Reads directories only. Exits with 1 if the choice is refused or not certain, or if Kafka
+    cannot load the log.
     """
     from api.documents.advice import Advice
     from metadata_log.kraft.quorum.reading import read_facts
-    from metadata_log.kraft.quorum.rule import decide
-    from metadata_log.kraft.quorum.steps import steps
+    from metadata_log.kraft.quorum.rule import decide, log_to_load
+    from metadata_log.kraft.quorum.steps import steps, steps_before_loading
     from replay.incidents.at_risk import changes_at_risk
+    from replay.incidents.loading import contradiction_in
 
     version, named = _version(kafka), _voters(voters)
     nodes = [read_facts(path) for path in directories]
     verdict = decide(nodes, named)
     if write is not None:
         _write(verdict, nodes, write, node, endpoint or [], lost_are_down, accept_loss)
+    loaded = log_to_load(verdict, nodes)
+    stopped = None if loaded is None else contradiction_in(loaded)
     advice = Advice.of(
         verdict,
         changes_at_risk(verdict, nodes),
-        steps(verdict, nodes, version),
+        None if stopped is None else str(stopped),
+        [*steps_before_loading(loaded, stopped), *steps(verdict, nodes, version)],
         None if write is None else str(write),
     )
     if json:
         print_json(advice, _about(nodes))
     else:
         _print(advice)
-    return 0 if advice.certain else FOUND
+    return 0 if advice.certain and advice.contradiction is None else FOUND
 
 
 def _about(nodes: "Sequence[NodeFacts]") -> "About":
@@ -191,6 +196,8 @@ def _print(advice: "Advice") -> None:
         print_prose("seed:    ", str(advice.seed))
         print_prose("certain: ", "yes" if advice.certain else "no")
     print_prose("why:     ", advice.reason)
+    if advice.contradiction is not None:
+        print_prose("but:     ", f"Kafka stops when it loads this log: {advice.contradiction}")
     print_line(f"proven committed below offset {advice.proven_end}")
     lost = [each for each in advice.at_risk if not each.kept]
     kept = [each for each in advice.at_risk if each.kept]

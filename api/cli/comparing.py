@@ -70,10 +70,13 @@ def _print_relation(found: "NodesCompared") -> None:
         print_line("some have no offset in common, so they cannot be compared")
     else:
         print_line(f"equal below offset {found.common_end}")
-    print_line(f"ahead: {found.ahead}")
+    if found.behind:
+        print_line(f"ahead: {found.ahead}")
+    else:
+        print_line("none is ahead of another")
     for name, count in found.behind.items():
         print_line(f"{name} lacks {count_text(count, 'record')} of it")
-    if found.behind and not found.differences:
+    if found.behind and not found.differences and not found.untold:
         print_line("what is missing changes nothing")
     for on, group in itertools.groupby(found.differences, key=lambda each: each.on):
         print_line(f"only {', '.join(on)}:")

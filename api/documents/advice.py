@@ -17,6 +17,8 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         seed: The directory to start from, as it was named; None unless the verdict is `seed`.
         proven_end: Everything below it is proven to be committed.
         at_risk: Changes above it: first those that are lost, then those that the seed keeps.
+        contradiction: The record at which Kafka stops when it loads the log, and the record that
+            it contradicts; None if there is none.
         unknown: What no directory can tell.
         written: The new directory; None if none was asked for.
     """
@@ -27,6 +29,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     proven_end: int
     at_risk: Sequence[AtRisk]
+    contradiction: str | None
     unknown: Sequence[str]
     steps: Sequence[str]
     written: str | None = None
@@ -36,6 +39,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         cls,
         verdict: Verdict,
         at_risk: Sequence[AtRisk],
+        contradiction: str | None,
         steps: Sequence[str],
         written: str | None,
     ) -> "Advice":
@@ -47,6 +51,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
             reason=verdict.reason,
             proven_end=verdict.proven_end,
             at_risk=at_risk,
+            contradiction=contradiction,
             unknown=verdict.unknown,
             steps=steps,
             written=written,

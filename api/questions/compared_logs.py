@@ -29,9 +29,13 @@ Key = TypeVar("Key", str, int)
 
 
 class ComparedLog(msgspec.Struct, frozen=True):
-    """A log, how it was named, and the node it is of. `source` is None if there is no log yet."""
+    """A log, how it was named, and the node it is of. `source` is None if there is no log yet.
+
+    Two names of one log have the same `place`.
+    """
 
     name: str
+    place: str
     meta: MetaProperties
     index: BatchIndex
     source: BatchSource | None
@@ -41,6 +45,7 @@ class Told(msgspec.Struct):
     """What stands on some logs only, and what could not be told of it."""
 
     differences: list[NotOnAll] = []
+    untold: list[str] = []
     remarks: list[str] = []
 
 
@@ -70,6 +75,7 @@ def compare_logs(places: Sequence[str]) -> tuple[NodesCompared, About]:
             divergence=_divergence(logs, found.parting) if is_one_cluster else None,
             behind=_behind(logs, found) if is_one_cluster else {},
             differences=told.differences,
+            untold=told.untold,
             remarks=[
                 *_identity_remarks(logs),
                 *(_commit_remarks(logs) if is_one_cluster else ()),
@@ -84,12 +90,14 @@ def _open(place: str, opened: ExitStack) -> ComparedLog:
         reader = opened.enter_context(LogReader.open(place))
         is_known = reader.cluster_id != UNKNOWN_CLUSTER_ID
         meta = MetaProperties(cluster_id=reader.cluster_id if is_known else None)
-        return ComparedLog(place, meta, index_log(reader), reader)
+        where = place if "://" in place else str(Path(place).resolve())
+        return ComparedLog(place, where, meta, index_log(reader), reader)
     node = read_node_directory(Path(place))
+    where = str(node.partition.resolve())
     if node.log is None:
-        return ComparedLog(place, node.meta, BatchIndex(0), None)
+        return ComparedLog(place, where, node.meta, BatchIndex(0), None)
     index = index_directory(node.log)
-    return ComparedLog(place, node.meta, index, DirectoryLog(node.log, index.end_offset))
+    return ComparedLog(place, where, node.meta, index, DirectoryLog(node.log, index.end_offset))
 
 
 def _node(log: ComparedLog) -> ComparedNode:
@@ -126,6 +134,7 @@ def _differences(logs: Sequence[ComparedLog], found: Comparison) -> Told:
         try:
             events = _events(log, branch.start_offset)
         except (ContradictionError, CorruptLogError, RequestError) as error:
+            told.untold.append(log.name)
             told.remarks.append(f"what {log.name} holds cannot be told: {error}")
             continue
         for event in events:
@@ -150,11 +159,17 @@ def _identity_remarks(logs: Sequence[ComparedLog]) -> Iterator[str]:
     if len(of_cluster) > 1:
         named = "; ".join(f"{cluster}: {', '.join(names)}" for cluster, names in of_cluster.items())
         yield f"these are logs of several clusters, which do not belong together: {named}"
+    for names in _names_by(logs, [log.place for log in logs]).values():
+        if len(names) > 1:
+            named = " and ".join(dict.fromkeys(names))
+            yield f"{named}: one log, named twice; name those of several nodes"
+    # A log that is named twice is no copy.
+    logs = list({log.place: log for log in logs}.values())
     for log in logs:
         if log.meta.cluster_id is None:
             yield f"{log.name} does not say which cluster it is of"
-        if log.source is None:
-            yield f"{log.name} holds no log: it was formatted, or emptied"
+        if log.source is None or not log.index.end_offset:
+            yield f"{log.name} holds no record: it was formatted, or emptied"
         if log.index.trailing_bytes:
             yield (
                 f"{log.name} ends in {log.index.trailing_bytes} bytes of an incomplete batch: the "
@@ -162,7 +177,7 @@ def _identity_remarks(logs: Sequence[ComparedLog]) -> Iterator[str]:
             )
     for node_id, names in _names_by(logs, [log.meta.node_id for log in logs]).items():
         if len(names) > 1:
-            yield f"node id {node_id} is that of {', '.join(names)}"
+            yield f"node id {node_id} is that of {', '.join(names)}: copies, or disks of one node"
     for directory_id, names in _names_by(logs, [log.meta.directory_id for log in logs]).items():
         if len(names) > 1:
             yield f"directory id {directory_id} is that of {', '.join(names)}: one disk was copied"

@@ -51,7 +51,8 @@ class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
 
     `common_end`: all are equal below it; None if they are of several clusters, or some have no
     offset in common. `behind`: by name, how many records of the log ahead a log lacks, without
-    those that lack none.
+    those that lack none. `untold`: the logs of which `differences` lacks what only they hold; a
+    remark says why.
     """
 
     clusters: Sequence[str]
@@ -61,6 +62,7 @@ class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None
     behind: dict[str, int]
     differences: Sequence[NotOnAll]
+    untold: Sequence[str]
     remarks: Sequence[str]
 
     @property

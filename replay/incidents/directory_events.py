@@ -16,10 +16,16 @@ from replay.loader import load_image
 class DirectoryLog:
     """A Kafka directory as a log to replay: `replay.loader.BatchSource`."""
 
-    def __init__(self, directory: KraftDirectory, end_offset: int) -> None:
-        """Use the log up to an end, such as that of its index: what follows may be damaged."""
+    def __init__(
+        self, directory: KraftDirectory, end_offset: int, *, base: KraftCheckpoint | None = None
+    ) -> None:
+        """Use the log up to an end, such as that of its index: what follows may be damaged.
+
+        Args:
+            base: The checkpoint to start from; None: the oldest that the log continues from.
+        """
         self._directory = directory
-        self.base: KraftCheckpoint | None = directory.base_checkpoint
+        self.base: KraftCheckpoint | None = base or directory.base_checkpoint
         segments = directory.segments
         self.history_start: int = self.base.end_offset if self.base else 0
         self.start_offset: int = segments[0].base_offset if segments else self.history_start

@@ -6,13 +6,11 @@ writes a batch for each of its partitions: those are put together while they hav
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
 
-from records import brokers, configs, control, partitions, topics
+from records import configs, control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
 from records.text import duration_text
-from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_up
@@ -24,14 +22,15 @@ from replay.incidents.event import (
     PARTITIONS,
     TOPICS,
     Group,
+    ObjectKey,
     TimelineEvent,
     partition_effects,
 )
 from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
 from replay.incidents.touched_objects import GOING, touched_objects
+from replay.incidents.words import effect_of
 from replay.loader import BatchSource, check_point, explains, provenance_at
-from replay.time_travel.escapes import escaped
 from replay.transactions import Transactions, rows_within
 
 _SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
@@ -174,9 +173,16 @@ class _Events:
             self._add(group, row)
 
     def _add(self, group: Group, row: Envelope) -> None:
-        name, effect = self._name_and_effect(row.payload)
-        group.add(row, name, (effect,))
+        group.add(row, self._name(row.payload), (effect_of(row.payload, self._state),))
         self._touch(group, row.payload)
+
+    def _name(self, record: Record) -> ObjectKey | None:
+        """Return the object that a record adds to the topics; `touched_objects` has the others."""
+        if isinstance(record, partitions.PartitionRecord):
+            return self._state.topic_label(record.topic_id), record.partition_id
+        if isinstance(record, topics.TopicRecord):
+            return f"topic:{self._state.topic_label(record.topic_id)}"
+        return None
 
     def _touch(self, group: Group, record: Record) -> None:
         for name in touched_objects(record, self._state):
@@ -240,32 +246,6 @@ class _Events:
             found = self._causes.of_brokers(row, before, after)
             return None if found is None or found is OWN else found.offset
         return None
-
-    def _name_and_effect(self, record: Any) -> tuple[str | tuple[str, int] | None, str]:
-        """Return the object that a record changes, and what it does to it."""
-        match record:
-            case partitions.PartitionRecord(topic_id=topic_id, partition_id=number):
-                return (self._state.topic_label(topic_id), number), "new partition%s"
-            case topics.TopicRecord(topic_id=topic_id):
-                name = self._state.topic_name(topic_id)
-                return f"topic:{escaped(name)}", f"topic {name} created"
-            case topics.RemoveTopicRecord(topic_id=topic_id):
-                name = self._state.topic_name(topic_id)
-                return f"topic:{escaped(name)}", f"topic {name} deleted"
-            case topics.MoveTopicRecord(topic_id=topic_id):
-                name = self._state.topic_name(topic_id)
-                return f"topic:{escaped(name)}", f"topic {name} moved"
-            case configs.ConfigRecord(resource_type=type_, resource_name=resource, name=key):
-                of = f"{RESOURCE_NAMES.get(type_, type_)}/{resource}"
-                what = "set" if record.value is not None else "removed"
-                return f"config:{escaped(of)}", f"{key} of {of} {what}"
-            case configs.FeatureLevelRecord(name=name, feature_level=level):
-                return f"feature:{escaped(name)}", f"feature {name} is {level}"
-            case brokers.RegisterControllerRecord(controller_id=controller_id):
-                return f"controller:{controller_id}", f"controller {controller_id} registered"
-            case control.NoteRecord(at_offset=at_offset):
-                return None, f"note about offset {at_offset} written"
-        return None, f"{type(record).__name__}%s"
 
 
 _KINDS: dict[type[Record], str] = {

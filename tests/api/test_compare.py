@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.generate_kraft import CLUSTER_ID, generate
-from metadata_log.kraft.names import META_PROPERTIES, QUORUM_STATE
+from metadata_log.kraft.batch import parse_header
+from metadata_log.kraft.names import META_PROPERTIES, QUORUM_STATE, segment_name
 from records.base import Uuid
 from records.topics import TopicRecord
 from tests.api.conftest import Metalog
+from tests.api.contradicting import WRONG_EPOCH, write_kraft_log
 from tests.metadata_log.kraft.logs import (
     LogFiles,
     batch,
@@ -127,7 +129,7 @@ def test_node_without_a_log_lacks_everything(metalog: Metalog, tmp_path: Path) -
     (tmp_path / "b" / META_PROPERTIES).write_text("cluster.id=c\nnode.id=2\n")
     answer = metalog("compare", tmp_path / "a", tmp_path / "b", "--json")
     assert answer.json["behind"] == {str(tmp_path / "b"): 2}
-    assert "holds no log" in answer.json["remarks"][0]
+    assert "holds no record" in answer.json["remarks"][0]
 
 
 def test_node_that_lacks_committed_records_is_told(metalog: Metalog, tmp_path: Path) -> None:
@@ -158,3 +160,37 @@ def test_contradiction_is_told_and_leaves_the_comparison(metalog: Metalog, tmp_p
     answer = metalog("compare", tmp_path / "a", tmp_path / "b", "--json")
     assert answer.json["common_end"] == 2
     assert "cannot be told: " in answer.json["remarks"][0]
+
+
+def test_equal_logs_have_none_ahead_and_one_log_named_twice_is_no_copy(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    a, b = (_node(tmp_path / name, *_START, node_id=number) for number, name in enumerate("ab", 1))
+    assert metalog("compare", a.directory, b.directory).out.endswith(
+        "equal below offset 2\nnone is ahead of another\n"
+    )
+    for same in (a.directory, a.partition):
+        answer = metalog("compare", a.directory, same)
+        assert answer.code == 0
+        notes = [line for line in answer.out.splitlines() if line.startswith("note: ")]
+        assert [note.partition(": one log, named twice; ")[2] for note in notes] == [
+            "name those of several nodes"
+        ]
+
+
+def test_what_a_contradicting_log_holds_is_not_told_to_change_nothing(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    kafka = write_kraft_log(tmp_path / "a")
+    files = LogFiles(tmp_path / "b")
+    files.segment(0, _first_batch(kafka))
+    answer = metalog("compare", tmp_path / "a", tmp_path / "b", "--json").json
+    assert (answer["untold"], answer["differences"]) == ([str(tmp_path / "a")], [])
+    text = metalog("compare", tmp_path / "a", tmp_path / "b").out
+    assert f"offset {WRONG_EPOCH}: FenceBrokerRecord: broker 2 has epoch 2, not 1" in text
+    assert "changes nothing" not in text
+
+
+def _first_batch(partition: Path) -> bytes:
+    content = (partition / segment_name(0)).read_bytes()
+    return content[: parse_header(content).size]

@@ -85,6 +85,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
         voter_sets: What VotersRecords name, in order. Empty in a static quorum.
         leader_voters: What the last LeaderChangeMessage names; of a static quorum.
         election: From `quorum-state`; None without that file.
+        bad_state: Why `quorum-state` is unreadable; None if it is not.
         state_voters: The voters in `quorum-state`, version 0.
         damage: None if all batches are whole.
         torn_bytes: Size of an incomplete last batch.
@@ -107,6 +108,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     voter_sets: tuple[VoterSet, ...] = ()
     leader_voters: VoterSet | None = None
     election: Election | None = None
+    bad_state: str | None = None
     state_voters: tuple[int, ...] = ()
     damage: Damage | None = None
     torn_bytes: int = 0

@@ -18,7 +18,6 @@ def read_facts(path: Path) -> NodeFacts:
 
     Raises:
         RequestError: LOG_NOT_FOUND, it is no directory of a Kafka node.
-        CorruptLogError: `quorum-state` or `leader-epoch-checkpoint` is not what Kafka writes.
     """
     node = read_node_directory(path)
     before = _sizes(node.partition)
@@ -39,6 +38,7 @@ def read_facts(path: Path) -> NodeFacts:
         else Election(
             leader_epoch=state.leader_epoch, leader_id=state.leader_id, voted_id=state.voted_id
         ),
+        bad_state=node.bad_state,
         state_voters=() if state is None else state.voter_ids,
         is_in_use=is_in_use,
         end=log.end,

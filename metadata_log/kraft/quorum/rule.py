@@ -116,6 +116,14 @@ def best_of(nodes: Sequence[NodeFacts]) -> NodeFacts | None:
     )
 
 
+def log_to_load(verdict: Verdict, nodes: Sequence[NodeFacts]) -> NodeFacts | None:
+    """Return the directory whose log the next leader loads; None if the choice is refused."""
+    if verdict.verdict == REFUSED:
+        return None
+    can_start = [node for node in nodes if node.can_start]
+    return verdict.seed or best_of(can_start)
+
+
 def _is_named_voter(node: NodeFacts) -> bool:
     named = node.voter_sets[-1] if node.voter_sets else node.leader_voters
     return named is not None and node.is_voter_of(named)
@@ -153,8 +161,10 @@ def proven_end(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> int:
 
     A checkpoint proves what is below it. So does a common prefix of a majority of the voters, if it
     ends in the highest epoch that any log or `quorum-state` names: a voter that has moved on may
-    follow a leader without that prefix.
+    follow a leader without that prefix. A voter with an unreadable `quorum-state` may have.
     """
+    if any(node.bad_state is not None for node in nodes):
+        return _newest_checkpoint(nodes)
     newest = max(node.epochs_seen for node in nodes)
     by_majority = []
     for voters in sets:
@@ -296,6 +306,11 @@ def _unknown(nodes: Sequence[NodeFacts], best: NodeFacts) -> tuple[str, ...]:
                 f"{node.name} voted for node {vote.voted_id} in epoch {vote.leader_epoch}: perhaps "
                 "it was elected and wrote records"
             )
+    found += [
+        f"the last epoch, vote and leader of {node.name}: {node.bad_state}"
+        for node in nodes
+        if node.bad_state is not None
+    ]
     for node in nodes:
         if node.end is None or node.end.end_offset == 0:
             found.append(f"{node.name} holds no record: an emptied disk proves nothing")

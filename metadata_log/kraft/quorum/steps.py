@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from metadata_log.kraft.quorum.facts import NodeFacts
 from metadata_log.kraft.quorum.rule import REFUSED, SEED, Verdict
+from records.errors import ContradictionError
 
 KafkaVersion = tuple[int, int]
 
@@ -38,6 +39,21 @@ def steps(
     return list(_start_them(verdict, nodes))
 
 
+def steps_before_loading(
+    node: NodeFacts | None, contradiction: ContradictionError | None
+) -> Iterator[str]:
+    """Yield what to do first if a record of the log that is to be loaded contradicts."""
+    if node is None or contradiction is None or contradiction.record is None:
+        return
+    offset = contradiction.record.offset
+    yield (
+        f"Kafka reports an error loading the record at offset {offset}, and stops. Run a release "
+        "in which that is mended; or go back to the state before it, and lose all from there on: "
+        f"metalog import kraft {node.name} LOG, then metalog export kraft LOG NEW --at "
+        f"{offset - 1} --as checkpoint, and use NEW in place of {node.name} below"
+    )
+
+
 def _refused() -> Iterator[str]:
     yield "keep all controllers stopped, and start none from these directories yet"
     yield "copy every metadata directory, also those of brokers, and name them all"
@@ -58,6 +74,12 @@ def _start_them(verdict: Verdict, nodes: Sequence[NodeFacts]) -> Iterator[str]:
             yield (
                 f"do not start {node.name} yet; when there is a leader, move its "
                 "__cluster_metadata-0 away and let it fetch everything anew"
+            )
+    for node in good:
+        if node.bad_state is not None:
+            yield (
+                f"start {node.name} last, best when there is a leader: Kafka clears an unreadable "
+                "quorum-state, and a node that forgot its vote may vote twice in one epoch"
             )
     if verdict.is_dynamic:
         yield (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from metadata_log.kraft.names import PARTITION_DIRECTORY, QUORUM_STATE
 from records.control import EndTransactionRecord, KRaftVersionRecord
 from tests.api.advise.clusters import Cluster, History, directory_id, flipped, voters_record
 
@@ -467,3 +468,80 @@ def _unknown_voters(cluster: Cluster) -> list[Path]:
 @case("nothing but formatted directories", REFUSED, says=("no directory holds a record",))
 def _formatted(cluster: Cluster) -> list[Path]:
     return [cluster.node(f"n{each}", History()) for each in (1, 2)]
+
+
+# A zero checkpoint is what format writes for a dynamic quorum. The first leader repeats its records
+# in the log, and it is never sent to other nodes.
+
+
+def zero(cluster: Cluster, name: str, of: History | None, *voter_ids: int) -> Path:
+    """Write a directory with a zero checkpoint that names voters."""
+    control = (KRaftVersionRecord(version=0, kraft_version=1), voters_record(*voter_ids))
+    return cluster.node(name, of, checkpoints=[(0, 0)], control=control)
+
+
+@case("zero checkpoints: two of three survive, one behind", START_THEM, certain=True)
+def _zero_majority(cluster: Cluster) -> list[Path]:
+    of = history(dynamic=True)
+    return [zero(cluster, "n1", of, 1, 2, 3), cluster.node("n2", of, end=8)]
+
+
+@case("a zero checkpoint: one of three survives", SEED, seed="n1", says=("(2, 3) cannot be known",))
+def _zero_alone(cluster: Cluster) -> list[Path]:
+    return [zero(cluster, "n1", history(dynamic=True), 1, 2, 3)]
+
+
+@case(
+    "a zero checkpoint of the first voter alone: the log names more",
+    SEED,
+    seed="n1",
+    says=("(2, 3) cannot be known",),
+)
+def _zero_grown(cluster: Cluster) -> list[Path]:
+    of = history(voters=(1,), dynamic=True).add(voters_record(1, 2)).add(voters_record(1, 2, 3))
+    return [zero(cluster, "n1", of.topics("h"), 1)]
+
+
+@case(
+    "a disk formatted anew as the only voter, beside a log",
+    SEED,
+    seed="n1",
+    says=("n3 holds no record", "(2, 3) cannot be known"),
+)
+def _zero_beside(cluster: Cluster) -> list[Path]:
+    of = history(dynamic=True)
+    return [zero(cluster, "n1", of, 1, 2, 3), zero(cluster, "n3", None, 3)]
+
+
+@case("nothing but zero checkpoints", REFUSED, says=("than what format writes",))
+def _zero_only(cluster: Cluster) -> list[Path]:
+    return [zero(cluster, f"n{each}", None, 1, 2, 3) for each in (1, 2)]
+
+
+# `quorum-state` is unreadable.
+
+
+def forgetful(directory: Path) -> Path:
+    """Damage `quorum-state` in a directory."""
+    (directory / PARTITION_DIRECTORY / QUORUM_STATE).write_text("{")
+    return directory
+
+
+@case(
+    "a majority, one with an unreadable quorum-state",
+    START_THEM,
+    certain=True,
+    says=("start n2 last", "the last epoch, vote and leader of n2"),
+)
+def _forgetful_majority(cluster: Cluster) -> list[Path]:
+    return [cluster.node("n1", history()), forgetful(cluster.node("n2", history()))]
+
+
+@case(
+    "one of three, with an unreadable quorum-state",
+    SEED,
+    seed="n2",
+    says=("the last epoch, vote and leader of n2",),
+)
+def _forgetful_alone(cluster: Cluster) -> list[Path]:
+    return [forgetful(cluster.node("n2", history()))]

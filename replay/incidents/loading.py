@@ -1,0 +1,42 @@
+"""Whether Kafka can load a node's log: from its newest checkpoint on, no record may contradict."""
+
+from pathlib import Path
+
+from metadata_log.kraft.checkpoint import KraftCheckpoint
+from metadata_log.kraft.directory import KraftDirectory, open_directory
+from metadata_log.kraft.quorum.facts import CheckpointId, NodeFacts
+from records.errors import ContradictionError, CorruptLogError, UnknownHistoryError
+from replay.incidents.directory_events import DirectoryLog
+from replay.loader import load_image
+
+
+def contradiction_in(node: NodeFacts) -> ContradictionError | None:
+    """Return the first contradiction that a controller meets when it loads a log; None if none.
+
+    Kafka reports it as "Error loading metadata log record from offset N" and stops.
+
+    Raises:
+        UnavailableError: the directory changed meanwhile.
+    """
+    end_offset = node.batches.end_offset
+    if node.end is None or node.end.end_offset != end_offset:
+        return None  # Only a checkpoint is loaded, and it holds a state.
+    directory = open_directory(Path(node.name))
+    try:
+        load_image(DirectoryLog(directory, end_offset, base=_newest(directory, node)))
+    except ContradictionError as error:
+        return error
+    except (CorruptLogError, UnknownHistoryError):
+        return None  # The rule tells of damage.
+    return None
+
+
+def _newest(directory: KraftDirectory, node: NodeFacts) -> KraftCheckpoint | None:
+    """Return the checkpoint that Kafka loads; the zero checkpoint holds no committed state."""
+    end_offset = node.batches.end_offset
+    found = None
+    for each in directory.checkpoints:
+        is_whole = CheckpointId(each.end_offset, each.leader_epoch) in node.checkpoints
+        if is_whole and 0 < each.end_offset <= end_offset:
+            found = each
+    return found

@@ -1,0 +1,106 @@
+"""Words for what a record did, where it is not about brokers or partitions; %s stands for plurals.
+
+Secrets are left out: of a token, a credential or a config only the name is told, and of a token not
+even that, because its id is the name that a client logs in with.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from records import brokers, configs, control, partitions, security, topics
+from records.base import Uuid
+from replay.image.configs import RESOURCE_NAMES
+from replay.incidents.live_state import LiveState
+from replay.incidents.touched_objects import touched_objects
+
+_ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
+
+
+def effect_of(record: Any, state: LiveState) -> str:
+    """Return what a record does, given the state in which its object has a name."""
+    match record:
+        case partitions.PartitionRecord():
+            return "new partition%s"
+        case topics.TopicRecord(topic_id=topic_id):
+            return f"topic {state.topic_name(topic_id)} created"
+        case topics.RemoveTopicRecord(topic_id=topic_id):
+            return f"topic {state.topic_name(topic_id)} deleted"
+        case topics.MoveTopicRecord(topic_id=topic_id):
+            return f"topic {state.topic_name(topic_id)} moved"
+        case topics.NamespaceRecord(namespace_id=namespace_id):
+            return f"namespace {state.namespace_name(namespace_id)} created"
+        case topics.RemoveNamespaceRecord(namespace_id=namespace_id):
+            return f"namespace {state.namespace_name(namespace_id)} deleted"
+        case control.NoteRecord(at_offset=at_offset):
+            return f"note about offset {at_offset} written"
+    return _of_settings(record, state) or _of_quorum(record) or _of_removals(record, state)
+
+
+def _of_settings(record: Any, state: LiveState) -> str | None:
+    match record:
+        case configs.ConfigRecord(resource_type=type_, resource_name=resource, name=key):
+            of = f"{RESOURCE_NAMES.get(type_, type_)}/{resource}"
+            return f"{key} of {of} {'removed' if record.value is None else 'set'}"
+        case configs.FeatureLevelRecord(name=name, feature_level=level):
+            return f"feature {name} is {level}"
+        case configs.ClientQuotaRecord(remove=removed):
+            return f"{_object(record, state)} {'removed' if removed else 'set'}"
+        case configs.ProducerIdsRecord(broker_id=broker_id, next_producer_id=end):
+            return f"broker {broker_id} got producer ids below {end}"
+        case security.AccessControlEntryRecord():
+            return "ACL%s created"
+        case security.RemoveAccessControlEntryRecord():
+            return "ACL%s removed"
+        case security.UserScramCredentialRecord():
+            return f"{_object(record, state)} set"
+        case security.RemoveUserScramCredentialRecord():
+            return f"{_object(record, state)} removed"
+        case security.DelegationTokenRecord():
+            return "delegation token%s created or renewed"
+        case security.RemoveDelegationTokenRecord():
+            return "delegation token%s removed"
+    return None
+
+
+def _of_quorum(record: Any) -> str | None:
+    match record:
+        case brokers.RegisterControllerRecord(controller_id=controller_id):
+            return f"controller {controller_id} registered"
+        case brokers.UnregisterControllerRecord(controller_id=controller_id):
+            return f"controller {controller_id} was unregistered"
+        case control.VotersRecord(voters=voters):
+            ids = ", ".join(str(voter.voter_id) for voter in voters)
+            return f"the voters are {ids or 'none'}"
+        case control.KRaftVersionRecord(kraft_version=version):
+            return f"kraft.version is {version}"
+        case configs.ZkMigrationStateRecord(zk_migration_state=state):
+            return f"migration from ZooKeeper: {_ZK_MIGRATION.get(state, state)}"
+    return None
+
+
+def _of_removals(record: Any, state: LiveState) -> str:
+    match record:
+        case partitions.DeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=ids):
+            return f"{_partitions(topic_id, ids, state)} to be removed"
+        case partitions.CancelDeleteTopicPartitionsRecord(topic_id=topic_id, partition_ids=ids):
+            return f"{_partitions(topic_id, ids, state)} to be kept after all"
+        case partitions.RemovePartitionsRecord(topic_id=topic_id, partition_ids=ids):
+            return f"{_partitions(topic_id, ids, state)} removed"
+        case partitions.ClearElrRecord(topic_name=name):
+            return f"eligible replicas of {f'topic {name}' if name else 'all topics'} cleared"
+        case partitions.ReplicaDeletionRecord():
+            return "step%s of deleting replicas"
+        case control.UnknownRecord():
+            return "record%s not understood"
+    return f"{type(record).__name__}%s"
+
+
+def _partitions(topic_id: Uuid, ids: Sequence[int], state: LiveState) -> str:
+    numbers = ", ".join(map(str, ids))
+    return f"partition{'' if len(ids) == 1 else 's'} {numbers} of {state.topic_name(topic_id)}"
+
+
+def _object(record: Any, state: LiveState) -> str:
+    """Return the object that a record names, such as `quota user=ann/producer_byte_rate`."""
+    kind, _, label = next(iter(touched_objects(record, state))).partition(":")
+    return f"{kind} {label}"

@@ -1,0 +1,49 @@
+"""A real node whose log goes on with built records, for what no real log at hand holds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from metadata_log.kraft.batch_codec import encode_batch
+from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
+from records.base import Record
+from records.envelope import Envelope
+from records.registry import newest_version
+from tests.metadata_log.kraft.logs import rows
+from tests.real_logs import DataSet
+
+
+def grown(
+    data_set: DataSet,
+    target: Path,
+    batches: Sequence[tuple[int, Sequence[Record]]],
+    *,
+    leader_epoch: int = 1,
+) -> Path:
+    """Lay a node of one segment out under `target`, append batches, and return its folder.
+
+    Args:
+        batches: The seconds since the last real record, and the records.
+        leader_epoch: Of the batches.
+    """
+    directory = data_set.materialise(target)
+    (segment,) = data_set.segments
+    *_, last = segment.oracle()
+    offset = last["offset"] + 1
+    with (directory / PARTITION_DIRECTORY / segment_name(0)).open("ab") as file:
+        for seconds, records in batches:
+            timestamp = last["timestamp"] + 1000 * seconds
+            file.write(encode_batch(_rows(offset, leader_epoch, timestamp, records)))
+            offset += len(records)
+    return directory
+
+
+def _rows(
+    offset: int, leader_epoch: int, timestamp: int, records: Sequence[Record]
+) -> list[Envelope]:
+    built = rows(offset, leader_epoch, *records, timestamp=timestamp)
+    return [
+        msgspec.structs.replace(row, record_version=newest_version(type(row.payload)))
+        for row in built
+    ]

@@ -1,0 +1,90 @@
+"""What records did, in words: no record is told by the name of its class."""
+
+import random
+import re
+
+import pytest
+
+from records.base import Record
+from records.brokers import RegisterControllerRecord, UnregisterControllerRecord
+from records.configs import ClientQuotaRecord, EntityData, ProducerIdsRecord
+from records.control import (
+    KRaftVersionFeature,
+    KRaftVersionRecord,
+    QuorumVoter,
+    VotersRecord,
+)
+from records.partitions import ClearElrRecord
+from records.security import AccessControlEntryRecord, UserScramCredentialRecord
+from records.topics import NamespaceRecord
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import FakeLog, batches, uid
+from tests.samples import cases, sampled
+
+VOTER = QuorumVoter(
+    voter_id=3,
+    voter_directory_id=uid("disk"),
+    endpoints=(),
+    kraft_version_feature=KRaftVersionFeature(min_supported_version=0, max_supported_version=1),
+)
+CONTROLLER = RegisterControllerRecord(
+    controller_id=3, incarnation_id=uid("c"), zk_migration_ready=False, end_points=(), features=()
+)
+QUOTA = ClientQuotaRecord(
+    entity=(EntityData(entity_type="user", entity_name="ann"),),
+    key="producer_byte_rate",
+    value=1.0,
+    remove=False,
+)
+SCRAM = UserScramCredentialRecord(
+    name="ann", mechanism=1, salt=b"salt", stored_key=b"stored", server_key=b"key", iterations=4096
+)
+
+
+def acl(name: str) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(
+        id=uid(name),
+        resource_type=2,
+        resource_name=name,
+        pattern_type=3,
+        principal="User:ann",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+
+
+WORDS: dict[str, tuple[Record, ...]] = {
+    "controller 3 registered, controller 3 was unregistered": (
+        CONTROLLER,
+        UnregisterControllerRecord(controller_id=3),
+    ),
+    "kraft.version is 1, the voters are 3": (
+        KRaftVersionRecord(version=0, kraft_version=1),
+        VotersRecord(version=0, voters=(VOTER,)),
+    ),
+    "broker 1 got producer ids below 2000": (
+        ProducerIdsRecord(broker_id=1, next_producer_id=2000),
+    ),
+    "quota user=ann/producer_byte_rate set": (QUOTA,),
+    "scram ann/SCRAM-SHA-256 set": (SCRAM,),
+    "2 ACLs created": (acl("a"), acl("b")),
+    "namespace shop created": (NamespaceRecord(namespace_id=uid("shop"), name="shop"),),
+    "eligible replicas of all topics cleared": (ClearElrRecord(topic_name=""),),
+}
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_records_are_told_in_words(text: str) -> None:
+    log = FakeLog(batches(WORDS[text]))
+    (event,) = Timeline(log).events(0, log.end_offset)
+    assert event.text == text
+
+
+@sampled
+def test_no_record_of_a_history_is_told_by_the_name_of_its_class() -> None:
+    for seed in range(cases(40, 4)):
+        log = FakeLog(random_history(random.Random(seed), 80))
+        texts = [event.text for event in Timeline(log).events(0, log.end_offset)]
+        assert [text for text in texts if re.search(r"[a-z]Record|Message", text)] == [], seed
