@@ -59,7 +59,7 @@ def _topic_violations(
         for finding in of_topic(image, topic, all_):
             yield Violation(of_topic.__name__, f"topic {name!r}: {finding}")
     for of_partitions in OF_PARTITIONS:
-        for finding in of_partitions(image, topic, partitions):
+        for finding in of_partitions(image, partitions):
             yield Violation(of_partitions.__name__, f"topic {name!r}: {finding}")
 
 

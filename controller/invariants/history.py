@@ -11,7 +11,12 @@ import msgspec
 
 from controller.affected import Affected
 from controller.invariants.checks import check_step
-from controller.invariants.of_images import OF_IMAGES
+from controller.invariants.of_images import (
+    OF_IMAGES,
+    ids_are_unique,
+    names_are_unique,
+    namespaces_have_parents,
+)
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
@@ -56,7 +61,9 @@ class Violation(msgspec.Struct, kw_only=True):
 class _Narrowed:
     """An image that goes through some topics and configs only; what is looked up is all there."""
 
-    def __init__(self, image: MetadataImage, topic_ids: Iterable[Uuid], configs: set[Any]) -> None:
+    def __init__(
+        self, image: MetadataImage, topic_ids: Iterable[Uuid], configs: Iterable[Any] = ()
+    ) -> None:
         self._image = image
         self._topic_ids, self._configs = topic_ids, configs
 
@@ -66,6 +73,9 @@ class _Narrowed:
     def topics(self) -> Iterator[Any]:
         found = (self._image.topic(topic_id) for topic_id in self._topic_ids)
         return (topic for topic in found if topic is not None)
+
+    def namespaces(self) -> Iterator[Any]:
+        return iter(())
 
     def configs(self) -> Iterator[Any]:
         found = ((resource, self._image.config(*resource)) for resource in self._configs)
@@ -86,6 +96,9 @@ _READS: dict[str, frozenset[str]] = {
 }
 assert _READS.keys() == {check.__name__ for check in OF_IMAGES}
 
+# Of these, a finding is about a single topic or namespace.
+_OF_NAMES = (names_are_unique, ids_are_unique, namespaces_have_parents)
+
 
 class InvariantWatch:
     """The violated invariants of the image at one point of a log.
@@ -98,18 +111,24 @@ class InvariantWatch:
         """Check a whole image: O(objects)."""
         self._image = start
         self._of_images: dict[str, set[Key]] = {}
+        # By the topic whose name or id is violated; None: those of namespaces.
+        self._of_names: dict[Uuid | None, set[Key]] = {}
         self._of_topics: dict[Uuid, set[Key]] = {}
         self._affected = Affected()
         self._retired: set[Uuid] = set()
+        self._check_all_names(start)
         for check in OF_IMAGES:
-            self._check_image(check, start)
+            if check not in _OF_NAMES:
+                self._check_image(check, start)
         for topic in start.topics():
-            self._check_topic(start, topic.topic_id, None)
+            self._check_topic(start, topic.topic_id)
 
     @property
     def active(self) -> set[Key]:
         """What is violated now."""
-        return set().union(*self._of_images.values(), *self._of_topics.values())
+        return set().union(
+            *self._of_images.values(), *self._of_names.values(), *self._of_topics.values()
+        )
 
     def add(self, records: Iterable[Record]) -> None:
         """Note the records of a batch, also inside a transaction."""
@@ -125,35 +144,54 @@ class InvariantWatch:
         affected, self._affected = self._affected, Affected()
         kinds = {token[0] for token in tokens}
         topic_ids = {token[1] for token in tokens if token[0] == "topic" and len(token) == 2}
-        self._check_images(before, image, kinds, topic_ids, tokens)
+        renamed = [each for each in topic_ids if before.topic(each) is not image.topic(each)]
+        self._check_names(image, kinds, renamed)
+        self._check_images(before, image, kinds, renamed, tokens)
         self._check_topics(before, image, kinds, topic_ids, tokens)
         steps = [(v.invariant, None, v.finding) for v in check_step(before, image, affected)]
-        return [*steps, *self._reused_ids(before, image, topic_ids)]
+        return [*steps, *self._reused_ids(before, image, renamed)]
+
+    def _check_names(
+        self, image: MetadataImage, kinds: set[str], renamed: Collection[Uuid]
+    ) -> None:
+        # A change of namespaces may concern any topic.
+        if "namespace" in kinds or any(image.namespace(each) is not None for each in renamed):
+            self._check_all_names(image)
+            return
+        for topic_id in renamed:
+            _put(self._of_names, topic_id, _found(_OF_NAMES, _Narrowed(image, (topic_id,))))
+
+    def _check_all_names(self, image: MetadataImage) -> None:
+        self._of_names.clear()
+        if _found(_OF_NAMES, image):
+            for topic in image.topics():
+                topic_id = topic.topic_id
+                _put(self._of_names, topic_id, _found(_OF_NAMES, _Narrowed(image, (topic_id,))))
+            of_topics = set().union(*self._of_names.values())
+            _put(self._of_names, None, _found(_OF_NAMES, image) - of_topics)
 
     def _check_images(
         self,
         before: MetadataImage,
         image: MetadataImage,
         kinds: set[str],
-        topic_ids: set[Uuid],
+        renamed: Collection[Uuid],
         tokens: Collection[Token],
     ) -> None:
         narrowed = None
         for check in OF_IMAGES:
-            if kinds.isdisjoint(_READS[check.__name__]):
+            if check in _OF_NAMES or kinds.isdisjoint(_READS[check.__name__]):
                 continue
             # A change of namespaces may concern any topic, and what is violated may end.
             if "namespace" in kinds or check.__name__ in self._of_images:
                 self._check_image(check, image)
                 continue
             if narrowed is None:
-                narrowed = _Narrowed(image, topic_ids, _configs(before, topic_ids, tokens))
+                narrowed = _Narrowed(image, renamed, _configs(before, renamed, tokens))
             self._check_image(check, narrowed)
 
     def _check_image(self, check: Callable[[Any], Iterator[str]], image: Any) -> None:
-        name = check.__name__
-        found: set[Key] = {(name, None, finding) for finding in check(image)}
-        _put(self._of_images, name, found)
+        _put(self._of_images, check.__name__, _found((check,), image))
 
     def _check_topics(
         self,
@@ -166,7 +204,7 @@ class InvariantWatch:
         if "feature" in kinds:
             # Whether eligible leader replicas are kept decides about every partition.
             for topic_id in topic_ids | {topic.topic_id for topic in image.topics()}:
-                self._check_topic(image, topic_id, None)
+                self._check_topic(image, topic_id)
             return
         touched: dict[Uuid, set[int]] = {topic_id: set() for topic_id in topic_ids}
         for token in tokens:
@@ -174,37 +212,44 @@ class InvariantWatch:
                 touched.setdefault(token[1][0], set()).add(token[1][1])
         if "broker" in kinds:
             _add_on_brokers(touched, before, image, tokens)
+        # Nearly always nothing is found, so the partitions of all topics are checked at once first.
+        some: list[Partition] = []
         for topic_id, partition_ids in touched.items():
             # Modes are judged by what waits for removal.
-            self._check_topic(image, topic_id, None if "removal" in kinds else partition_ids)
+            if topic_id in self._of_topics or "removal" in kinds:
+                self._check_topic(image, topic_id)
+                continue
+            topic = image.topic(topic_id)
+            if topic is not None:
+                all_ = image.partitions(topic_id)
+                some += _existing(all_, partition_ids)
+                if any(next(check(image, topic, all_), None) for check in OF_TOPICS):
+                    self._check_topic(image, topic_id)
+        if any(next(check(image, some), None) for check in OF_PARTITIONS):
+            for topic_id in {partition.topic_id for partition in some}:
+                self._check_topic(image, topic_id)
 
-    def _check_topic(
-        self, image: MetadataImage, topic_id: Uuid, partition_ids: set[int] | None
-    ) -> None:
-        """Check a topic and some of its partitions; None: all."""
+    def _check_topic(self, image: MetadataImage, topic_id: Uuid) -> None:
+        """Check a topic and all of its partitions."""
         topic = image.topic(topic_id)
         if topic is None:
             self._of_topics.pop(topic_id, None)
             return
         name, all_ = escaped(image.full_name(topic)), image.partitions(topic_id)
-        if topic_id in self._of_topics:
-            partition_ids = None
         found: set[Key] = set()
         for of_topic in OF_TOPICS:
             label = f"topic:{name}"
             found.update((of_topic.__name__, label, text) for text in of_topic(image, topic, all_))
-        some = list(all_) if partition_ids is None else _existing(all_, partition_ids)
         for check in OF_PARTITIONS:
-            # Nearly always nothing is found, so all are checked at once first.
-            if next(check(image, topic, some), None) is None:
+            if next(check(image, all_), None) is None:
                 continue
-            for each in some:
+            for each in all_:
                 label = f"partition:{name}/{each.partition_id}"
-                found.update((check.__name__, label, text) for text in check(image, topic, (each,)))
+                found.update((check.__name__, label, text) for text in check(image, (each,)))
         _put(self._of_topics, topic_id, found)
 
     def _reused_ids(
-        self, before: MetadataImage, image: MetadataImage, topic_ids: set[Uuid]
+        self, before: MetadataImage, image: MetadataImage, topic_ids: Collection[Uuid]
     ) -> Iterator[Key]:
         """H1: the id of a deleted topic is never used again."""
         for topic_id in sorted(topic_ids):
@@ -213,6 +258,10 @@ class InvariantWatch:
                 yield "ids_never_come_back", None, f"topic id {uuid_text(topic_id)}"
             if was and not is_:
                 self._retired.add(topic_id)
+
+
+def _found(checks: Iterable[Callable[[Any], Iterator[str]]], image: Any) -> set[Key]:
+    return {(check.__name__, None, finding) for check in checks for finding in check(image)}
 
 
 def _existing(all_: Partitions, partition_ids: set[int]) -> list[Partition]:
@@ -228,7 +277,7 @@ def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
 
 
 def _configs(
-    before: MetadataImage, topic_ids: set[Uuid], tokens: Collection[Token]
+    before: MetadataImage, topic_ids: Collection[Uuid], tokens: Collection[Token]
 ) -> set[tuple[int, str]]:
     """Return the resources whose configs were touched, or whose topic may have gone."""
     found = {token[1] for token in tokens if token[0] == "config" and len(token) == 2}

@@ -11,7 +11,7 @@ from controller.decisions.replica_states import (
     DELETION_SUCCESSFUL,
     REPLICAS,
 )
-from records.base import ZERO_UUID
+from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.image.metadata import MetadataImage
@@ -32,11 +32,19 @@ def names_are_unique(image: MetadataImage) -> Findings:
 
 def ids_are_unique(image: MetadataImage) -> Findings:
     """C2: no two things share an id, none has the reserved zero, no text starts with '-'."""
-    ids = [topic.topic_id for topic in image.topics()]
-    ids += [namespace.namespace_id for namespace in image.namespaces()]
-    for id_, count in Counter(ids).items():
-        if count > 1 or id_ == ZERO_UUID or uuid_text(id_).startswith("-"):
-            yield f"id {uuid_text(id_)} of {count} topics and namespaces"
+    for topic in image.topics():
+        count = 1 if image.namespace(topic.topic_id) is None else 2
+        if count > 1 or _is_reserved(topic.topic_id):
+            yield f"id {uuid_text(topic.topic_id)} of {count} topics and namespaces"
+    for namespace in image.namespaces():
+        id_ = namespace.namespace_id
+        if image.topic(id_) is None and _is_reserved(id_):
+            yield f"id {uuid_text(id_)} of 1 topics and namespaces"
+
+
+def _is_reserved(id_: Uuid) -> bool:
+    # The first character of the text stands for the first 6 bits; that of 62 is '-'.
+    return id_ == ZERO_UUID or id_[0] >> 2 == 62
 
 
 def namespaces_have_parents(image: MetadataImage) -> Findings:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from controller.decisions.levels import ELR_FEATURE
 from controller.decisions.partition_change import RECOVERED, RECOVERING
+from records.base import Uuid
 from replay.image.metadata import MetadataImage
 from replay.image.partition_list import Partitions
 from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, READ_WRITE, Partition
@@ -20,30 +21,31 @@ def partition_ids_are_dense(image: MetadataImage, topic: Topic, all_: Partitions
         yield f"partition ids {[partition.partition_id for partition in all_]}"
 
 
-def replicas_are_a_set(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def replicas_are_a_set(image: MetadataImage, some: Some) -> Findings:
     """P2: a partition has at least one replica, and none twice."""
     for p in some:
         if not p.replicas or len(set(p.replicas)) < len(p.replicas):
             yield _says(p, f"replicas {list(p.replicas)}")
 
 
-def isr_is_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def isr_is_of_replicas(image: MetadataImage, some: Some) -> Findings:
     """P3: the ISR is a subset of the replicas, without duplicates; empty only if ELR is kept."""
     for p in some:
-        if len(set(p.isr)) < len(p.isr) or not set(p.isr) <= set(p.replicas):
+        in_sync = set(p.isr)
+        if len(in_sync) < len(p.isr) or not in_sync.issubset(p.replicas):
             yield _says(p, f"ISR {list(p.isr)} of replicas {list(p.replicas)}")
         if not p.isr and not image.feature(ELR_FEATURE):
             yield _says(p, "nobody is in sync, and eligible leader replicas are not kept")
 
 
-def leader_is_in_sync(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def leader_is_in_sync(image: MetadataImage, some: Some) -> Findings:
     """P4: the leader is in the ISR, and so among the replicas; or there is none."""
     for p in some:
         if p.leader != NO_LEADER and p.leader not in p.isr:
             yield _says(p, f"leader {p.leader}, ISR {list(p.isr)}")
 
 
-def leader_can_lead(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def leader_can_lead(image: MetadataImage, some: Some) -> Findings:
     """P5: the leader's broker is registered and not fenced."""
     for p in some:
         if p.leader != NO_LEADER:
@@ -53,27 +55,36 @@ def leader_can_lead(image: MetadataImage, topic: Topic, some: Some) -> Findings:
                 yield _says(p, f"leader {p.leader} is {state}")
 
 
-def isr_is_of_the_live(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def isr_is_of_the_live(image: MetadataImage, some: Some) -> Findings:
     """P14: a fenced or unregistered broker is in the ISR only if it is the only member."""
     for p in some:
         if len(p.isr) > 1:
-            brokers = {replica: image.broker(replica) for replica in p.isr}
-            gone = [r for r, broker in brokers.items() if broker is None or broker.fenced]
+            gone = [each for each in p.isr if not _is_live(image, each)]
             if gone:
+                gone = list(dict.fromkeys(gone))
                 yield _says(p, f"ISR {list(p.isr)}, of which {gone} are fenced or gone")
 
 
-def eligible_are_not_in_sync(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def _is_live(image: MetadataImage, broker_id: int) -> bool:
+    broker = image.broker(broker_id)
+    return broker is not None and not broker.fenced
+
+
+def eligible_are_not_in_sync(image: MetadataImage, some: Some) -> Findings:
     """P6: eligible leader replicas are replicas that are not in the ISR."""
     for p in some:
+        if not p.eligible_leader_replicas:
+            continue
         eligible = set(p.eligible_leader_replicas)
         if not eligible <= set(p.replicas) or eligible & set(p.isr):
             yield _says(p, f"eligible {sorted(eligible)}, ISR {list(p.isr)}")
 
 
-def moves_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def moves_are_of_replicas(image: MetadataImage, some: Some) -> Findings:
     """P7: adding and removing replicas are replicas, no replica is both, and at least one stays."""
     for p in some:
+        if p.replicas and not p.adding_replicas and not p.removing_replicas:
+            continue
         joining, leaving = set(p.adding_replicas), set(p.removing_replicas)
         if not joining | leaving <= set(p.replicas) or joining & leaving:
             yield _says(p, f"adding {sorted(joining)}, removing {sorted(leaving)}")
@@ -81,7 +92,7 @@ def moves_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Fin
             yield _says(p, "all replicas leave")
 
 
-def recovering_leader_stands_alone(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def recovering_leader_stands_alone(image: MetadataImage, some: Some) -> Findings:
     """P8: while a leader recovers from an unclean election, the ISR has no other member."""
     for p in some:
         if p.leader_recovery_state not in (RECOVERED, RECOVERING):
@@ -90,17 +101,21 @@ def recovering_leader_stands_alone(image: MetadataImage, topic: Topic, some: Som
             yield _says(p, f"recovering with ISR {list(p.isr)}")
 
 
-def directories_are_of_replicas(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def directories_are_of_replicas(image: MetadataImage, some: Some) -> Findings:
     """P9: directories are unknown, or there is one for each replica."""
     for p in some:
         if p.directories and len(p.directories) != len(p.replicas):
             yield _says(p, f"{len(p.directories)} directories, {len(p.replicas)} replicas")
 
 
-def modes_are_of_removals(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def modes_are_of_removals(image: MetadataImage, some: Some) -> Findings:
     """P10: exactly the partitions being removed are not READ_WRITE; a NONE one has no leader."""
-    pending = {removal.partition_id for removal in image.pending_removals(topic.topic_id)}
+    ids_of: dict[Uuid, set[int]] = {}
     for p in some:
+        pending = ids_of.get(p.topic_id)
+        if pending is None:
+            removals = image.pending_removals(p.topic_id)
+            pending = ids_of[p.topic_id] = {removal.partition_id for removal in removals}
         if p.mode not in (READ_WRITE, READ_ONLY, NONE):
             yield _says(p, f"mode {p.mode}")
         if (p.mode != READ_WRITE) != (p.partition_id in pending):
@@ -132,7 +147,7 @@ def nothing_moves_while_some_leave(
                 yield _says(p, "is reassigned while others are removed")
 
 
-def epochs_are_counts(image: MetadataImage, topic: Topic, some: Some) -> Findings:
+def epochs_are_counts(image: MetadataImage, some: Some) -> Findings:
     """P13: epochs are not negative."""
     for p in some:
         if p.leader_epoch < 0 or p.partition_epoch < 0:
@@ -163,4 +178,4 @@ OF_PARTITIONS = (
     epochs_are_counts,
     isr_is_of_the_live,
 )
-"""Checks of single partitions: each takes an image, a topic and any of its partitions."""
+"""Checks of single partitions: each takes an image and any partitions of it."""

@@ -44,13 +44,8 @@ def _add_topics(found: set[Token], delta: MetadataDelta) -> None:
         ids: Any = topics.changed_partitions(topic_id)
         if old != new:
             found.add(NAMES)
-            if old is None or new is None:
-                found.add(PARTITIONS)
             # Their names changed, and those of a removed topic are gone.
             ids = {*ids, *(p.partition_id for p in before.partitions(topic_id))}
-        for partition_id in ids:
-            found.add(("partition", (topic_id, partition_id)))
-            if (before.partition(topic_id, partition_id) is None) is not (
-                topics.partition(topic_id, partition_id) is None
-            ):
-                found.add(PARTITIONS)
+        found.update([("partition", (topic_id, partition_id)) for partition_id in ids])
+        if topics.may_have_new_members(topic_id):
+            found.add(PARTITIONS)

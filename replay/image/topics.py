@@ -136,6 +136,11 @@ class TopicsDelta:
         delta = self._topics[topic_id]
         return _NO_CHANGES if delta is None else delta.changes.keys()
 
+    def may_have_new_members(self, topic_id: Uuid) -> bool:
+        """True if partitions of a changed topic may have been created or removed."""
+        delta = self._topics[topic_id]
+        return delta is None or bool(delta.created)
+
     def create_topic(self, record: TopicRecord, offset: int) -> None:
         """Add a topic without partitions."""
         if self.topic(record.topic_id) is not None:

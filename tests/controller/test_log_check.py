@@ -9,7 +9,8 @@ from controller.invariants.checks import HistoryCheck, check_image
 from controller.invariants.history import InvariantWatch
 from controller.log_check import check_log
 from metadata_log.log_reader import LogReader
-from records.base import Record
+from records.base import ZERO_UUID, Record, Uuid
+from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
 from replay.expressions.expression import Expression
 from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
@@ -58,6 +59,25 @@ def test_random_histories(seed: int) -> None:
     log = FakeLog(random_history(random.Random(seed), 80))
     # They hold what a controller would never write, so there is much to find.
     assert _compare(log, load_image(log, -1)) > 0
+
+
+_SHARED, _DASHED = Uuid(b"shared-id" + bytes(7)), Uuid(b"\xf8" + bytes(15))
+
+
+def test_ids_that_are_reserved_or_shared_are_found_whatever_comes_and_goes() -> None:
+    groups: list[list[Record]] = [
+        [NamespaceRecord(namespace_id=_SHARED, name="org")],
+        [TopicRecord(name="a", topic_id=_DASHED)],
+        [TopicRecord(name="b", topic_id=_SHARED), topic("d")],
+        [TopicRecord(name="c", topic_id=ZERO_UUID)],
+        [MoveTopicRecord(topic_id=_DASHED, name="a", namespace_id=_SHARED)],
+        [NamespaceRecord(namespace_id=Uuid(b"\xf9" + bytes(15)), name="net:far")],
+        [RemoveTopicRecord(topic_id=_SHARED), topic("e")],
+        [RemoveTopicRecord(topic_id=ZERO_UUID), RemoveTopicRecord(topic_id=_DASHED)],
+    ]
+    log = FakeLog(batches(*groups))
+    for at in range(-1, log.end_offset):
+        assert _compare(log, load_image(log, at)) >= (at < log.end_offset - 2)
 
 
 @each_data_set_where(lambda data_set: sum(s.record_count for s in data_set.segments) < _SMALL)
