@@ -22,9 +22,10 @@ from records.envelope import Envelope
 from records.errors import ContradictionError, RecordPlace
 from replay.image.provenance import has_unknown_tags
 
-_MARKERS: frozenset[type[Record]] = frozenset(
+MARKERS: frozenset[type[Record]] = frozenset(
     {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
 )
+"""Types of the records that begin and close transactions."""
 
 
 class Resolved(msgspec.Struct, frozen=True, gc=False):
@@ -88,7 +89,7 @@ class Transactions:
                     self._held.append(row)
 
     def _is_plain(self, rows: Sequence[Envelope]) -> bool:
-        return self.begin_offset is None and _MARKERS.isdisjoint([type(r.payload) for r in rows])
+        return self.begin_offset is None and MARKERS.isdisjoint([type(r.payload) for r in rows])
 
     def _begin(self, row: Envelope) -> None:
         if self.begin_offset is not None:
@@ -113,7 +114,7 @@ class Transactions:
 
 
 def _survives_abort(row: Envelope) -> bool:
-    return is_control(row) or type(row.payload) in _MARKERS
+    return is_control(row) or type(row.payload) in MARKERS
 
 
 def effective_rows(

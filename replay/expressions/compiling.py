@@ -23,22 +23,30 @@ from replay.expressions.values import (
 from replay.expressions.vocabulary import (
     COLLECTIONS,
     PLAIN,
+    PLAIN_KINDS,
     SHAPES,
     Objects,
     PartitionsOf,
     Shape,
     Thing,
+    plain_field,
 )
+from replay.image.metadata import MetadataImage
 
 _DEPTH_MAX = 100
+_NO_ENV = Env(MetadataImage.EMPTY, 0)  # for constants
 _Tree = Tree[Token]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of an expression: how it is evaluated, and what is known of its value."""
+    """A part of an expression: how it is evaluated, and what is known of its value.
+
+    `length` returns the size of the value, if that takes less than to evaluate it.
+    """
 
     evaluate: Evaluate
     shape: Shape = PLAIN
+    length: Evaluate | None = None
 
 
 class Compiler:
@@ -115,6 +123,8 @@ class Compiler:
             if of.shape.name == "partitions" and of.shape is not SHAPES["partitions"]:
                 raise fail(tree, "name a partition by its id, as partitions[0]")
             shape = of.shape.element
+        if of.shape.fields is not None and of.shape.name in PLAIN_KINDS:
+            return _plain_selection(of.evaluate, name, shape)
         return Part(_guarded(tree, _selector(of.evaluate, name)), shape)
 
     def _index(self, tree: _Tree) -> Part:
@@ -193,7 +203,11 @@ class Compiler:
         return Part(lambda env: not part(env))
 
     def _negative(self, tree: _Tree) -> Part:
-        part = self._evaluate(tree.children[0])
+        number = _tree(tree.children[0])
+        if number.data in ("integer", "double"):
+            negative = -self._evaluate(number)(_NO_ENV)
+            return Part(lambda env: negative)
+        part = self._evaluate(number)
 
         def evaluate(env: Env) -> Any:
             value = part(env)
@@ -245,6 +259,8 @@ class Compiler:
     def _size(self, tree: _Tree, of: Part) -> Part:
         if isinstance(of.evaluate, ObjectsRange) and of.evaluate.macro == "filter":
             return Part(_guarded(tree, of.evaluate.matching))
+        if of.length is not None:
+            return Part(_guarded(tree, of.length))
         return Part(_guarded(tree, lambda env: size_of(env, of.evaluate(env))))
 
     def _macro(self, tree: _Tree, name: str, of: _Tree, trees: list[_Tree]) -> Part:
@@ -321,6 +337,19 @@ def _selector(of: Evaluate, name: str) -> Evaluate:
         return _element(env, value, name)
 
     return evaluate
+
+
+def _plain_selection(of: Evaluate, name: str, shape: Shape) -> Part:
+    """Return what selects a field of an object that is known to have it."""
+
+    def evaluate(env: Env) -> Any:
+        return plain_field(of(env).value, name)
+
+    def length(env: Env) -> int:
+        value = getattr(of(env).value, name)
+        return len(value) if type(value) is tuple else size_of(env, evaluate(env))
+
+    return Part(evaluate, shape, length)
 
 
 def _element(env: Env, of: Any, index: Any) -> Any:

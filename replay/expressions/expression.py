@@ -74,19 +74,23 @@ class Expression:
 
 
 class Watch:
-    """The value of an expression while records are replayed; evaluated only when it may change."""
+    """The value of an expression while records are replayed; evaluated only when it may change.
+
+    Attributes:
+        types: Of the records that may change the value.
+    """
 
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
         compiler = Compiler(incremental=True)
         self._evaluate = compiler.compile(expression._tree).evaluate
         self._ranges, self._slot_count = compiler.ranges, compiler.slot_count
-        self._types = record_types_of(frozenset(compiler.collections))
+        self.types = record_types_of(frozenset(compiler.collections))
         self._reads: set[Token] = set()
         self._steps = 0
 
     def start(self, image: MetadataImage) -> Any:
-        """Return the value in the first image."""
+        """Return the value in the first image, or in one where it is touched."""
         env = Env(image, self._slot_count, self._steps)
         value = self._expression.value_of(self._evaluate, env)
         self._steps = max(0, env.steps - STEPS_EACH)
@@ -95,7 +99,7 @@ class Watch:
 
     def may_change(self, record: Record) -> bool:
         """True if a record may change the value; False is certain."""
-        if type(record) not in self._types:
+        if type(record) not in self.types:
             return False
         return any(
             token is None or token in self._reads or any(each.reads(token) for each in self._ranges)

@@ -49,7 +49,7 @@ def size_of(env: Env, value: Any) -> int:
     Raises:
         TypeError: a value without a size.
     """
-    if isinstance(value, Objects | PartitionsOf):
+    if isinstance(value, (Objects, PartitionsOf)):
         return value.size(env)
     if isinstance(value, str | list | dict):
         return len(value)

@@ -7,6 +7,7 @@ import msgspec
 
 from replay.expressions.values import Absent, Env, Evaluate, Token, type_name
 from replay.expressions.vocabulary import Objects, PartitionsOf
+from replay.image.metadata import MetadataImage
 
 MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
@@ -98,9 +99,7 @@ def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, 
         for each in value.elements(env):
             yield each.key[1], each
     elif isinstance(value, Objects):
-        env.reads.add(value.members)
-        for key in sorted(value.keys(env.image), key=repr):
-            yield element_of(env, value, key)
+        yield from value.elements(env)
     elif isinstance(value, list):
         yield from enumerate(value)
     elif isinstance(value, dict):
@@ -110,19 +109,11 @@ def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, 
         raise TypeError(f"a {type_name(value)} has no elements")
 
 
-def element_of(env: Env, objects: Objects, key: Any) -> tuple[Callable[[], str], Any]:
-    """Return an object of a collection and a function that returns its name."""
-    image = env.image
-    element = objects.at(image, key)
-    if objects.keyed:
-        env.reads.add((objects.kind.name, key))
-    return (lambda: objects.label(image, key)), element
-
-
 class ObjectsRange:
     """A macro over a collection of the image that remembers the outcome of each object.
 
-    After a change only the objects are evaluated again whose bodies read what was touched.
+    After a change only the objects are evaluated again that were touched, or whose bodies read
+    something else that was.
     """
 
     def __init__(
@@ -132,9 +123,8 @@ class ObjectsRange:
         self.macro = range_.macro
         self._range, self._objects, self._failure = range_, objects, failure
         self._outcomes: dict[Any, Any] = {}
-        self._elements: dict[Any, Any] = {}
         self._counts = {True: 0, False: 0, ABSENT: 0}
-        # What the bodies read: by object, and by what was read.
+        # What bodies read besides their object: by object, and by what was read.
         self._reads: dict[Any, set[Token]] = {}
         self._readers: dict[Token, set[Any]] = {}
         self._stale: set[Any] | None = None
@@ -142,13 +132,15 @@ class ObjectsRange:
 
     def touch(self, tokens: set[Token]) -> bool:
         """Note what changed; True if the outcome of any object may have."""
-        if self._stale is None:
+        stale = self._stale
+        if stale is None:
             return True
-        for token in tokens:
-            self._stale.update(self._readers.get(token, ()))
-            if self._objects.touches(token):
-                self._stale.add(token[1])
-        return bool(self._stale)
+        if self._readers:
+            for token in tokens:
+                stale.update(self._readers.get(token, ()))
+        kind = self._objects.kind.name
+        stale.update([token[1] for token in tokens if token[0] == kind and len(token) == 2])
+        return bool(stale)
 
     def reads(self, token: Token) -> bool:
         """True if a change of this may change the outcome of an object."""
@@ -157,7 +149,7 @@ class ObjectsRange:
     def __call__(self, env: Env) -> Any:
         """Return the value of the macro, as `Range`."""
         self._refresh(env)
-        return self._value()
+        return self._value(env.image)
 
     def matching(self, env: Env) -> int:
         """Return the size of what `filter` returns."""
@@ -171,44 +163,62 @@ class ObjectsRange:
         if stale is None:
             stale = set(self._objects.keys(env.image))
         outer, env.reads = env.reads, set()
+        outcomes, at, image = self._outcomes, self._objects.at, env.image
         try:
             for key in stale:
-                self._evaluate(env, key)
+                element = at(image, key)
+                outcome = _NONE if element is None else self._outcome(env, key, element)
+                if outcome is not outcomes.get(key, _NONE):
+                    self._note(key, outcome)
+                if env.reads or key in self._reads:
+                    self._note_reads(key, env.reads)
+                    env.reads = set()
         except TypeError as error:
             raise self._failure(error) from None
         finally:
             env.reads = outer
 
-    def _evaluate(self, env: Env, key: Any) -> None:
-        self._forget(key)
-        env.reads = set()
-        name, element = element_of(env, self._objects, key)
-        if element is None:
-            return
+    def _outcome(self, env: Env, key: Any, element: Any) -> Any:
         env.step()
-        outcome = outcome_of(self._range.body_of(env, name, element), self._range.macro)
-        self._outcomes[key], self._elements[key] = outcome, element
-        self._reads[key] = env.reads
-        for token in env.reads:
-            self._readers.setdefault(token, set()).add(key)
-        if self._range.macro != "map" or outcome is ABSENT:
+        range_, slots = self._range, self._range.slots
+        env.slots[slots[-1]] = element
+        if len(slots) == 2:
+            env.slots[slots[0]] = self._objects.label(env.image, key)
+        try:
+            value = range_.body(env)
+        except Absent:
+            return ABSENT
+        return value if value is True or value is False else outcome_of(value, self.macro)
+
+    def _note(self, key: Any, outcome: Any) -> None:
+        """Set the outcome of an object; _NONE removes it."""
+        old = self._outcomes.get(key, _NONE)
+        if outcome is _NONE:
+            del self._outcomes[key]
+        else:
+            self._outcomes[key] = outcome
+        if old is not _NONE and self._is_counted(old):
+            self._counts[old] -= 1
+        if outcome is not _NONE and self._is_counted(outcome):
             self._counts[outcome] += 1
 
-    def _forget(self, key: Any) -> None:
-        if key not in self._outcomes:
-            return
-        outcome = self._outcomes.pop(key)
-        del self._elements[key]
-        if self._range.macro != "map" or outcome is ABSENT:
-            self._counts[outcome] -= 1
-        for token in self._reads.pop(key):
+    def _is_counted(self, outcome: Any) -> bool:
+        return self.macro != "map" or outcome is ABSENT
+
+    def _note_reads(self, key: Any, reads: set[Token]) -> None:
+        old = self._reads.pop(key, _NOTHING)
+        for token in old - reads:
             readers = self._readers[token]
             readers.discard(key)
             if not readers:
                 del self._readers[token]
+        for token in reads - old:
+            self._readers.setdefault(token, set()).add(key)
+        if reads:
+            self._reads[key] = reads
 
-    def _value(self) -> Any:
-        macro, counts = self._range.macro, self._counts
+    def _value(self, image: MetadataImage) -> Any:
+        macro, counts = self.macro, self._counts
         if macro == "exists" and counts[True]:
             return True
         if macro == "all" and counts[False]:
@@ -221,5 +231,9 @@ class ObjectsRange:
             return counts[True] == 1
         keys = sorted(self._outcomes, key=repr)
         if macro == "filter":
-            return [self._elements[key] for key in keys if self._outcomes[key]]
+            return [self._objects.at(image, key) for key in keys if self._outcomes[key]]
         return [self._outcomes[key] for key in keys]
+
+
+_NONE = object()
+_NOTHING: frozenset[Token] = frozenset()

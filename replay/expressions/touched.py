@@ -3,13 +3,21 @@
 It is taken from the delta, so it is complete for whatever rule changed the image.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
+from records.base import Record
+from records.configs import ConfigRecord
+from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.topics import RemoveTopicRecord, TopicRecord
 from replay.expressions.values import Token
 from replay.expressions.vocabulary import NAMES, PARTITIONS
+from replay.image.configs import TOPIC
 from replay.image.delta import MetadataDelta
 from replay.image.parts import PARTS
 from replay.time_travel.kinds import KINDS
+from replay.transactions import MARKERS
 
 _KIND_OF_FIELD = {
     PARTS[part].field or PARTS[part].name: kind.name
@@ -29,6 +37,8 @@ def touched(delta: MetadataDelta) -> set[Token]:
             continue
         kind = _KIND_OF_FIELD[field]
         if kind in _KEYED:
+            if not part.changed:
+                continue  # it was only read
             found.update((kind, key) for key in part.changed)
         if kind == "namespace":
             found.add(NAMES)
@@ -49,3 +59,66 @@ def _add_topics(found: set[Token], delta: MetadataDelta) -> None:
         found.update([("partition", (topic_id, partition_id)) for partition_id in ids])
         if topics.may_have_new_members(topic_id):
             found.add(PARTITIONS)
+
+
+def touched_by(
+    rows: Iterable[Envelope], types: Set[type[Record]], delta: MetadataDelta
+) -> set[Token] | None:
+    """Return what rows outside a transaction touch, as `touched`, without a look at their effect.
+
+    Args:
+        types: Of the records that count.
+        delta: The state before the rows.
+
+    Returns:
+        None if this cannot be told from the records alone.
+    """
+    found: set[Token] = set()
+    for row in rows:
+        record = row.payload
+        type_ = type(record)
+        if type_ in types:
+            tokens = _TOKENS.get(type_)
+            if tokens is None:
+                return None
+            found.update(tokens(record, delta))
+        elif type_ in MARKERS:
+            return None
+    return found
+
+
+def _of_change(record: PartitionChangeRecord, _: MetadataDelta) -> Iterable[Token]:
+    topic_id = record.topic_id
+    return ("partition", (topic_id, record.partition_id)), ("topic", topic_id)
+
+
+def _of_partition(record: PartitionRecord, _: MetadataDelta) -> Iterable[Token]:
+    topic_id = record.topic_id
+    return ("partition", (topic_id, record.partition_id)), ("topic", topic_id), PARTITIONS
+
+
+def _of_topic(record: TopicRecord, _: MetadataDelta) -> Iterable[Token]:
+    return ("topic", record.topic_id), NAMES
+
+
+def _of_removal(record: RemoveTopicRecord, before: MetadataDelta) -> Iterator[Token]:
+    yield from (("topic", record.topic_id), NAMES, PARTITIONS, ("config",), ("removal",))
+    for partition in before.topics.partitions(record.topic_id):
+        yield "partition", (record.topic_id, partition.partition_id)
+    topic = before.topics.topic(record.topic_id)
+    if topic is not None:
+        yield "config", (TOPIC, before.full_name(topic))
+
+
+def _of_config(record: ConfigRecord, _: MetadataDelta) -> Iterable[Token]:
+    return ("config", (record.resource_type, record.resource_name)), ("config",)
+
+
+# Of the records that most of a log consists of.
+_TOKENS: dict[type[Record], Callable[[Any, MetadataDelta], Iterable[Token]]] = {
+    PartitionChangeRecord: _of_change,
+    PartitionRecord: _of_partition,
+    TopicRecord: _of_topic,
+    RemoveTopicRecord: _of_removal,
+    ConfigRecord: _of_config,
+}

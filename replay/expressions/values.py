@@ -29,14 +29,19 @@ class Absent(Exception):
 
 
 class Env:
-    """One evaluation: the image, what was read of it, and the variables of macros."""
+    """One evaluation: the image, what was read of it, and the variables of macros.
 
-    __slots__ = ("image", "reads", "slots", "steps")
+    Attributes:
+        listed: By collection, its objects: an inner macro goes through them for each outer one.
+    """
+
+    __slots__ = ("image", "listed", "reads", "slots", "steps")
 
     def __init__(self, image: MetadataImage, slot_count: int, steps: int = 0) -> None:
         """Begin; `steps` were used by earlier evaluations of the same answer."""
         self.image = image
         self.reads: set[Token] = set()
+        self.listed: dict[Any, Any] = {}
         self.slots: list[Any] = [None] * slot_count
         self.steps = steps
 
@@ -58,6 +63,8 @@ Evaluate = Callable[[Env], Any]
 
 def equal(left: Any, right: Any) -> bool:
     """True if two values are equal; values of different types are not, except numbers."""
+    if type(left) is type(right) and type(left) is not list:
+        return bool(left == right)
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, bool) is not isinstance(right, bool):

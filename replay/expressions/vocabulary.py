@@ -4,7 +4,8 @@ All of it is read from the tables of parts and kinds, so that nothing is left ou
 by the names that they have everywhere else (`topic:orders` is `topics["orders"]`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, get_type_hints
 
 import msgspec
@@ -15,7 +16,6 @@ from records.secrets import REDACTED, SECRET_FIELDS, is_secret_config
 from replay.expressions.values import Absent, Env, Token
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import find
 from replay.image.parts import PARTS
 from replay.time_travel.affected import types_reaching
 from replay.time_travel.kinds import KINDS, Kind
@@ -57,10 +57,15 @@ class Thing(msgspec.Struct, frozen=True, gc=False):
             return _topic_field(env, self, field)
         if field not in FIELDS[self.kind]:
             raise Absent
-        value = getattr(self.value, field)
-        if value is None or type(value) in _SIMPLE:
-            return value
-        return field_json(self.value, field)
+        return plain_field(self.value, field)
+
+
+def plain_field(struct: msgspec.Struct, field: str) -> Any:
+    """Return a field of a structure as a JSON value."""
+    value = getattr(struct, field)
+    if value is None or type(value) in _SIMPLE:
+        return value
+    return field_json(struct, field)
 
 
 _SIMPLE = frozenset({int, bool, str, float})
@@ -97,6 +102,22 @@ class Objects:
     def members(self) -> Token:
         """What is touched when an object comes or goes."""
         return self._any
+
+    def elements(self, env: Env) -> list[tuple[Callable[[], str], Any]]:
+        """Return the objects in a fixed order, each after a function that returns its name."""
+        found = env.listed.get(self)
+        if found is None:
+            image = env.image
+            keys = sorted(self.keys(image), key=repr)
+            elements = [(partial(self.label, image, key), self.at(image, key)) for key in keys]
+            found = env.listed[self] = elements, self._reads_of_all(keys)
+        elements, reads = found
+        env.reads |= reads
+        return elements
+
+    def _reads_of_all(self, keys: Iterable[Any]) -> frozenset[Token]:
+        """Return what is touched when any object changes, comes or goes."""
+        return frozenset({self._any})
 
     def keys(self, image: MetadataImage) -> Iterator[Any]:
         """Iterate over the keys of the objects, in any order."""
@@ -156,7 +177,14 @@ class _Keyed(Objects):
         return len(token) == 2 and token[0] == self.kind.name
 
 
-class _Topics(_Keyed):
+class _InTopics(_Keyed):
+    """Topics or partitions: they are many, so that a change of any has no token."""
+
+    def _reads_of_all(self, keys: Iterable[Any]) -> frozenset[Token]:
+        return frozenset({self.members, *((self.kind.name, key) for key in keys)})
+
+
+class _Topics(_InTopics):
     members = NAMES
 
     def size(self, env: Env) -> int:
@@ -164,8 +192,14 @@ class _Topics(_Keyed):
         return env.image.topic_count
 
 
-class _Partitions(_Keyed):
+class _Partitions(_InTopics):
     members = PARTITIONS
+
+    def at(self, image: MetadataImage, key: Any) -> Any:
+        if key is None:
+            return None
+        value = image.partition(*key)
+        return None if value is None else Thing("partition", key, value)
 
     def size(self, env: Env) -> int:
         env.reads.add(PARTITIONS)
@@ -183,7 +217,7 @@ class PartitionsOf(msgspec.Struct, frozen=True, gc=False):
             raise Absent
         key = (self.topic_id, partition_id)
         env.reads.add(("partition", key))
-        found = find(env.image.partitions(self.topic_id), partition_id)
+        found = env.image.partition(*key)
         if found is None:
             raise Absent
         return Thing("partition", key, found)
@@ -268,6 +302,9 @@ _CLASSES = {
 }
 # Those that have no plural.
 _SINGULAR = ("cluster", "scram")
+
+PLAIN_KINDS = frozenset({"partition", "broker", "controller"})
+"""Kinds of objects all of whose fields are those of a structure of the image."""
 
 COLLECTIONS: dict[str, Objects] = {
     name if name in _SINGULAR else f"{name}s": _CLASSES.get(name, Objects)(kind)

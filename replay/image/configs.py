@@ -105,22 +105,22 @@ class ConfigsDelta:
 
     def value(self, resource: ConfigResource, name: str) -> str | None:
         """Return the current value of a key."""
-        return self._values(resource).get(name)
+        return self.values(resource).get(name)
 
     def names(self, resource: ConfigResource) -> list[str]:
         """Return the current keys of a resource, in any order."""
-        return list(self._values(resource))
+        return list(self.values(resource))
 
     def move(self, old: ConfigResource, new: ConfigResource, offset: int) -> None:
         """Move the configs of one resource to another."""
-        before, moved = self._values(new), self._values(old)
+        before, moved = self.values(new), self.values(old)
         self.remove(old)
         if before or moved:
             self._changed[new] = ResourceConfigs({**before, **moved}, offset)
 
     def remove(self, resource: ConfigResource) -> None:
         """Remove all keys of a resource."""
-        if self._values(resource):
+        if self.values(resource):
             self._changed[resource] = ResourceConfigs({})
 
     def apply(self) -> ConfigsImage:
@@ -135,8 +135,8 @@ class ConfigsDelta:
         self._changed, self._image = {}, new.finish()
         return self._image
 
-    def _values(self, resource: ConfigResource) -> Mapping[str, str]:
-        """Return the current keys and values of a resource."""
+    def values(self, resource: ConfigResource) -> Mapping[str, str]:
+        """Return the current keys and values of a resource; they must not be changed."""
         configs = self._changed.get(resource)
         return (self._image.get(resource, _NONE) if configs is None else configs).values
 

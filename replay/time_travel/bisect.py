@@ -3,8 +3,8 @@
 Only the ends of batches outside transactions count: in between the state may be inconsistent.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import Any, cast
 
 import msgspec
 
@@ -13,7 +13,9 @@ from records.base import Record
 from records.control import EndTransactionRecord
 from records.envelope import Envelope
 from replay.expressions.expression import Expression, Watch
-from replay.expressions.touched import touched
+from replay.expressions.live_image import LiveImage
+from replay.expressions.touched import touched, touched_by
+from replay.expressions.values import Token
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, Replayer, explains, replayer_from
 
@@ -86,14 +88,15 @@ def find_flips(
     value = watch.start(start)
     flips = Flips(before=value)
     replayer = replayer_from(source, start)
-    for step in _steps(source, replayer, to_offset, watch, progress):
-        if step.image is not None and watch.is_touched(step.tokens):
-            new = watch.start(step.image)
+    live = cast(MetadataImage, LiveImage(replayer))
+    for batch, tokens in _steps(source, replayer, to_offset, watch.types, progress):
+        if tokens and watch.is_touched(tokens):
+            new = watch.start(live)
             if not _is_same(new, value):
-                flips.found.append(_flip(step.batch, watch, new))
+                flips.found.append(_flip(batch, watch, new))
                 value = new
         if flips.first is None and holds(value):
-            flips.first = step.batch.end_offset - 1
+            flips.first = batch.end_offset - 1
         if once and flips.found:
             break
     return flips
@@ -153,38 +156,33 @@ def _is_same(value: Any, other: Any) -> bool:
     return bool(value == other) and type(value) is type(other)
 
 
-class _Step(msgspec.Struct):
-    """The end of a batch; without an image if the batch cannot change the value."""
-
-    batch: Batch
-    image: MetadataImage | None = None
-    tokens: set[Any] = msgspec.field(default_factory=set)
-
-
 def _steps(
     source: BatchSource,
     replayer: Replayer,
     to_offset: int,
-    watch: Watch,
+    types: Set[type[Record]],
     progress: Callable[[int], None] | None,
-) -> Iterator[_Step]:
+) -> Iterator[tuple[Batch, set[Token]]]:
+    """Yield each batch that ends outside a transaction, and what was touched since the last one.
+
+    Records of other types than `types` may be left out.
+    """
     first = replayer.next_offset
-    is_changed = False
+    noted: set[Token] = set()
     for batch in source.batches(first, to_offset) if first < to_offset else ():
+        tokens = None
+        if not replayer.in_transaction:
+            tokens = touched_by(batch.rows, types, replayer.delta)
+        if tokens is None:
+            replayer.image()  # the delta then holds what this batch changes
         replayer.replay(batch, up_to=to_offset - 1)
         if progress is not None:
             progress(replayer.next_offset)
         # A batch may begin with records that take effect, and end in a transaction.
-        is_changed = is_changed or bool(_candidates(batch.rows, watch.may_change))
-        if replayer.in_transaction or batch.end_offset > to_offset:
-            continue
-        if is_changed:
-            # The delta may hold skipped batches too: what they touched was not read.
-            tokens = touched(replayer.delta)
-            yield _Step(batch, replayer.image(), tokens)
-        else:
-            yield _Step(batch)
-        is_changed = False
+        noted |= touched(replayer.delta) if tokens is None else tokens
+        if not replayer.in_transaction and batch.end_offset <= to_offset:
+            yield batch, noted
+            noted = set()
 
 
 def _candidates(rows: Sequence[Envelope], may_change: Callable[[Record], bool]) -> list[Envelope]:

@@ -95,6 +95,10 @@ class Expressions:
                 "brokers[x.leader].fenced",
                 f"x.isr.exists(i, brokers[i].fenced || i == {rng.randrange(1, 5)})",
                 "x.isr.all(i, i in x.replicas)",
+                "brokers.exists(b, b.broker_id == x.leader && !b.fenced)",
+                'brokers.exists_one(n, b, n == string(x.leader) || b.rack == "")',
+                f"topics.exists(t, size(t.partitions) > x.leader + {rng.randrange(3)})",
+                f"size(partitions.filter(p, p.leader == x.leader)) < {rng.randrange(1, 9)}",
             )
         )
 
