@@ -211,7 +211,9 @@ class Timeline:
         """Return the flip of an expression that flips at most once; see `find_only_flip`."""
         from replay.time_travel.bisect import find_only_flip
 
-        ends = sorted(info.end_offset for info in self._usable(to_offset - 1))
+        # `image` looks whether a snapshot is of this log: for the few that are asked for.
+        infos = [] if self._snapshots is None else self._snapshots.newest_first()
+        ends = sorted(info.end_offset for info in infos)
         return find_only_flip(
             self.source, expression, self.image, ends, from_offset, to_offset, progress
         )

@@ -105,13 +105,13 @@ class Objects:
 
     def elements(self, env: Env) -> list[tuple[Callable[[], str], Any]]:
         """Return the objects in a fixed order, each after a function that returns its name."""
-        found = env.listed.get(self)
-        if found is None:
+        elements: list[tuple[Callable[[], str], Any]]
+        if self not in env.listed:
             image = env.image
             keys = sorted(self.keys(image), key=repr)
             elements = [(partial(self.label, image, key), self.at(image, key)) for key in keys]
-            found = env.listed[self] = elements, self._reads_of_all(keys)
-        elements, reads = found
+            env.listed[self] = elements, self._reads_of_all(keys)
+        elements, reads = env.listed[self]
         env.reads |= reads
         return elements
 
