@@ -17,12 +17,14 @@ from metadata_log.position import Position
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError
 from records.text import parse_uuid, uuid_text
+from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.time_travel.change_index import FoundChanges
 from replay.time_travel.escapes import unescaped
+from replay.time_travel.kinds import config_resource
 from replay.time_travel.objects import ObjectName
 
 _LOG = logging.getLogger(__name__)
@@ -227,6 +229,19 @@ def _add_of_topic(
         tables.add("pending_removal_version", "topic_id = ?", topic_id)
 
 
+def _find_deletion(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
+    for topic_id in _add_topics(tables, name.name.rsplit("/", 2)[0], ids):
+        tables.add("replica_deletion_version", "topic_id = ?", topic_id)
+
+
+def _find_config(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
+    resource_type, resource = config_resource(name.name)
+    if resource_type == TOPIC:
+        _add_topics(tables, resource, ids)
+    where = "resource_type = ? AND resource_name = ?"
+    tables.add("config_version", where, resource_type, unescaped(resource))
+
+
 def _by(table: str, column: str, value: Callable[[str], Any]) -> _Finder:
     """Return a finder of one object by its only key."""
     return lambda tables, name, _: tables.add(table, f"{column} = ?", value(name.name))
@@ -251,6 +266,8 @@ _FINDERS: dict[str, _Finder] = {
     "topic": _find_topic,
     "partition": _find_partition,
     "removal": _find_partition,
+    "deletion": _find_deletion,
+    "config": _find_config,
     "broker": _by("broker_version", "broker_id", int),
     "controller": _by("controller_version", "controller_id", int),
     "feature": _by("feature_version", "name", unescaped),

@@ -21,7 +21,7 @@ from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import config_resource
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import Target
-from replay.time_travel.topic_reach import TopicConfigsReach, TopicReach
+from replay.time_travel.topic_reach import DeletionReach, TopicConfigsReach, TopicReach
 
 # How many numbers follow the topic in an object's name.
 _NUMBERS = {"topic": 0, "partition": 1, "removal": 1}
@@ -57,6 +57,10 @@ class Reach(Protocol):
     def restarts(self) -> bool:
         """True if what was missed can make rows after it be missed as well."""
 
+    @property
+    def is_indexed(self) -> bool:
+        """True if an index of changes knows all records that it takes, as far as they matter."""
+
     def takes(self, row: Envelope) -> bool:
         """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
 
@@ -77,6 +81,9 @@ def reach_of(name: ObjectName) -> Reach | None:
         return _KindReach(kind)
     if kind == "config":
         return _configs_reach(name.name)
+    if kind == "deletion":
+        topic, number, _ = name.name.rsplit("/", 2)
+        return DeletionReach(topic, int(number))
     numbers = _NUMBERS.get(kind)
     if numbers is None:
         return None
@@ -103,6 +110,7 @@ class _KindReach:
     ids: Collection[Uuid] = ()
     target = None
     restarts = False
+    is_indexed = True
 
     def __init__(
         self, kind: str, number: int | None = None, needles: Needles | None = None
@@ -144,6 +152,7 @@ class _ResourceReach:
     ids: Collection[Uuid] = ()
     target = None
     restarts = False
+    is_indexed = True
 
     def __init__(self, resource_type: int, name: str) -> None:
         self._resource = resource_type, name
@@ -172,6 +181,7 @@ class ReplicasReach:
 
     target = None
     restarts = False
+    is_indexed = True
 
     def __init__(self, partitions: Collection[tuple[Uuid, int]], brokers: Iterable[int]) -> None:
         self.needles = Needles()
@@ -203,6 +213,7 @@ class WithBrokers:
 
     target = None
     restarts = False
+    is_indexed = True
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach

@@ -76,7 +76,7 @@ def reaching_rows(
         rows: list[Envelope] = []
         again: int | None = end
         while again is not None:
-            known = None if index is None else index.changes_of(name, reach.ids, again)
+            known = index.changes_of(name, reach.ids, again) if index and reach.is_indexed else None
             before, found, again = _rows_of(source, reach, again, progress, known, past)
             rows = found + rows
         return before, rows

@@ -35,6 +35,7 @@ class TopicReach:
     """
 
     restarts = False
+    is_indexed = True
 
     def __init__(self, topic: str, partition_id: int | None) -> None:
         """Start with a topic from an object's name: its full name, or `@` and its id.
@@ -76,7 +77,7 @@ class TopicReach:
         return self._ids
 
     @property
-    def target(self) -> "TopicReach":
+    def target(self) -> "TopicReach | None":
         return self
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
@@ -141,6 +142,14 @@ class TopicReach:
         self.needles.add(found)
 
 
+class DeletionReach(TopicReach):
+    """Reach of the deletions of a topic's replicas, which leave the topic's version as it is."""
+
+    @property
+    def target(self) -> None:
+        return None
+
+
 class TopicConfigsReach:
     """Reach of a topic's configs: those of every name that it had, for they move with it.
 
@@ -159,6 +168,9 @@ class TopicConfigsReach:
         """
         self._topics = TopicReach(topic, None)
         self._missed = False
+        # An index does not know the records that set a value to what it was. They matter if values
+        # come along with a topic: by a move, or with the topic of an id.
+        self.is_indexed = not topic.startswith("@")
 
     @property
     def needles(self) -> Needles:
@@ -176,6 +188,8 @@ class TopicConfigsReach:
         if not isinstance(record, _ABOUT_NAMES):
             return False
         taken = self._topics.takes(row)
+        if taken and self.is_indexed and isinstance(record, MoveTopicRecord):
+            self.is_indexed, self._missed = False, True
         for name in self._topics.names - self._topics.wanted:
             # Its configs may have been skipped: a move comes later, and Kafka sets them first.
             self._topics.want(name)

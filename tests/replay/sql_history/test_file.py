@@ -12,7 +12,11 @@ import pytest
 from sqlalchemy import URL
 
 from records.base import Uuid
+from records.configs import ConfigRecord
 from records.errors import RequestError
+from records.text import uuid_text
+from records.topics import MoveTopicRecord
+from replay.image.configs import TOPIC
 from replay.sql_history import file
 from replay.sql_history.file import HistoryFile
 from replay.sql_history.store import HistoryStore, default_url
@@ -21,7 +25,7 @@ from replay.time_travel.change_index import FoundChanges
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history
-from tests.replay.builders import FakeLog, batches, change, partition, topic
+from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
 
 
@@ -80,6 +84,52 @@ def test_answers_are_those_of_a_replay(seed: int, url: URL) -> None:
         with_tables = answers(Timeline(skimmed, index=index), name, at, other)
         assert with_tables == answers(Timeline(plain), name, at, other), (name, at, other)
     assert index.used > 40
+
+
+@pytest.mark.parametrize("kind", ["config", "deletion", "removal"])
+def test_answers_about_configs_and_removals_are_those_of_a_replay(kind: str, url: URL) -> None:
+    used = 0
+    for seed in range(100, 104):
+        rng = random.Random(seed)
+        history = random_history(rng, 60)
+        database = url.set(database=f"{url.database}-{seed}")
+        path = synced(FakeLog(history[: rng.randint(45, 60)]), database)
+        plain, skimmed = FakeLog(history), SkimmedLog(history)
+        index = _Counted(path, skimmed)
+        names = [name for name in names_in(plain) if name.startswith(f"{kind}:")]
+        for name in rng.sample(names, min(len(names), 20)):
+            at, other = (rng.randrange(-1, plain.end_offset) for _ in range(2))
+            with_tables = answers(Timeline(skimmed, index=index), name, at, other)
+            assert with_tables == answers(Timeline(plain), name, at, other), (name, at, other)
+        used += index.used
+    assert used > 20
+
+
+def _set(name: str, value: str) -> ConfigRecord:
+    return ConfigRecord(resource_type=TOPIC, resource_name=name, name="retention.ms", value=value)
+
+
+@pytest.mark.parametrize("in_tables", range(7))
+def test_configs_that_moved_with_a_topic_are_answered_as_by_a_replay(
+    in_tables: int, url: URL
+) -> None:
+    """The record that set a value to what it was is in no table, but blame tells it."""
+    history = batches(
+        [namespace("n"), namespace("m")],
+        [_set("n:orders", "1")],
+        [_set("n:orders", "1")],
+        [topic("orders", namespace="n")],
+        [MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("m"), name="orders")],
+        [_set("m:orders", "2")],
+        [MoveTopicRecord(topic_id=uid("orders"), namespace_id=None, name="last")],
+    )
+    log = SkimmedLog(history)
+    index = _Counted(synced(FakeLog(history[:in_tables]), url), log)
+    for name in ("n:orders", "m:orders", "last", f"@{uuid_text(uid('orders'))}"):
+        for at in range(8):
+            asked = f"config:topic/{name}"
+            with_tables = answers(Timeline(log, index=index), asked, at, 7)
+            assert with_tables == answers(Timeline(FakeLog(history)), asked, at, 7), (name, at)
 
 
 def test_only_what_follows_the_tables_is_searched(url: URL) -> None:

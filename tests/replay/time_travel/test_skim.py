@@ -105,6 +105,11 @@ def names_in(log: BatchSource) -> list[str]:
                 found[f"{kind.name}:{kind.label(image, key)}"] = None
         for resource, _ in image.configs():
             found[f"config:{KINDS['config'].label(image, resource)}"] = None
+        for key, _ in KINDS["deletion"].objects(image):
+            found[f"deletion:{KINDS['deletion'].label(image, key)}"] = None
+            deleted = image.topic(key[0])
+            if deleted is not None:
+                found[f"deletion:{escaped(image.full_name(deleted))}/{key[1]}/{key[2]}"] = None
         for each in image.topics():
             count = len(image.partitions(each.topic_id))
             for label in (escaped(image.full_name(each)), f"@{uuid_text(each.topic_id)}"):
