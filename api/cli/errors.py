@@ -35,6 +35,11 @@ def reads_only(function: F) -> F:
     return function
 
 
+def is_reads_only(function: Any) -> bool:
+    """True if a command is marked by `reads_only`."""
+    return getattr(function, _READS_ONLY, False)
+
+
 @contextmanager
 def interruptible(function: Any) -> Iterator[None]:
     """Run a command in the body.
@@ -45,7 +50,7 @@ def interruptible(function: Any) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if not getattr(function, _READS_ONLY, False):
+        if not is_reads_only(function):
             raise
         raise NothingDone("stopped; nothing was changed") from interrupt
 

@@ -25,7 +25,7 @@ from typer.models import CommandFunctionType
 from api.cli.asking import SERVER_MARK
 from api.cli.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.coercion import without_pydantic
-from api.cli.errors import Interrupted, NothingDone, interruptible
+from api.cli.errors import Interrupted, NothingDone, interruptible, is_reads_only
 from api.cli.help_sections import SECTIONS
 from api.cli.keep_going import KEEP_GOING, VERBS
 from api.cli.parameters import Argument, Parameter
@@ -35,7 +35,7 @@ from api.cli.two_logs import with_other
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
 _OPTION = re.compile("-[^0-9]")
-_WITHOUT_SNAPSHOTS = frozenset({"info", "tail"})
+_WITHOUT_SNAPSHOTS = frozenset({"info", "tail", "wait"})
 _POINTS = frozenset({"POINT", "P1"})
 
 
@@ -170,7 +170,8 @@ class Command(core.TyperCommand):
 
     def _starts_from_snapshots(self) -> bool:
         names = {param.name for param in self.params}
-        reads = "server" in names and self._takes_log_argument()
+        from_log = "log" in names and is_reads_only(self.callback)
+        reads = "server" in names and (from_log or self._takes_log_argument())
         return reads and "database" not in names and self.name not in _WITHOUT_SNAPSHOTS
 
     def _takes_log_argument(self) -> bool:

@@ -82,8 +82,7 @@ def reach_of(name: ObjectName) -> Reach | None:
     if kind == "config":
         return _configs_reach(name.name)
     if kind == "deletion":
-        topic, number, _ = name.name.rsplit("/", 2)
-        return DeletionReach(topic, int(number))
+        return _deletions_reach(name.name)
     numbers = _NUMBERS.get(kind)
     if numbers is None:
         return None
@@ -96,6 +95,11 @@ def _configs_reach(name: str) -> Reach:
     if resource_type == TOPIC:
         return TopicConfigsReach(resource)
     return _ResourceReach(resource_type, unescaped(resource))
+
+
+def _deletions_reach(name: str) -> Reach:
+    topic, number, _ = name.rsplit("/", 2)
+    return DeletionReach(topic, int(number))
 
 
 def reach_of_kind(kind: str) -> Reach:

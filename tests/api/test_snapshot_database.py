@@ -66,6 +66,33 @@ def test_answers_are_those_without_it(
     assert found.out.replace('"by": "snapshot"', '"by": "replay"') == expected.out
 
 
+LISTS = (
+    *("topics list", "topics describe", "topics lives carts.retries.v1", "namespaces list"),
+    *("partitions list", "partitions states", "brokers list", "configs describe cluster"),
+    *("features describe", "users list", "quotas describe", "acls list", "tokens describe"),
+    *("notes list", "subscriptions list", "reassignments list"),
+)
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+def test_lists_and_descriptions_start_from_it(
+    metalog: Metalog, log: Path, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    metalog("snapshot", "create", log, "--at", 250, "--database", database)
+    expected = [metalog(*verb.split(), "--log", log, "--at", 300, "--json") for verb in LISTS]
+    named = ("--log", log, "--at", 300, "--database", database, "--json")
+    assert [metalog(*verb.split(), *named) for verb in LISTS] == expected
+    assert [(verb, each.err) for verb, each in zip(LISTS, expected, strict=True) if each.code] == []
+    engine = open_database(database)
+    with writing(engine) as connection:
+        connection.execute(update(snapshot_chunk).values(content=b""))
+    engine.dispose()
+    for verb in ("topics list", "brokers list", "acls list"):
+        caplog.clear()
+        assert metalog(*verb.split(), *named).code == 0
+        assert "snapshot passed over: snapshot at end offset 251" in caplog.text
+
+
 def test_image_starts_from_it(
     metalog: Metalog, log: Path, database: str, caplog: pytest.LogCaptureFixture
 ) -> None:
