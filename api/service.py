@@ -243,6 +243,7 @@ class Service:
             return committed.result
         request = AppendRecords(
             records=batch.records,
+            payloads=batch.payloads,
             expected_end_offset=expected_end_offset,
             expected_versions=expected_versions,
         )
@@ -262,7 +263,8 @@ class Service:
         """
         if request.request_hash is not None:
             origin = replace(origin, request_hash=request.request_hash)
-        batch = NewBatch(records=request.records(), origin=origin)
+        rows = request.plain_rows()
+        batch = NewBatch(records=rows.records, payloads=rows.payloads, origin=origin)
         result = await self.append(
             batch,
             caller=caller,

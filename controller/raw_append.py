@@ -17,8 +17,8 @@ from controller.request import Request
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.block import encode_ahead
-from records.avro import codec
 from records.avro.layout import appended_layouts, first_appended
+from records.avro.plain_rows import PlainRows, decode_records
 from records.base import Record
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError, RequestError
@@ -32,11 +32,13 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
 
     `expected_end_offset`: the log must end there, batches in flight included.
     `expected_versions`: versions that objects must have.
+    `payloads`: the records as `decode_records` returned them, if they were received so.
     """
 
     records: tuple[Record, ...]
     expected_end_offset: int | None = None
     expected_versions: tuple[ExpectedVersion, ...] = ()
+    payloads: tuple[bytes, ...] = ()
 
 
 # omit_defaults: servers of earlier releases refuse fields that they do not know.
@@ -55,7 +57,7 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
     expected_versions: tuple[ExpectedVersion, ...] = ()
     schema: str | None = None
 
-    def records(self) -> tuple[Record, ...]:
+    def plain_rows(self) -> PlainRows:
         """Return the records.
 
         Raises:
@@ -69,10 +71,9 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
                 f"the records have schema {self.schema}, which this release does not know",
             )
         try:
-            rows = codec.decode_rows(self.rows, self.count, layout)
+            return decode_records(self.rows, self.count, layout)
         except CorruptLogError as error:
             raise RequestError("INVALID_REQUEST", f"the rows cannot be read: {error}") from error
-        return tuple([row.payload for row in rows])
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +102,7 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
     _check_end(context, request.expected_end_offset)
     for expected in request.expected_versions:
         check_version(context.image, expected)
-    checked = _check_effect(context, request.records)
+    checked = _check_effect(context, request.records, request.payloads)
     end_offset = context.next_offset + len(request.records)
     appended = Appended(
         base_offset=context.next_offset, end_offset=end_offset, timestamp=context.now_ms
@@ -111,10 +112,12 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:
     """Append records received over a connection; as `append_records`."""
+    rows = request.plain_rows()
     return append_records(
         context,
         AppendRecords(
-            records=request.records(),
+            records=rows.records,
+            payloads=rows.payloads,
             expected_end_offset=request.expected_end_offset,
             expected_versions=request.expected_versions,
         ),
@@ -129,13 +132,15 @@ def _check_end(context: Context, expected: int | None) -> None:
         )
 
 
-def _check_effect(context: Context, records: tuple[Record, ...]) -> CheckedBatch:
+def _check_effect(
+    context: Context, records: tuple[Record, ...], payloads: tuple[bytes, ...]
+) -> CheckedBatch:
     """Encode and replay the records, and check what they affect.
 
     Violations that existed before, as in a log of other origin, are no reason to refuse.
     """
     rows = rows_of(context, records)
-    encoded = encode_ahead(rows)
+    encoded = encode_ahead(rows, payloads)
     types = frozenset(map(type, records))
     check_before(context.image, records, types)
     before, after = context.image, _replayed(context, rows)

@@ -7,7 +7,7 @@ import msgspec
 from records.base import Record
 from records.control import NoOpRunRecord
 from records.envelope import Asked, Envelope, Origin
-from records.registry import newest_version
+from records.registry import newest_versions
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,7 +62,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log
     never writes a time below that of the batch before. `asked` is stored on the first record.
     `rows` and `encoded` are the same records, as rows and encoded, made before; the log writes them
-    if the batch gets the position, epoch and time that they were made for.
+    if the batch gets the position, epoch and time that they were made for. `payloads` are the same
+    records as `records.avro.plain_rows` read them, to be encoded without looking at them again.
     """
 
     records: tuple[Record, ...]
@@ -72,6 +73,7 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     asked: Asked | None = None
     rows: tuple[Envelope, ...] = ()
     encoded: EncodedRows | None = None
+    payloads: tuple[bytes, ...] = ()
 
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int
@@ -89,7 +91,7 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
         if self.rows and _place(self.rows[0]) == (base_offset, leader_epoch, timestamp):
             return self.rows if encoded is None else self.rows[:1], encoded
         records = self.records if encoded is None else self.records[:1]
-        versions = self.record_versions or [newest_version(type(r)) for r in records]
+        versions = self.record_versions or newest_versions(records)
         rows = [
             Envelope(
                 offset=base_offset + index,

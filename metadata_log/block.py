@@ -5,7 +5,8 @@
 Source: Avro 1.12 specification, "Object Container Files".
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import google_crc32c
 import msgspec
@@ -19,6 +20,7 @@ from metadata_log.limits import (
 )
 from metadata_log.zstd_frame import decompress_frame, zstd
 from records.avro import codec
+from records.avro.plain_rows import Place, encode_records
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
 from records.varint import LONGS, decode_long
@@ -65,7 +67,8 @@ class BlockEncoder:
         Raises:
             RequestError: the batch is too large, or a value does not fit its field's type.
         """
-        plain, count = _encoded(rows), len(rows)
+        with _refusing():
+            plain, count = codec.encode_rows(rows), len(rows)
         if rest is not None:
             plain, count = plain + rest.rows, count + rest.count
         self.encoded_bytes += len(plain)
@@ -74,16 +77,28 @@ class BlockEncoder:
         return b"".join((LONGS[count], LONGS[len(body)], body, sync_marker))
 
 
-def encode_ahead(rows: Sequence[Envelope]) -> EncodedRows:
+def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> EncodedRows:
     """Encode a batch before it is appended, and check that the log will accept it.
+
+    Args:
+        rows: Consecutive ones; all but the first hold only their record and the batch's origin.
+        payloads: Their records as `decode_records` returned them, if they were received so.
 
     Raises:
         RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value does not fit its
             field's type.
     """
     first, *others = rows
-    rest = _encoded(others)
-    _check_size(len(_encoded((first,))) + len(rest), BATCH_SIZE_BYTES_MAX)
+    with _refusing():
+        size_bytes = len(codec.encode_rows((first,)))
+        rest = encode_records(
+            [row.payload for row in others],
+            [row.record_version for row in others],
+            place=Place(first.offset + 1, first.leader_epoch, first.timestamp, first.batch_offset),
+            origin=first.origin,
+            payloads=payloads[1:],
+        )
+    _check_size(size_bytes + len(rest), BATCH_SIZE_BYTES_MAX)
     return EncodedRows(
         base_offset=first.offset,
         leader_epoch=first.leader_epoch,
@@ -93,9 +108,11 @@ def encode_ahead(rows: Sequence[Envelope]) -> EncodedRows:
     )
 
 
-def _encoded(rows: Sequence[Envelope]) -> bytes:
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raise what encoding raises as a refusal of the batch."""
     try:
-        return codec.encode_rows(rows)
+        yield
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise RequestError(
             "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"

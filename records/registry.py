@@ -8,6 +8,7 @@ bytes of the others unchanged.
 import functools
 import json
 import pkgutil
+from collections.abc import Sequence
 from typing import Any
 
 from records import brokers, configs, control, partitions, security, topics
@@ -99,3 +100,13 @@ def newest_version(cls: type[Record]) -> int:
         raise TypeError(f"{cls.__name__} is not a record type")
     versions: str = schema(cls.__name__).get("kafka", {}).get("versions", "0")
     return int(versions.rpartition("-")[2])
+
+
+def newest_versions(records: Sequence[Record]) -> list[int]:
+    """Return the newest layout version of each record.
+
+    Raises:
+        TypeError: one is not a record.
+    """
+    versions = {cls: newest_version(cls) for cls in set(map(type, records))}
+    return [versions[type(record)] for record in records]

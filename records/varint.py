@@ -123,5 +123,26 @@ class _Unsigned(dict[int, bytes]):
         return encode_unsigned(value)
 
 
+def consecutive_longs(start: int, count: int) -> list[bytes]:
+    """Return the encoded integers from `start`, which is not negative, on."""
+    encoded: list[bytes] = []
+    end = start + count
+    if end > 1 << 63:
+        raise OverflowError(f"{end - 1} does not fit in 64 bits")
+    while start < end:
+        # The first byte holds the low six bits and the sign; the others are the same 64 times.
+        low = start & 63
+        some = min(64 - low, end - start)
+        if start < 64:
+            encoded += [LONGS[value] for value in range(start, start + some)]
+        else:
+            others = _groups(start >> 6)
+            encoded += [first + others for first in _FIRST_BYTES[low : low + some]]
+        start += some
+    return encoded
+
+
+_FIRST_BYTES = [bytes((low << 1 | 0x80,)) for low in range(64)]
+
 LONGS = Longs()
 UNSIGNED = _Unsigned({value: encode_unsigned(value) for value in range(1_024)})

@@ -18,12 +18,11 @@ from controller.decisions.versions import ExpectedVersion
 from controller.raw_append import AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
-from records.avro import codec
 from records.avro.layout import AS_APPENDED, Layout, fingerprint, first_appended, oldest_for
+from records.avro.plain_rows import decode_records, encode_records
 from records.base import Record
-from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
-from records.registry import newest_version
+from records.registry import newest_versions
 
 _APPEND = struct.Struct(">BBQqqI")
 _APPENDED = struct.Struct(">BQqqiq")
@@ -113,13 +112,9 @@ def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
             layout lacks its type.
     """
     check_known(batch.records, layout)
-    versions = batch.record_versions or [newest_version(type(r)) for r in batch.records]
-    pairs = zip(batch.records, versions, strict=True)
     try:
-        return codec.encode_rows(
-            [_row(index, record, version, batch) for index, (record, version) in enumerate(pairs)],
-            layout,
-        )
+        versions = batch.record_versions or newest_versions(batch.records)
+        return encode_records(batch.records, versions, origin=batch.origin, layout=layout)
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise RequestError(
             "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
@@ -142,18 +137,6 @@ def rows_request(records: tuple[Record, ...], **conditions: Any) -> AppendRows:
         count=len(records),
         schema=None if layout == first_appended() else fingerprint(layout),
         **conditions,
-    )
-
-
-def _row(index: int, record: Record, version: int, batch: NewBatch) -> Envelope:
-    return Envelope(
-        offset=index,
-        leader_epoch=0,
-        timestamp=0,
-        batch_offset=0,
-        record_version=version,
-        origin=batch.origin,
-        payload=record,
     )
 
 
@@ -190,14 +173,15 @@ def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
         if flags & _HAS_EXPECTED_VERSIONS:
             versions, start = _decode_versions(content, start)
         # The decoder stops at the end of the bytes, whatever the count says.
-        rows = codec.decode_rows(content[start:], count, layout)
+        rows = decode_records(content[start:], count, layout)
     except (CorruptLogError, msgspec.DecodeError, UnicodeDecodeError, struct.error) as error:
         raise RequestError("INVALID_REQUEST", f"request {correlation_id}: {error}") from error
     batch = NewBatch(
-        records=tuple([row.payload for row in rows]),
-        origin=rows[0].origin if rows else None,
-        record_versions=tuple([row.record_version for row in rows]),
+        records=rows.records,
+        origin=rows.origin,
+        record_versions=rows.versions,
         timestamp=timestamp if flags & _HAS_TIMESTAMP else None,
+        payloads=rows.payloads,
     )
     return Append(
         correlation_id=correlation_id,

@@ -31,6 +31,8 @@ def check_known(records: tuple[Record, ...], layout: Layout) -> None:
     Raises:
         RequestError: UNSUPPORTED_VERSION.
     """
+    if layout.is_complete:
+        return
     for record in records:
         if (lacking := layout.lacks(record)) is not None:
             raise RequestError(

@@ -28,10 +28,10 @@ _OPTIONAL: dict[str, type[Record]] = {
     "asked": Asked,
     "kept": Kept,
 }
-_SIX_NULLS = bytes(6)
-_FOUR_NULLS = bytes(4)
+SIX_NULLS = bytes(6)
+FOUR_NULLS = bytes(4)
 _ONE_BYTE = 64  # integers from here on take more than one byte
-_DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
+DECODE_ERRORS = (IndexError, ValueError, struct.error, CorruptLogError)
 
 
 @functools.cache
@@ -43,23 +43,31 @@ def _nested_schema(field: str) -> dict[str, object]:
 
 
 @functools.cache
-def _encoder_of(field: str) -> generated.Encoder:
+def encoder_of(field: str) -> generated.Encoder:
+    """Return the encoder of a nullable structure of the envelope, including its branch."""
     return generated.encoder(_nested_schema(field), _OPTIONAL[field], LONGS[1])
 
 
 @functools.cache
-def _decoder_of(field: str) -> generated.Decoder:
+def decoder_of(field: str) -> generated.Decoder:
+    """Return the decoder of a nullable structure of the envelope, after its branch."""
     return generated.decoder(_nested_schema(field), _OPTIONAL[field])
 
 
 @functools.cache
-def _encoders_of(field_count: int) -> generated.PayloadEncoders:
+def encoders_of(field_count: int) -> generated.PayloadEncoders:
+    """Return the encoders of records that have so many of the added fields."""
     return generated.PayloadEncoders(Layout(field_count=field_count))
 
 
 @functools.cache
-def _decoders_of(field_count: int) -> generated.PayloadDecoders:
-    return generated.PayloadDecoders(Layout(field_count=field_count))
+def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadDecoders:
+    """Return the decoders of records that have so many of the added fields.
+
+    Args:
+        strict: They refuse what the encoders write in another way, as `records.avro.strict`.
+    """
+    return generated.PayloadDecoders(Layout(field_count=field_count), strict=strict)
 
 
 # Times and durable ends are large and shared by all batches of a group. Without this cache, batches
@@ -72,9 +80,9 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
     Fields that the layout lacks are left out.
     """
-    encoders, origins = _encoders_of(layout.field_count), _OriginBytes()
+    encoders, origins = encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
-    nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
+    nulls = SIX_NULLS if has_added_fields else FOUR_NULLS
     # Most rows of a batch have the same origin and nothing else beside the record.
     usual_origin, usual = None, nulls
     parts: list[bytes] = []
@@ -118,10 +126,10 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
             add(LONGS[0] if origin is None else origins[origin])
             add(b"\0" if durable_end is None else b"\2" + _repeated_long(durable_end))
             add(b"\0" if crc32c is None else b"\2" + LONGS[crc32c])
-            add(LONGS[0] if extra is None else _encoder_of("extra")(extra))
+            add(LONGS[0] if extra is None else encoder_of("extra")(extra))
             if has_added_fields:
-                add(LONGS[0] if asked is None else _encoder_of("asked")(asked))
-                add(LONGS[0] if kept is None else _encoder_of("kept")(kept))
+                add(LONGS[0] if asked is None else encoder_of("asked")(asked))
+                add(LONGS[0] if kept is None else encoder_of("kept")(kept))
         payload = row.payload
         add(encoders[type(payload)](payload))
     return b"".join(parts)
@@ -129,14 +137,14 @@ def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
 
 def payload_size(record: Record) -> int:
     """Return the size of a record in Avro, without its envelope, in bytes."""
-    return len(_encoders_of(NEWEST.field_count)[type(record)](record))
+    return len(encoders_of(NEWEST.field_count)[type(record)](record))
 
 
 class _OriginBytes(dict[Origin, bytes]):
     """Encoded origins of one batch; usually all rows share one."""
 
     def __missing__(self, origin: Origin) -> bytes:
-        encoded = self[origin] = _encoder_of("origin")(origin)
+        encoded = self[origin] = encoder_of("origin")(origin)
         return encoded
 
 
@@ -148,7 +156,7 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
     """
     try:
         rows, position = _decode_rows(data, count, layout)
-    except _DECODE_ERRORS as error:
+    except DECODE_ERRORS as error:
         raise CorruptLogError(f"rows of a batch cannot be read: {error}") from error
     if position != len(data):
         raise CorruptLogError(f"{count} rows end at byte {position} of {len(data)}")
@@ -177,7 +185,7 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
         return _may_begin_so(others, beginnings) and any(
             _begins_so(row, beginnings) for row in others
         )
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         return True
 
 
@@ -214,17 +222,17 @@ def _split(data: bytes) -> list[bytes]:
 
 def _payload_position(row: bytes) -> int:
     """Return where the record begins in a row of the newest layout that begins with its version."""
-    if row.startswith(_SIX_NULLS, 1) and row[0] < 0x80:
-        return 1 + len(_SIX_NULLS)
+    if row.startswith(SIX_NULLS, 1) and row[0] < 0x80:
+        return 1 + len(SIX_NULLS)
     _, position = decode_long(row, 0)
     for field in _fields_before_payload():
-        _, position = _optional(row, position, field)
+        _, position = optional(row, position, field)
     return position
 
 
 @functools.cache
 def _fields_before_payload() -> tuple[generated.Decoder, ...]:
-    origin, extra, asked, kept = map(_decoder_of, ("origin", "extra", "asked", "kept"))
+    origin, extra, asked, kept = map(decoder_of, ("origin", "extra", "asked", "kept"))
     return origin, decode_long, decode_long, extra, asked, kept
 
 
@@ -233,24 +241,24 @@ def holds_unknown_tags(data: bytes, count: int) -> bool:
     try:
         rows = _split(data)
         return len(rows) != count or any(map(_has_unknown_tags, rows))
-    except _DECODE_ERRORS:
+    except DECODE_ERRORS:
         return True
 
 
 def _has_unknown_tags(row: bytes) -> bool:
-    if row.startswith(_SIX_NULLS, 1) and row[0] < 0x80:
+    if row.startswith(SIX_NULLS, 1) and row[0] < 0x80:
         return False
     _, position = decode_long(row, 0)
     for field in _fields_before_payload()[:3]:
-        _, position = _optional(row, position, field)
-    extra, _ = _optional(row, position, _decoder_of("extra"))
+        _, position = optional(row, position, field)
+    extra, _ = optional(row, position, decoder_of("extra"))
     return extra is not None and bool(extra.unknown_tags)
 
 
 def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope], int]:
-    decoders = _decoders_of(layout.field_count)
+    decoders = decoders_of(layout.field_count)
     type_count, has_added_fields = layout.type_count, layout.has_added_fields
-    nulls = _SIX_NULLS if has_added_fields else _FOUR_NULLS
+    nulls = SIX_NULLS if has_added_fields else FOUR_NULLS
     null_count = len(nulls)
     rows: list[Envelope] = []
     position = 0
@@ -288,16 +296,16 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
                 position += len(origin_bytes)
             else:
                 start = position
-                row_origin, position = _optional(data, position, _decoder_of("origin"))
+                row_origin, position = optional(data, position, decoder_of("origin"))
                 if row_origin is not None:
                     origin, origin_bytes = row_origin, data[start:position]
                     with_origin = origin_bytes + nulls[1:]
-            durable_end, position = _optional(data, position, decode_long)
-            previous_crc32c, position = _optional(data, position, decode_long)
-            extra, position = _optional(data, position, _decoder_of("extra"))
+            durable_end, position = optional(data, position, decode_long)
+            previous_crc32c, position = optional(data, position, decode_long)
+            extra, position = optional(data, position, decoder_of("extra"))
             if has_added_fields:
-                asked, position = _optional(data, position, _decoder_of("asked"))
-                kept, position = _optional(data, position, _decoder_of("kept"))
+                asked, position = optional(data, position, decoder_of("asked"))
+                kept, position = optional(data, position, decoder_of("kept"))
         branch = data[position]
         if branch & 0x81:
             branch, position = decode_long(data, position)
@@ -326,7 +334,8 @@ def _decode_rows(data: bytes, count: int, layout: Layout) -> tuple[list[Envelope
     return rows, position
 
 
-def _optional(data: bytes, position: int, decode: generated.Decoder) -> tuple[Any, int]:
+def optional(data: bytes, position: int, decode: generated.Decoder) -> tuple[Any, int]:
+    """Read a nullable value; return it and the position after it."""
     branch = data[position]
     if branch == 0:
         return None, position + 1

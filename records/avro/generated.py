@@ -6,12 +6,12 @@ against fastavro byte for byte and value for value (tests/records/test_avro_code
 
 import struct
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Any
 
 from records import registry, varint
-from records.avro import arrays
+from records.avro import arrays, strict
 from records.avro.layout import Layout, record_schema
 from records.avro.schema import UUID_NAME
 from records.base import Record
@@ -26,28 +26,37 @@ def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> E
     return encode
 
 
-def decoder(schema: dict[str, Any], cls: type[Record]) -> Decoder:
-    """Return a function that decodes one record of `cls` and returns it with the position after."""
-    decode: Decoder = _Generator().function(_DecoderSource(), schema, cls)
+def decoder(schema: dict[str, Any], cls: type[Record], *, is_strict: bool = False) -> Decoder:
+    """Return a function that decodes one record of `cls` and returns it with the position after.
+
+    Args:
+        is_strict: It refuses what the encoder writes in another way (`strict`).
+    """
+    generator = _Generator(strict.DECODERS if is_strict else {})
+    decode: Decoder = generator.function(_DecoderSource(), schema, cls)
     return decode
 
 
 class _Generator:
     """Generates one function per record type, and holds the names that they use."""
 
-    def __init__(self) -> None:
+    def __init__(self, instead: Mapping[str, Any] | None = None) -> None:
+        """`instead`: Functions to use instead of the usual ones, by name."""
         self.names: dict[str, Any] = {
             "INTS": arrays.INTS,
             "LONGS": varint.LONGS,
             "INT_ARRAYS": arrays.INT_ARRAYS,
+            "decode_int": varint.decode_long,
             "decode_long": varint.decode_long,
             "decode_ints": arrays.decode_ints,
             "decode_count": arrays.decode_count,
+            "decode_next_count": arrays.decode_count,
             "decode_bytes": arrays.decode_bytes,
             "pack_double": struct.Struct("<d").pack,
             "unpack_double": struct.Struct("<d").unpack_from,
             "union_branch_error": _union_branch_error,
             "wrong_uuid": _wrong_uuid,
+            **(instead or {}),
         }
         # A schema defines a nested type once and refers to it by name afterwards.
         self.schemas: dict[str, dict[str, Any]] = {}
@@ -156,7 +165,7 @@ class _DecoderSource:
                 return [
                     "n = b[p]",
                     f"if n < 128: {value} = (n >> 1) ^ -(n & 1); p += 1",
-                    f"else: {value}, p = decode_long(b, p)",
+                    f"else: {value}, p = decode_{schema}(b, p)",
                 ]
             case "boolean":
                 return ["if b[p] > 1: union_branch_error(b[p], p)", f"{value} = b[p] == 1; p += 1"]
@@ -185,7 +194,7 @@ class _DecoderSource:
                     f"    for _ in range(c_{value}):",
                     *[f"        {x}" for x in self.statements(gen, items, f"i_{value}", item_hint)],
                     f"        l_{value}.append(i_{value})",
-                    f"    c_{value}, p = decode_count(b, p)",
+                    f"    c_{value}, p = decode_next_count(b, p)",
                     f"{value} = tuple(l_{value})",
                 ]
             case {"type": "record"}:
@@ -233,13 +242,15 @@ class PayloadEncoders(dict[type[Record], Encoder]):
 class PayloadDecoders(dict[int, Decoder]):
     """The decoders by their branch of the payload union, generated on first use."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, strict: bool = False) -> None:
         super().__init__()
         self._layout = layout
+        self._is_strict = strict
 
     def __missing__(self, branch: int) -> Decoder:
         cls = registry.RECORD_TYPES[branch]
-        decode = self[branch] = decoder(_schema(cls, self._layout), cls)
+        schema = _schema(cls, self._layout)
+        decode = self[branch] = decoder(schema, cls, is_strict=self._is_strict)
         return decode
 
 

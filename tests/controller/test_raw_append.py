@@ -12,11 +12,14 @@ from msgspec.structs import replace
 from controller.controller import Controller
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
-from controller.raw_append import AppendRecords, append_records
+from controller.raw_append import AppendRecords, AppendRows, append_records, append_rows
 from controller.result import ControllerResult
+from metadata_log.block import encode_ahead
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from records.avro.layout import first_appended
+from records.avro.plain_rows import encode_records
 from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord
@@ -65,6 +68,21 @@ def test_the_answer_says_where_the_records_stand(cluster: Cluster) -> None:
     answer = cluster.do(append_records, AppendRecords(records=(_NOTE, _NOTE)))
     assert (answer.base_offset, answer.end_offset) == (base, base + 2)
     assert cluster.records == (_NOTE, _NOTE)
+
+
+def test_received_records_are_stored_in_the_usual_form(cluster: Cluster) -> None:
+    usual = encode_records([_NOTE, _NOTE], [0, 0], layout=first_appended())
+    # The same offset of the second note in a longer form than it needs.
+    text = len(_NOTE.author) + len(_NOTE.text) + 2
+    unusual = usual[: -text - 1] + b"\x80\0" + usual[-text:]
+    stored = [
+        append_rows(cluster.context(), AppendRows(rows=rows, count=2)).checked
+        for rows in (usual, unusual)
+    ]
+    for checked in stored:
+        assert checked is not None
+        assert checked.encoded == encode_ahead(checked.batch.rows)
+        assert checked.records == (_NOTE, _NOTE)
 
 
 def test_a_record_that_contradicts_the_state_is_refused(cluster: Cluster) -> None:

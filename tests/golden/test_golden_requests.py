@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from api.commands import find_command
 from api.socket.appends import decode_append, decode_appended
@@ -99,7 +100,7 @@ async def test_client_of_the_release_is_served(release: str, tmp_path: Path) -> 
 def test_frames_of_the_release_are_read(release: str) -> None:
     sent = json.loads((DIRECTORY / release / "frames.json").read_text())
     append = decode_append(bytes.fromhex(sent["append"])[4:])
-    assert append.batch == BATCH
+    assert replace(append.batch, payloads=()) == BATCH
     expecting = decode_append(bytes.fromhex(sent["expecting"])[4:])
     assert expecting.expected_end_offset == 1 << 40
     assert expecting.batch.timestamp == 1_767_225_600_000

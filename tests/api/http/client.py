@@ -72,7 +72,7 @@ def parameters(question: str, request: Any) -> list[tuple[str, Any]]:
 
 
 def _lines(request: AppendRows) -> bytes:
-    records = request.records()
+    records = request.plain_rows().records
     lines = [{"type": type(each).__name__, "data": to_json(each)} for each in records]
     return b"\n".join(map(msgspec.json.encode, lines))
 

@@ -1,0 +1,175 @@
+"""Rows of one batch that hold a record and the batch's origin, and nothing else: quickly.
+
+They differ only in offset, layout version and record, so all between is encoded or compared once.
+Rows in the form in which `encode_rows` writes them keep the bytes of their records.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import msgspec
+
+from records import registry
+from records.avro import codec
+from records.avro.arrays import INTS
+from records.avro.generated import Decoder
+from records.avro.layout import NEWEST, Layout
+from records.avro.strict import UnusualEncodingError, strict_long
+from records.base import Record
+from records.envelope import Origin
+from records.varint import LONGS, consecutive_longs, decode_long
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Offset of the first row, and what all rows of its batch have in common."""
+
+    offset: int = 0
+    leader_epoch: int = 0
+    timestamp: int = 0
+    batch_offset: int = 0
+
+
+START = Place()
+"""The place of rows that a log has not placed yet."""
+
+
+class PlainRows(msgspec.Struct, frozen=True):
+    """Decoded rows, and the origin of the first one.
+
+    `payloads` are the records with their branch as `encode_rows` writes them in the newest layout;
+    none, if one of them has another form.
+    """
+
+    records: tuple[Record, ...]
+    versions: tuple[int, ...]
+    origin: Origin | None
+    payloads: tuple[bytes, ...]
+
+
+def encode_records(
+    records: Sequence[Record],
+    versions: Sequence[int],
+    *,
+    place: Place = START,
+    origin: Origin | None = None,
+    layout: Layout = NEWEST,
+    payloads: Sequence[bytes] = (),
+) -> bytes:
+    """Return records as rows of one batch, as `codec.encode_rows` does.
+
+    Args:
+        versions: The layout version of each record.
+        place: Of the first record; the others follow it.
+        payloads: The records as `decode_records` returned them, to be written as they are.
+    """
+    encoders = codec.encoders_of(layout.field_count)
+    heads = _Heads(place, origin, layout)
+    parts = zip(
+        consecutive_longs(place.offset, len(records)),
+        [heads[version] for version in versions],
+        payloads or [encoders[type(record)](record) for record in records],
+        strict=True,
+    )
+    return b"".join(chain.from_iterable(parts))
+
+
+class _Heads(dict[int, bytes]):
+    """What stands between offset and record, by layout version."""
+
+    def __init__(self, place: Place, origin: Origin | None, layout: Layout) -> None:
+        super().__init__()
+        stamp = LONGS[place.timestamp] + LONGS[place.batch_offset]
+        self._before = INTS[place.leader_epoch] + stamp
+        encoded = LONGS[0] if origin is None else codec.encoder_of("origin")(origin)
+        self._after = encoded + _nulls(layout)
+
+    def __missing__(self, version: int) -> bytes:
+        head = self[version] = self._before + INTS[version] + self._after
+        return head
+
+
+def _nulls(layout: Layout) -> bytes:
+    """Return the empty fields between origin and record."""
+    return (codec.SIX_NULLS if layout.has_added_fields else codec.FOUR_NULLS)[1:]
+
+
+def decode_records(data: bytes, count: int, layout: Layout = NEWEST) -> PlainRows:
+    """Decode the records of `count` rows written with a schema of this layout.
+
+    Raises:
+        CorruptLogError: the bytes are not exactly `count` rows; names the byte within `data`.
+    """
+    try:
+        return _decoded(data, count, layout)
+    except codec.DECODE_ERRORS:  # unusual, or damaged
+        rows = codec.decode_rows(data, count, layout)
+    return PlainRows(
+        records=tuple([row.payload for row in rows]),
+        versions=tuple([row.record_version for row in rows]),
+        origin=rows[0].origin if rows else None,
+        payloads=(),
+    )
+
+
+def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
+    """As `decode_records`; raises one of DECODE_ERRORS for what is unusual."""
+    records: list[Record] = []
+    versions: list[int] = []
+    payloads: list[bytes] = []
+    heads: list[_Head] = []
+    between, position = b"", 0
+    for _ in range(count):
+        if data[position] < 0x80:
+            position += 1
+        else:
+            _, position = decode_long(data, position)
+        if not heads or not data.startswith(between, position):
+            head = _head_at(data, position, layout)
+            heads.append(head)
+            between, size, version, decode = head.content, head.size, head.version, head.decode
+        start = position + size
+        record, position = decode(data, position + len(between))
+        records.append(record)
+        versions.append(version)
+        payloads.append(data[start:position])
+    if position != len(data):
+        raise ValueError(f"{count} rows end at byte {position} of {len(data)}")
+    origin = heads[0].origin if heads else None
+    return PlainRows(tuple(records), tuple(versions), origin, tuple(payloads))
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What stands between a row's offset and the fields of its record.
+
+    `size` is that of the content without the record's branch, its end.
+    """
+
+    content: bytes
+    size: int
+    version: int
+    origin: Origin | None
+    decode: Decoder
+
+
+def _head_at(data: bytes, start: int, layout: Layout) -> _Head:
+    _, position = decode_long(data, start)
+    _, position = decode_long(data, position)
+    _, position = decode_long(data, position)
+    version, position = decode_long(data, position)
+    origin, position = codec.optional(data, position, codec.decoder_of("origin"))
+    nulls = _nulls(layout)
+    if not data.startswith(nulls, position):
+        raise UnusualEncodingError(f"the row at byte {start} holds more than a record")
+    position += len(nulls)
+    branch, end = strict_long(data, position)
+    if not 0 <= branch < layout.type_count:
+        raise ValueError(f"no record type {branch}")
+    if layout.missing_fields(registry.RECORD_TYPES[branch].__name__):
+        raise UnusualEncodingError("the record has another form in the newest layout")
+    return _Head(
+        content=data[start:end],
+        size=position - start,
+        version=version,
+        origin=origin,
+        decode=codec.decoders_of(layout.field_count, strict=True)[branch],
+    )
