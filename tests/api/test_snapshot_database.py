@@ -67,7 +67,7 @@ def test_answers_are_those_without_it(
 
 
 LISTS = (
-    *("topics list", "topics describe", "topics lives carts.retries.v1", "namespaces list"),
+    *("topics list", "topics describe", "topics lives __consumer_offsets", "namespaces list"),
     *("partitions list", "partitions states", "brokers list", "configs describe cluster"),
     *("features describe", "users list", "quotas describe", "acls list", "tokens describe"),
     *("notes list", "subscriptions list", "reassignments list"),
