@@ -50,6 +50,7 @@ class PartitionLog:
         # Appended to or replaced atomically, so that readers without the lock see consistent
         # states.
         self._places: list[BatchPlace] = []
+        self._size_bytes = 0
         self._producers = ProducerStates()
         # A failed append may have left bytes after the last batch.
         self._is_torn = False
@@ -84,6 +85,11 @@ class PartitionLog:
         """First offset not yet written; exclusive."""
         last = self._last
         return last.end_offset if last else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of all batches on disk."""
+        return self._size_bytes
 
     @property
     def last_epoch(self) -> int | None:
@@ -167,6 +173,7 @@ class PartitionLog:
                 first_gone = self._places[keep]
                 # A new list: readers without the lock keep the old one, which stays consistent.
                 self._places = self._places[:keep]
+                self._size_bytes = sum([place.size for place in self._places])
                 self._producers = ProducerStates(filter(None, map(produced_of, self._places)))
                 self._is_torn = True
                 self._cut(first_gone.segment_base, first_gone.position)
@@ -269,6 +276,7 @@ class PartitionLog:
 
     def _know(self, place: BatchPlace) -> None:
         self._places.append(place)
+        self._size_bytes += place.size
         if place.produced is not None:
             self._producers.add(place.produced)
 

@@ -22,6 +22,7 @@ from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
+from api.broker.log_dirs import LogDirsRequests
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
@@ -189,6 +190,7 @@ async def _broker(
 
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
     producer_ids = ProducerIds(lambda: link.allocate_producer_ids(), authorization.access)
+    log_dirs = LogDirsRequests(directories, replicas, disk, authorization.access)
     users = users_of(lambda: authorization.image, cluster_id, options.token_key)
     securities = ListenerSecurities(options.security, users)
     connections = Connections.of_process()
@@ -199,7 +201,7 @@ async def _broker(
             cluster_id,
             cluster,
             authorization,
-            {**records.handlers(), **producer_ids.handlers()},
+            {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
             lambda frame, caller: link.forward(frame, caller),
             address,
         )

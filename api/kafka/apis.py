@@ -16,6 +16,7 @@ from api.kafka.messages import (
     group_admin,
     group_offsets,
     groups,
+    log_dirs,
     metadata,
     partitions,
     producers,
@@ -94,6 +95,9 @@ CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
 DESCRIBE_CONFIGS = Api(32, _C.DescribeConfigsRequest, _C.DescribeConfigsResponse, 1, 4, 4)
 ALTER_CONFIGS = Api(33, _C.AlterConfigsRequest, _C.AlterConfigsResponse, 0, 2, 2)
+DESCRIBE_LOG_DIRS = Api(
+    35, log_dirs.DescribeLogDirsRequest, log_dirs.DescribeLogDirsResponse, 1, 4, 2
+)
 SASL_AUTHENTICATE = Api(36, sasl.SaslAuthenticateRequest, sasl.SaslAuthenticateResponse, 0, 2, 2)
 CREATE_PARTITIONS = Api(37, _P.CreatePartitionsRequest, _P.CreatePartitionsResponse, 0, 3, 2)
 CREATE_DELEGATION_TOKEN = Api(
@@ -192,6 +196,7 @@ ALL = (
     DELETE_ACLS,
     DESCRIBE_CONFIGS,
     ALTER_CONFIGS,
+    DESCRIBE_LOG_DIRS,
     SASL_AUTHENTICATE,
     CREATE_PARTITIONS,
     CREATE_DELEGATION_TOKEN,

@@ -87,3 +87,13 @@ async def test_unmodified_client_describes_and_changes_configs(
 ) -> None:
     broker = world.brokers[1].ready["listen"]
     assert await _printed(client, broker, f"configured-by-{client}") == {**_CONFIGS, **more}
+
+
+async def test_unmodified_client_sees_log_directories(world: World) -> None:
+    found = await _printed("kafka_python_log_dirs", world.brokers[1].ready["listen"])
+    replicas = {each["partition_index"]: each for each in found}
+    assert len(found) == 2
+    assert replicas[0]["partition_size"] == 0 < replicas[1]["partition_size"]
+    for each in found:
+        assert each["directory"] in world.brokers[each["broker"]].ready["log_dirs"]
+        assert not each["is_future_key"]

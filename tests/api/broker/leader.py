@@ -56,8 +56,8 @@ class Broker:
     """Topic `a`, led here: partition 0 READ_WRITE, 1 READ_ONLY, 2 NONE; 3 is led elsewhere."""
 
     def __init__(self, path: Path, authorization: Authorization | None = None) -> None:
-        directory = LogDirectory.open(path, cluster_id="c", broker_id=ME)
-        self.replicas = Replicas(ME, [directory], Disk(256))
+        self.directory = LogDirectory.open(path, cluster_id="c", broker_id=ME)
+        self.replicas = Replicas(ME, [self.directory], Disk(256))
         self.cluster = Cluster()
         self.authorization = authorization or Authorization(ALLOW_ALL)
         self.requests = RecordsRequests(

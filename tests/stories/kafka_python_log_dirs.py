@@ -1,0 +1,35 @@
+"""kafka-python asks brokers for their log directories: python -m ...kafka_python_log_dirs H:P.
+
+Prints, as one JSON document, where the replicas of a topic lie and how large they are.
+"""
+
+import json
+import sys
+
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+TOPIC = "sizes-by-kafka-python"
+
+
+def main(server: str) -> None:
+    """Write to one of two partitions, ask, and delete the topic."""
+    admin = KafkaAdminClient(bootstrap_servers=server)
+    admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
+    with KafkaProducer(bootstrap_servers=server) as producer:
+        producer.send(TOPIC, b"a record", partition=1).get(timeout=20)
+    found = [
+        {"broker": broker["broker"], "directory": directory["log_dir"], **partition}
+        for broker in admin.describe_log_dirs()
+        for directory in broker["log_dirs"]
+        for topic in directory["topics"]
+        if topic["name"] == TOPIC
+        for partition in topic["partitions"]
+    ]
+    admin.delete_topics([TOPIC])
+    admin.close()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
