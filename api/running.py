@@ -16,6 +16,7 @@ from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.descriptors import raise_descriptor_limit
 from api.history_keeper import HistoryKeeper
 from api.kafka.listener import Listener
+from api.renewal import Renewal, renewed_by_signal
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator
@@ -111,8 +112,8 @@ async def serve_until_stopped(
     Raises:
         FencedError: the log was lost to another writer, or its disk has failed.
     """
-    with stopped_by_signal() as stop:
-        async with serving(options, loaded) as running:
+    with stopped_by_signal() as stop, renewed_by_signal() as renewal:
+        async with serving(options, loaded, renewal) as running:
             ready(_ready(options, running))
             await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():
@@ -126,15 +127,24 @@ async def serve_until_stopped(
 
 @contextlib.asynccontextmanager
 async def serving(
-    options: ServeOptions, loaded: Callable[[int], None] | None = None
+    options: ServeOptions,
+    loaded: Callable[[int], None] | None = None,
+    renewal: Renewal | None = None,
 ) -> AsyncIterator[Serving]:
-    """Run a service and its listeners while the body runs."""
+    """Run a service and its listeners while the body runs.
+
+    Args:
+        loaded: As for `serve_until_stopped`.
+        renewal: Is given what the listeners read again.
+    """
+    renewal = renewal or Renewal()
     connections = Connections.within(raise_descriptor_limit())
     async with contextlib.AsyncExitStack() as closing:
         http = None
         if options.http is not None:
             http = await _listen_for_http(options, connections)
             closing.push_async_callback(http.close)
+            renewal.add(http.read_again)
         service = await Service.open(options.log, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
         kafka = ControllerListener(
@@ -152,11 +162,14 @@ async def serving(
                 kafka.answering(address), address.host, address.port, connections, security
             )
             closing.push_async_callback(listener.close)
+            renewal.add(partial(securities.read_again, address, listener.renew))
             listeners.append(listener)
         socket = None
         if options.socket is not None:
             socket = await _take_appends(service, connections, options.socket, securities)
             closing.push_async_callback(socket.close)
+            if not isinstance(options.socket, Path):
+                renewal.add(partial(securities.read_again, options.socket, socket.renew))
         maker = None
         if options.snapshot_every:
             maker = _snapshot_maker(options, service)

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -42,6 +43,7 @@ from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
 from api.kafka.messages.replicas import BrokerConfig
 from api.kafka.metadata import metadata_response
+from api.renewal import Renewal, renewed_by_signal
 from api.security.client import ClientSecurity
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
@@ -115,11 +117,11 @@ async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Read
         OSError: a directory cannot be written.
     """
     disk = Disk(raise_descriptor_limit())
-    with stopped_by_signal() as stop:
+    with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         cluster_id = await _cluster_id(options, stop)
         if cluster_id is None:
             return
-        async with _broker(options, cluster_id, disk, ready) as (link, background):
+        async with _broker(options, cluster_id, disk, ready, renewal) as (link, background):
             running = asyncio.create_task(link.run(), name="controller link")
             await first_of(stop.wait(), _first_end([running, *background]))
             for task in background:
@@ -160,6 +162,7 @@ async def _broker(
     cluster_id: str,
     disk: Disk,
     ready: Callable[[Ready], None],
+    renewal: Renewal,
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
     """Assemble the parts, and run the background tasks while the body runs.
 
@@ -205,11 +208,12 @@ async def _broker(
             lambda frame, caller: link.forward(frame, caller),
             address,
         )
-        listeners.append(
-            await Listener.start(
-                answering, address.host, address.port, connections, securities.of(address)
-            )
+        security = securities.of(address)
+        listener = await Listener.start(
+            answering, address.host, address.port, connections, security
         )
+        listeners.append(listener)
+        renewal.add(partial(securities.read_again, address, listener.renew))
     ports = [listener.port for listener in listeners]
 
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
@@ -218,9 +222,11 @@ async def _broker(
         ready(_ready(options, cluster_id, ports, link))
 
     at = server_address(options.server)
+    security_of_link = options.client.used_with(at.protocol)
+    renewal.add(partial(options.client.read_again, security_of_link))
     link = ControllerLink(
         at,
-        options.client.used_with(at.protocol),
+        security_of_link,
         _identity(options, cluster_id, ports, directories),
         directories,
         cluster,

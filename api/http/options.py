@@ -24,6 +24,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         has_tls: With the certificate of all listeners.
         tokens: Principals by the digest of their bearer token; empty: no token is asked for.
+        tokens_file: Where these were read.
     """
 
     host: str | None = None
@@ -31,6 +32,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     path: Path | None = None
     has_tls: bool = False
     tokens: Tokens = {}
+    tokens_file: Path | None = None
 
     @classmethod
     def parse(
@@ -55,9 +57,9 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         known = {} if tokens is None else read_tokens(tokens)
         if text.startswith(UNIX):
-            return cls(path=Path(text.removeprefix(UNIX)), tokens=known)
+            return cls(path=Path(text.removeprefix(UNIX)), tokens=known, tokens_file=tokens)
         has_tls = text.startswith(HTTPS)
         auth = ClientAuth.NONE if security is None else security.client_auth
         is_known = bool(known) or (has_tls and auth is ClientAuth.REQUIRED)
         host, port = parse_address(text.removeprefix(HTTPS), allow_remote=is_known)
-        return cls(host=host, port=port, has_tls=has_tls, tokens=known)
+        return cls(host=host, port=port, has_tls=has_tls, tokens=known, tokens_file=tokens)

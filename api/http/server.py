@@ -6,8 +6,10 @@ once there is a service.
 
 import asyncio
 import contextlib
+import ssl
 from typing import Self
 
+from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -21,6 +23,8 @@ from api.http.metrics import Sources
 from api.http.options import HttpOptions
 from api.http.protocol import connections_of
 from api.http.room import Room
+from api.http.tokens import read_tokens
+from api.renewal import Use
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
 from api.security.tls import server_context
@@ -38,8 +42,17 @@ class HttpServer:
         room: What its handlers share.
     """
 
-    def __init__(self, room: Room, state: ServerState, acceptor: Acceptor, address: str) -> None:
+    def __init__(
+        self,
+        room: Room,
+        state: ServerState,
+        acceptor: Acceptor,
+        address: str,
+        options: HttpOptions,
+        security: SecurityOptions,
+    ) -> None:
         self.room = room
+        self._options, self._security = options, security
         self._state = state
         self._acceptor = acceptor
         self.address = address
@@ -60,7 +73,6 @@ class HttpServer:
         entrance = Entrance(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
         room = Room(entrance)
         mapping = PrincipalMapping.parse(security.principal_rules)
-        tls = server_context(security.tls, security.client_auth) if options.has_tls else None
         state = ServerState()
         config = Config(
             Gate(make_app(room), room),
@@ -78,10 +90,12 @@ class HttpServer:
         protocol = connections_of(config, state, connections, mapping)
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
-            return cls(room, state, acceptor, f"{UNIX}{options.path}")
+            return cls(room, state, acceptor, f"{UNIX}{options.path}", options, security)
         assert options.host is not None, "a host or a path is given"
+        tls = _tls(options, security)
         acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
-        return cls(room, state, acceptor, f"{_bracketed(options.host)}:{acceptor.port}")
+        address = f"{_bracketed(options.host)}:{acceptor.port}"
+        return cls(room, state, acceptor, address, options, security)
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer everything from now on.
@@ -91,6 +105,22 @@ class HttpServer:
             sources: What metrics need of the process.
         """
         self.room.serve(service, kafka, sources)
+
+    def read_again(self) -> Use:
+        """Read certificates and tokens; return what puts them to use.
+
+        Raises:
+            RequestError: INVALID_CONFIG, a file cannot be used.
+        """
+        path = self._options.tokens_file
+        tokens = self._options.tokens if path is None else read_tokens(path)
+        tls = _tls(self._options, self._security)
+
+        def use() -> None:
+            self.room.entrance = replace(self.room.entrance, tokens=tokens)
+            self._acceptor.tls = tls
+
+        return use
 
     async def close(self) -> None:
         """Accept nothing more, answer what is in flight, disconnect; may be called again."""
@@ -107,6 +137,10 @@ class HttpServer:
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
         for connection in list(self._state.connections):
             connection.transport.abort()
+
+
+def _tls(options: HttpOptions, security: SecurityOptions) -> ssl.SSLContext | None:
+    return server_context(security.tls, security.client_auth) if options.has_tls else None
 
 
 def _bracketed(host: str) -> str:

@@ -5,6 +5,7 @@ may be in flight. At the limit, no more are read until some are answered.
 """
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Self
 
@@ -120,6 +121,11 @@ class Listener:
         """The port in use."""
         assert self._acceptor is not None
         return self._acceptor.port
+
+    def renew(self, tls: ssl.SSLContext | None) -> None:
+        """Use other certificates for connections from now on."""
+        assert self._acceptor is not None
+        self._acceptor.tls = tls
 
     async def close(self) -> None:
         """Stop accepting, and close all connections."""

@@ -17,6 +17,8 @@ import asyncio
 import os
 import ssl
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -26,7 +28,7 @@ from api.addresses import unreachable
 from api.security.listeners import SecurityProtocol
 from api.security.options import check_mechanisms
 from api.security.sasl import ClientLogin
-from api.security.tls import TlsFiles, client_context, tls_error
+from api.security.tls import TlsFiles, client_context, load_certificate, tls_error
 from controller.scram import ScramMechanism
 from records.errors import RequestError
 
@@ -105,6 +107,17 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
             tls=client_context(self.tls) if protocol.has_tls else None,
             login=self.login if protocol.has_sasl else None,
         )
+
+    def read_again(self, used: "ConnectionSecurity") -> Callable[[], None]:
+        """Read the client's certificate; return what puts it to use in connections from now on.
+
+        Raises:
+            RequestError: as `used_with`.
+        """
+        if used.tls is None or self.tls.certificate is None:
+            return lambda: None
+        client_context(self.tls)
+        return partial(load_certificate, used.tls, self.tls)
 
 
 class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):

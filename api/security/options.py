@@ -1,8 +1,10 @@
 """The security of a process's listeners, from its options."""
 
 import logging
+import ssl
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -95,17 +97,31 @@ class ListenerSecurities:
         Raises:
             RequestError: INVALID_CONFIG, a file cannot be used.
         """
-        protocol, options = address.protocol, self._options
-        tls = authenticator = None
-        if protocol.has_tls:
-            client_auth = ClientAuth.NONE if protocol.has_sasl else options.client_auth
-            tls = server_context(options.tls, client_auth)
-        if protocol.has_sasl:
+        authenticator = None
+        if address.protocol.has_sasl:
             authenticator = Authenticator(self._users, self._mechanisms(address), address.name)
             self.authenticators.append(authenticator)
         return ListenerSecurity(
-            name=address.name, tls=tls, mapping=self._mapping, authenticator=authenticator
+            name=address.name,
+            tls=self.tls_of(address),
+            mapping=self._mapping,
+            authenticator=authenticator,
         )
+
+    def tls_of(self, address: ListenerAddress) -> ssl.SSLContext | None:
+        """Read the files of a listener with TLS, as they are now; raises as `of`."""
+        protocol, options = address.protocol, self._options
+        if not protocol.has_tls:
+            return None
+        return server_context(
+            options.tls, ClientAuth.NONE if protocol.has_sasl else options.client_auth
+        )
+
+    def read_again(
+        self, address: ListenerAddress, renew: Callable[[ssl.SSLContext | None], None]
+    ) -> Callable[[], None]:
+        """Read the files of a listener; return what renews it with them. Raises as `of`."""
+        return partial(renew, self.tls_of(address))
 
     def _mechanisms(self, address: ListenerAddress) -> tuple[str, ...]:
         is_secret = address.protocol.has_tls or address.is_local

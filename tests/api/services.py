@@ -26,7 +26,7 @@ class Served:
         line = process.stdout.readline()
         assert line, "it ended before it was ready"
         ready = json.loads(line)
-        self.kafka = f"kafka://{ready['kafka']}"
+        self.kafka = ready["kafka"] if "://" in ready["kafka"] else f"kafka://{ready['kafka']}"
         self.socket = socket_url(ready["socket"])
         self.http = f"http://{ready['http']}" if "http" in ready else ""
         self.leader_epoch: int = ready["leader_epoch"]
@@ -62,12 +62,13 @@ def serving(
     log: Path,
     *options: object,
     program: Sequence[str] = ("-m", "api.cli"),
+    kafka: str = "127.0.0.1:0",
     socket: str = "127.0.0.1:0",
 ) -> Iterator[Served]:
     """Serve a log on free ports of loopback while the body runs."""
     command = [sys.executable, *program, "serve", str(log), *map(str, options), "--json"]
     with subprocess.Popen(
-        [*command, "--kafka", "127.0.0.1:0", "--socket", socket],
+        [*command, "--kafka", kafka, "--socket", socket],
         # With `limit_files` Python would leave a truncated .pyc behind.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,

@@ -1,0 +1,49 @@
+"""SIGHUP: certificates, keys and tokens are read again, for later connections and requests."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from records.errors import RequestError
+
+log = logging.getLogger(__name__)
+
+Use = Callable[[], Any]
+"""Puts what was read to use."""
+
+
+class Renewal:
+    """What is read again: all of it before any of it is used, so a wrong file changes nothing."""
+
+    def __init__(self) -> None:
+        self._reads: list[Callable[[], Use]] = []
+
+    def add(self, read: Callable[[], Use]) -> None:
+        """Add a function that reads files, and raises RequestError if one cannot be used."""
+        self._reads.append(read)
+
+    def run(self) -> None:
+        """Read everything again; log the result."""
+        try:
+            uses = [read() for read in self._reads]
+        except RequestError as error:
+            log.error("SIGHUP: nothing is changed: %s", error)
+            return
+        for use in uses:
+            use()
+        log.warning("SIGHUP: certificates, keys and tokens were read again")
+
+
+@contextlib.contextmanager
+def renewed_by_signal() -> Iterator[Renewal]:
+    """Yield what SIGHUP runs, instead of ending the process."""
+    renewal = Renewal()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, renewal.run)
+    try:
+        yield renewal
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

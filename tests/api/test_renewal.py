@@ -1,0 +1,119 @@
+"""SIGHUP: files are read again while the service runs; wrong ones change nothing."""
+
+import hashlib
+import shutil
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.security.certificates import decode_certificate
+from api.security.tls import TlsFiles
+from metadata_log.creation import create_log
+from tests.api.services import Served, serving
+from tests.certificates import Authority
+
+RIGHTS = ("--authorizer", "acl", "--super-user", "User:ann", "--super-user", "User:bob")
+
+
+class At:
+    """A service with TLS everywhere, and its files."""
+
+    def __init__(self, directory: Path) -> None:
+        self.ca = Authority(directory)
+        self.certificate, self.key = directory / "now.pem", directory / "now.key"
+        self.tokens = directory / "tokens"
+        self.install(self.ca.issue("old"))
+        self.know("ann")
+        self.served: Served
+
+    def install(self, files: TlsFiles) -> None:
+        assert files.certificate is not None and files.key is not None
+        shutil.copy(files.certificate, self.certificate)
+        shutil.copy(files.key, self.key)
+
+    def know(self, *names: str) -> None:
+        lines = [f"{name}:{hashlib.sha256(name.encode()).hexdigest()}\n" for name in names]
+        self.tokens.write_text("".join(lines))
+
+    def reload(self) -> None:
+        self.served.process.send_signal(signal.SIGHUP)
+
+    def shown(self) -> dict[str, str]:
+        """The name in the certificate that each listener shows."""
+        return {
+            each: _common_name(getattr(self.served, each), self.ca.path)
+            for each in ("kafka", "socket", "http")
+        }
+
+    def status(self, token: str) -> int:
+        url = self.served.http.replace("http://", "https://")
+        headers = {"Authorization": f"Bearer {token}"}
+        context = ssl.create_default_context(cafile=str(self.ca.path))
+        return httpx.get(f"{url}/v1/info", headers=headers, verify=context).status_code
+
+
+def _common_name(url: str, ca: Path) -> str:
+    host, _, port = url.rpartition("//")[2].rpartition(":")
+    with ssl.create_default_context(cafile=str(ca)).wrap_socket(
+        socket.create_connection((host, int(port))), server_hostname=host
+    ) as connection:
+        der = connection.getpeercert(binary_form=True)
+    assert der is not None
+    return decode_certificate(der).subject.partition(",")[0].removeprefix("CN=")
+
+
+@pytest.fixture(scope="module")
+def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
+    directory = tmp_path_factory.mktemp("renewal")
+    create_log(directory / "log", "renewed")
+    found = At(directory)
+    with serving(
+        directory / "log",
+        *RIGHTS,
+        *("--certificate-file", found.certificate, "--key-file", found.key),
+        *("--http", "https://127.0.0.1:0", "--http-tokens", found.tokens),
+        kafka="ssl://127.0.0.1:0",
+        socket="ssl://127.0.0.1:0",
+    ) as found.served:
+        yield found
+
+
+def until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_done():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_new_files_are_used_after_a_signal(at: At) -> None:
+    assert at.shown() == dict.fromkeys(("kafka", "socket", "http"), "old")
+    at.install(at.ca.issue("new"))
+    at.know("ann", "bob")
+    assert at.status("bob") == 401
+    at.reload()
+    until(lambda: at.shown() == dict.fromkeys(("kafka", "socket", "http"), "new"))
+    assert [at.status(token) for token in ("ann", "bob", "cat")] == [200, 200, 401]
+
+
+@pytest.mark.parametrize("wrong", ["certificate", "key", "tokens"])
+def test_a_wrong_file_changes_nothing_and_is_named_in_one_line(at: At, wrong: str) -> None:
+    before = at.shown()
+    kept = {path: path.read_bytes() for path in (at.certificate, at.key, at.tokens)}
+    at.install(at.ca.issue("never"))
+    at.know("cat")
+    getattr(at, wrong).write_text("nothing")
+    at.reload()
+    stderr = at.served.process.stderr
+    assert stderr is not None
+    line = next(line for line in stderr if "nothing is changed" in line)
+    assert line.startswith("ERROR: SIGHUP: nothing is changed: ")
+    assert str(getattr(at, wrong)) in line
+    assert (at.shown(), at.status("ann"), at.status("cat")) == (before, 200, 401)
+    for path, content in kept.items():
+        path.write_bytes(content)
