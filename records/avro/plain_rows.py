@@ -121,6 +121,8 @@ def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
     for _ in range(count):
         if data[position] < 0x80:
             position += 1
+        elif data[position + 1] < 0x80:
+            position += 2
         else:
             _, position = decode_long(data, position)
         if not heads or not data.startswith(between, position):
