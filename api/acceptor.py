@@ -17,7 +17,7 @@ from typing import Self
 from api import limits
 from api.log_limit import limited_logger
 from api.security.tls import handshake_problem
-from api.unix_sockets import close_listening, listening_at
+from api.unix_sockets import listening_at
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)
@@ -95,7 +95,7 @@ class Acceptor:
         while self._listening:
             listening = self._listening.pop()
             self._loop.remove_reader(listening)
-            close_listening(listening)
+            listening.close()
         if self.tls is not None:
             for task in self._beginning:
                 task.cancel()

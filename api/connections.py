@@ -27,12 +27,13 @@ _UNLIMITED = 1 << 20
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
     """The places that the connections of one listener may take.
 
-    `broker_reserve` of them are for brokers; 0 where no broker connects.
+    `reserve` of them are for connections that matter more: those of brokers, or of what watches
+    the service; 0 where there are none.
     """
 
     name: str
     places_max: int
-    broker_reserve: int = 0
+    reserve: int = 0
 
 
 class Place:
@@ -40,12 +41,12 @@ class Place:
 
     Attributes:
         quota: Of its listener.
-        is_for_broker: A reserved place: the connection must prove to be a broker's.
+        is_reserved: A reserved place: the connection must prove to be one that it is for.
         is_kept: A broker's connection, which is not closed for another.
     """
 
     def __init__(
-        self, connections: "Connections", quota: Quota, close: Close, *, is_for_broker: bool
+        self, connections: "Connections", quota: Quota, close: Close, *, is_reserved: bool
     ) -> None:
         """Created by `Connections.enter`."""
         self._connections = connections
@@ -57,7 +58,7 @@ class Place:
         self._in_flight = 0
         self._in_flight_bytes = 0
         self.quota = quota
-        self.is_for_broker = is_for_broker
+        self.is_reserved = is_reserved
         self.is_kept = False
 
     def frame_begun(self) -> None:
@@ -236,13 +237,13 @@ class Connections:
         """
         if not self._has_place_for_client(quota):
             self._close_longest_idle(quota)
-        is_for_broker = not self._has_place_for_client(quota)
-        if is_for_broker and not (quota.broker_reserve and self._has_place(quota)):
+        is_reserved = not self._has_place_for_client(quota)
+        if is_reserved and not (quota.reserve and self._has_place(quota)):
             raise UnavailableError(
                 f"all {min(quota.places_max, self._places_max)} connections are in use; "
                 "try again later"
             )
-        place = Place(self, quota, close, is_for_broker=is_for_broker)
+        place = Place(self, quota, close, is_reserved=is_reserved)
         self.add(place)
         self._sweep_later()
         return place
@@ -292,7 +293,7 @@ class Connections:
 
     def _has_place_for_client(self, quota: Quota) -> bool:
         return (
-            self._clients[quota.name] < quota.places_max - quota.broker_reserve
+            self._clients[quota.name] < quota.places_max - quota.reserve
             and self._clients.total() < self._places_max - self._broker_reserve
             and self._has_place(quota)
         )
@@ -314,7 +315,7 @@ class Connections:
             return True
         clients = self._clients[quota.name]
         return (
-            clients < quota.places_max - quota.broker_reserve
+            clients < quota.places_max - quota.reserve
             and clients + self._kept[quota.name] < quota.places_max
         )
 

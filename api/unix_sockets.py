@@ -16,48 +16,82 @@ UNIX = "unix:"
 _CREDENTIALS = struct.Struct("3i")
 
 
-def listening_at(path: Path) -> socket.socket:
-    """Return a listening socket of mode 0600; a dead one in its place is replaced.
+class Listening(socket.socket):
+    """A listening unix socket, whose file goes when it is closed."""
 
-    Raises:
-        UnavailableError: another process listens there, or the path cannot be made.
-    """
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    def __init__(self) -> None:
+        super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._path: Path | None = None
+        self._made: tuple[int, int] | None = None
+
+    def listen_at(self, path: Path) -> None:
+        """Listen on a path with mode 0600; a dead socket in its place is replaced.
+
+        Raises:
+            OSError: another process listens there, or the path cannot be made.
+        """
         if _is_dead(path):
             path.unlink()
         before = os.umask(0o177)
         try:
-            listening.bind(str(path))
+            self.bind(str(path))
         finally:
             os.umask(before)
-        listening.listen()
-        listening.setblocking(False)
+        self._path = path.absolute()
+        self._made = _identity(path)
+        self.listen()
+        self.setblocking(False)
+
+    def close(self) -> None:
+        """Stop listening, and remove the file unless something else has taken its place."""
+        super().close()
+        path, self._path = self._path, None
+        if path is not None and _identity(path) == self._made:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def listening_at(path: Path) -> Listening:
+    """Return a socket that listens at a path.
+
+    Raises:
+        UnavailableError: another process listens there, or the path cannot be made.
+    """
+    listening = Listening()
+    try:
+        listening.listen_at(path)
     except OSError as error:
         listening.close()
         raise UnavailableError(f"cannot listen on {path}: {error.strerror or error}") from error
     return listening
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells the file at a path from others; None if there is none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _is_dead(path: Path) -> bool:
     """True for a socket on which nobody listens any more."""
-    if not path.exists() or not stat.S_ISSOCK(path.lstat().st_mode):
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return False
+    except FileNotFoundError:
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        # A stopped process accepts nothing: once its queue is full, connecting would block.
+        probe.setblocking(False)
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             return True
+        except BlockingIOError:
+            return False
     return False
-
-
-def close_listening(listening: socket.socket) -> None:
-    """Close a listening socket of any kind, and remove the file of a unix socket."""
-    path = listening.getsockname() if listening.family == socket.AF_UNIX else None
-    listening.close()
-    if path is not None:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
 
 
 def peer_user(connection: socket.socket) -> str | None:

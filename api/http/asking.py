@@ -17,14 +17,15 @@ from api.http.parameters import Parameter, flag, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.requests import Asked, asked_of
 from api.http.versions import etag_of
-from api.questions.changes import BLAME
+from api.questions.changes import BLAME, ShowBlame
+from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
 from api.questions.pages import Page
 from api.questions.question import Question
 from api.questions.table import QUESTIONS
 from api.service import Service
 from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
-from records.errors import MetadataLogError, RequestError
+from records.errors import MetadataLogError, RequestError, UnavailableError
 
 JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html"
 
@@ -121,9 +122,16 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     )
     if route.document is None:
         return await _report(answers, masked=wanted.mask_hosts, server=request.app.state.room.kafka)
-    if route.is_stream:
-        return await _streamed(route.document, answers, wanted, flag(asked.values, VERBOSE))
-    return await _document(route.document, answers, wanted, asked)
+    try:
+        if route.is_stream:
+            return await _streamed(route.document, answers, wanted, flag(asked.values, VERBOSE))
+        return await _document(route.document, answers, wanted, asked)
+    except RequestError as error:
+        object_ = asked_object(wanted)
+        if object_ is None:
+            raise
+        message = await _explained(answers, error.code, str(error), object_)
+        raise RequestError(error.code, message) from error
 
 
 async def _document(
@@ -137,7 +145,7 @@ async def _document(
         else:
             flags = {name: flag(asked.values, name) for name in document.flags}
             found = document.of(wanted, answer, **flags)
-        refused = _refused(answers.question.name, wanted, answer)
+        refused = await _refused(answers, wanted, answer)
         content = await asyncio.to_thread(
             _encoded, place if document.has_place else None, found, refused
         )
@@ -156,20 +164,43 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
     return told
 
 
-def _refused(name: str, wanted: Any, answer: Any) -> list[dict[str, Any]]:
+async def _explained(answers: Answers, code: str, message: str, object_: str) -> str:
+    """Return an error's message with the reason why an object is absent."""
+    if code not in ABSENT:
+        return message
+    blame = msgspec.structs.replace(
+        answers, question=BLAME, payload=to_wire(ShowBlame(object=object_))
+    )
+    try:
+        await blame.whole()
+    except RequestError as error:
+        if error.code in REASONS:
+            return f"{message}: {error}"
+    except UnavailableError:
+        pass  # the first error is an answer without the reason
+    return message
+
+
+async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str, Any]]:
     """Return the errors of the items that were asked for by name and not found.
 
     Raises:
         RequestError: none was found.
     """
+    name = answers.question.name
     items = {"topics describe": lambda: answer.topics, "users describe": lambda: answer}.get(name)
-    refusals = [each.refusal for each in items() if each.refusal is not None] if items else []
-    if refusals and len(refusals) == len(items() if items else ()):
-        raise RequestError(refusals[0].code, refusals[0].message)
-    return [
-        msgspec.to_builtins(Error(code=refusal.code, message=refusal.message))
-        for refusal in refusals
-    ]
+    found = list(items()) if items else []
+    refusals = [(place, each.refusal) for place, each in enumerate(found) if each.refusal]
+    told = []
+    for place, refusal in refusals:
+        message = refusal.message
+        if name == "topics describe":
+            object_ = topic_object(wanted.topics[place])
+            message = await _explained(answers, refusal.code, message, object_)
+        told.append((refusal.code, message))
+    if told and len(told) == len(found):
+        raise RequestError(*told[0])
+    return [msgspec.to_builtins(Error(code=code, message=message)) for code, message in told]
 
 
 def _encoded(place: Place | None, found: Any, refused: list[dict[str, Any]]) -> bytes:

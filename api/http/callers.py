@@ -23,6 +23,9 @@ PRINCIPAL = "principal"
 WEB_PAGE = "/"
 """Path of the web page."""
 
+IS_RESERVED = "is_reserved"
+"""Where a connection's state says that its place is only for those that watch the service."""
+
 _CLIENT_ID_CHARACTERS_MAX = 100
 
 

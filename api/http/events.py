@@ -8,6 +8,7 @@ A client that comes back with `Last-Event-ID` goes on after that record. Silence
 comments. A stream that cannot keep up is told so by an event `behind`, and goes on from the log.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -101,13 +102,22 @@ class _Events:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the events as bytes until the service ends, or the caller may not go on."""
+        loop = asyncio.get_running_loop()
         self._feed.streams += 1
         try:
             # So that a client knows at once that it is connected.
             yield b": from offset %d\n\n" % self._offset
+            sent_at = loop.time()
             while not self._feed.is_closed:
                 self._check()
-                yield await self._next()
+                events = await self._next(sent_at + HEARTBEAT_S - loop.time())
+                if not events and loop.time() - sent_at >= HEARTBEAT_S:
+                    events = b": nothing new\n\n"
+                if events:
+                    yield events
+                    sent_at = loop.time()
+                else:
+                    await asyncio.sleep(0)  # records that are not wanted: others have their turn
             yield b": the service ends\n\n"
         except MetadataLogError as error:
             found = Error(code=code_of(error), message=str(error), outcome=error.outcome.value)
@@ -118,7 +128,8 @@ class _Events:
     def _check(self) -> None:
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
-    async def _next(self) -> bytes:
+    async def _next(self, within_s: float) -> bytes:
+        """Return the next events; none if there are none in time, or none that are wanted."""
         found = self._feed.since(self._offset, EVENTS_A_CHUNK) if self._first is None else None
         if found is None:
             return await self._from_log()
@@ -126,8 +137,8 @@ class _Events:
         if found:
             self._offset = found[-1].row.offset + 1
             return b"".join([self._event(event) for event in found if self._is_wanted(event)])
-        await self._feed.beyond(self._offset, HEARTBEAT_S)
-        return b"" if self._feed.end_offset > self._offset else b": nothing new\n\n"
+        await self._feed.beyond(self._offset, within_s)
+        return b""
 
     def _is_wanted(self, event: Event) -> bool:
         types = self._wanted.types

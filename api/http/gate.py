@@ -6,8 +6,10 @@ import msgspec
 
 from api.http import web_page
 from api.http.asking import JSON, LINES, path_of
-from api.http.callers import authenticated, headers_of, refused_by_origin
+from api.http.callers import IS_RESERVED, authenticated, headers_of, refused_by_origin
 from api.http.changing import APPEND
+from api.http.changing import ROUTES as COMMAND_ROUTES
+from api.http.metrics import PATH as METRICS
 from api.http.problems import MEDIA_TYPE, Problem, problem
 from api.http.problems import headers_of as headers_of_status
 from api.http.room import Room
@@ -27,7 +29,15 @@ _OPEN = {"/health", "/ready", *web_page.FILES}
 """Paths that tell nothing of the cluster: whatever watches the process need not be known, and the
 page asks its reader for a token."""
 
+_WATCHED = (*_OPEN, METRICS)
+"""Paths that are answered also when all places are taken."""
+
 _UNKNOWN = problem(401, "AUTHENTICATION_FAILED", "Authorization: Bearer TOKEN is not a known token")
+
+_FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later")
+
+_TAKE_BODIES = frozenset({*COMMAND_ROUTES, path_of(APPEND)})
+"""Paths of commands; what is posted elsewhere is refused by the routing."""
 
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
@@ -47,7 +57,13 @@ class Gate:
                 message["headers"] = [*message["headers"], *_ENCODED]
             await send(message)
 
-        found = refused_by_origin(self._room.entrance, scope) or _refused_by_form(scope)
+        # Every path is one with or without a slash at its end.
+        scope["path"] = scope["path"].rstrip("/") or "/"
+        found = (
+            _refused_by_place(scope)
+            or refused_by_origin(self._room.entrance, scope)
+            or _refused_by_form(scope)
+        )
         if found is not None:
             await _answer(found, send_guarded)
             return
@@ -59,14 +75,21 @@ class Gate:
         await self._app(scope, receive, send_guarded)
 
 
+def _refused_by_place(scope: "Scope") -> Problem | None:
+    """Return why a connection that came when all places were taken is not answered."""
+    is_reserved = scope["state"].get(IS_RESERVED)
+    return _FULL if is_reserved and scope["path"] not in _WATCHED else None
+
+
 def _refused_by_form(scope: "Scope") -> Problem | None:
     """Return why a body cannot be read; None if it can.
 
     A page of somebody else can send other types without asking first.
     """
-    if scope["method"] != "POST":  # type: ignore[typeddict-item]
+    path = scope["path"]
+    if scope["method"] != "POST" or path not in _TAKE_BODIES:  # type: ignore[typeddict-item]
         return None
-    wanted = LINES if scope["path"] == path_of(APPEND) else JSON
+    wanted = LINES if path == path_of(APPEND) else JSON
     given = headers_of(scope).get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted:
         return None

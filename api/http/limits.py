@@ -14,6 +14,10 @@ RECORDS_SIZE_BYTES_MAX = 2 * BATCH_SIZE_BYTES_MAX
 CONNECTIONS_MAX = 500
 """Half of the process's connections, so that HTTP clients never keep Kafka clients out."""
 
+WATCHING_RESERVE = 16
+"""Further connections for health, readiness and metrics alone, so that streams of events never keep
+those out that watch the service."""
+
 DOCUMENTS_AT_ONCE = 4
 """Answers that are one document are put together in memory; more than these wait."""
 

@@ -5,18 +5,29 @@ from collections.abc import Callable
 from typing import Any
 
 import h11
+import msgspec
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from api.connections import Connections, Place, Quota
-from api.http.callers import PRINCIPAL
-from api.http.limits import CONNECTIONS_MAX, UNSENT_BYTES_MAX, WRITE_STALL_S
+from api.http.callers import IS_RESERVED, PRINCIPAL
+from api.http.limits import (
+    CONNECTIONS_MAX,
+    UNSENT_BYTES_MAX,
+    WATCHING_RESERVE,
+    WRITE_STALL_S,
+)
+from api.http.problems import MEDIA_TYPE, problem
+from api.log_limit import limited_logger
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from records.errors import RequestError, UnavailableError
 
-QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX)
+QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX + WATCHING_RESERVE, reserve=WATCHING_RESERVE)
+
+# Clients can cause any number of its lines about invalid requests.
+limited_logger("uvicorn.error")
 
 
 class Connection(H11Protocol):
@@ -42,6 +53,7 @@ class Connection(H11Protocol):
         try:
             self.app_state[PRINCIPAL] = peer_principal(transport, self._mapping)
             self._place = self._all.enter(QUOTA, lambda _: self._abort())
+            self.app_state[IS_RESERVED] = self._place.is_reserved
         except (RequestError, UnavailableError):
             self._abort()
 
@@ -62,6 +74,21 @@ class Connection(H11Protocol):
             if not self._is_answering and self.cycle and not self.cycle.response_complete:
                 self._is_answering = True
                 self._place.request_begun()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; where an answer has begun, only the connection can end."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self._abort()
+            return
+        found = msgspec.json.encode(problem(400, "INVALID_REQUEST", "this is not HTTP/1.1"))
+        headers = [("Content-Type", MEDIA_TYPE), ("Connection", "close")]
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=found),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         if self._is_answering and self._place is not None:

@@ -87,7 +87,7 @@ class Listener:
         self._quota = Quota(
             name="Kafka",
             places_max=limits.KAFKA_CONNECTIONS_MAX,
-            broker_reserve=limits.BROKER_RESERVE if has_brokers else 0,
+            reserve=limits.BROKER_RESERVE if has_brokers else 0,
         )
         self._buffer = memoryview(bytearray(limits.RECEIVE_BUFFER_BYTES))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -298,7 +298,7 @@ class _Conversation:
 
     def _check_reserved(self, frame: RequestFrame) -> None:
         """Refuse a client's request on a place reserved for brokers."""
-        is_reserved = self._place.is_for_broker and not self._place.is_kept
+        is_reserved = self._place.is_reserved and not self._place.is_kept
         if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(
                 "REQUEST_TIMED_OUT", "all connections are in use but those reserved for brokers"

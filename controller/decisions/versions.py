@@ -40,10 +40,7 @@ class VersionMismatchError(RequestError):
         outcome: Outcome | None = None,
         done_to: int | None = None,
     ) -> None:
-        usual = (
-            f"{expected.object} is at version {version_text(current)}, expected "
-            f"{version_text(expected.version)}; read it again, then decide"
-        )
+        usual = f"{expected.object} {_standing(expected, current)}; read it again, then decide"
         super().__init__(
             "INVALID_UPDATE_VERSION", message or usual, outcome=outcome, done_to=done_to
         )
@@ -73,6 +70,14 @@ class VersionMismatchError(RequestError):
         return VersionMismatchError(
             self.expected, self.current, text, outcome=outcome, done_to=done_to
         )
+
+
+def _standing(expected: ExpectedVersion, current: int | None) -> str:
+    if current is None:
+        return f"does not exist, expected version {expected.version}"
+    if expected.version is None:
+        return f"exists at version {current}, expected that it does not exist"
+    return f"is at version {current}, expected {expected.version}"
 
 
 def version_text(version: int | None) -> str:

@@ -9,7 +9,7 @@ from api.connections import Connections, Place, Quota
 from records.errors import UnavailableError
 
 CLIENTS = Quota(name="clients", places_max=8)
-BROKERS_TOO = Quota(name="brokers too", places_max=8, broker_reserve=2)
+BROKERS_TOO = Quota(name="brokers too", places_max=8, reserve=2)
 
 
 class Peer:
@@ -79,15 +79,15 @@ async def test_places_of_the_reserve_are_for_brokers() -> None:
     busy = [Peer(connections, BROKERS_TOO) for _ in range(6)]
     for peer in busy:
         peer.ask()
-    assert not busy[-1].place.is_for_broker
+    assert not busy[-1].place.is_reserved
     broker = Peer(connections, BROKERS_TOO)
-    assert broker.place.is_for_broker
+    assert broker.place.is_reserved
     broker.place.keep()
     silent = Peer(connections, BROKERS_TOO)
-    assert silent.place.is_for_broker
+    assert silent.place.is_reserved
     # A silent one makes way, the broker does not; clients still get no place of the reserve.
     next_one = Peer(connections, BROKERS_TOO)
-    assert (broker.closed, bool(silent.closed), next_one.place.is_for_broker) == (None, True, True)
+    assert (broker.closed, bool(silent.closed), next_one.place.is_reserved) == (None, True, True)
     next_one.ask()
     with pytest.raises(UnavailableError):
         Peer(connections, BROKERS_TOO)

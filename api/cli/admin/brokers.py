@@ -63,8 +63,9 @@ def describe(look: Look, broker_id: _Id) -> None:
     """Describe one broker's registration."""
     from api.documents.brokers import OneBroker, Registration
     from api.questions.descriptions import BROKER
+    from controller.descriptions.queries import DescribeBroker
 
-    with look.explaining(f"broker:{broker_id}"):
+    with look.explaining(DescribeBroker(broker_id)):
         found, about = look.answer(BROKER, broker_id)
     registered = Registration.registered(found)
     if look.json:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.cli.admin.parsing import topic_object, topic_ref
+from api.cli.admin.parsing import topic_ref
 
 if TYPE_CHECKING:
     from controller.decisions.lookup import TopicRef
@@ -44,18 +44,3 @@ def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
     if type_ == TOPIC:
         return type_, topic_ref(form[2], namespace)
     return type_, full_name(namespace, form[2]) if type_ == NAMESPACE else form[2]
-
-
-def resource_object(type_: int, name: "TopicRef") -> str:
-    """Return the name of what has the configs, as an object of the log's history."""
-    from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
-    from replay.time_travel.escapes import escaped
-
-    if type_ == TOPIC:
-        return topic_object(name)
-    label = escaped(str(name))
-    if type_ == NAMESPACE:
-        return f"namespace:{label}"
-    if type_ in (BROKER, BROKER_LOGGER):
-        return f"broker:{label}"
-    return f"config:{RESOURCE_NAMES[type_]}/{label}"

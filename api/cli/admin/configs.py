@@ -9,7 +9,6 @@ from api.cli.admin.changing import changing
 from api.cli.admin.config_resources import (
     ConfigResourceArgument,
     config_resource,
-    resource_object,
 )
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
@@ -131,7 +130,7 @@ def describe(
     question = DescribeConfigs(
         resource_type=kind, resource_name=name, show_secrets=show_secrets, effective=all_
     )
-    with look.explaining(resource_object(kind, name)):
+    with look.explaining(question):
         answer, about = look.answer(CONFIGS, question)
     shown = configs_described(question, answer, resource)
     if look.json:
@@ -161,7 +160,7 @@ def explain(
     question = ExplainConfigs(
         resource_type=kind, resource_name=name, config=config, show_secrets=show_secrets
     )
-    with look.explaining(resource_object(kind, name)):
+    with look.explaining(question):
         found, about = look.answer(EXPLANATION, question)
     if look.json:
         print_json(about, ConfigsExplained(resource=resource, configs=found))

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from api.documents.logs import Place
     from api.questions.question import Question
 
-_ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
-"""Error codes for objects that do not exist at the point."""
-
-_REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
-"""Error codes that tell why an object does not exist."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
@@ -64,19 +58,25 @@ class Look:
         return Source(log=self.log, server=self.server)
 
     @contextmanager
-    def explaining(self, object_: str) -> Iterator[None]:
-        """Add to an error why an object is absent: it never existed, was deleted, or is unknown."""
+    def explaining(self, request: Any) -> Iterator[None]:
+        """Add to an error why what a request names is absent: never there, deleted, or unknown."""
+        from api.questions.named_objects import asked_object
         from records.errors import RequestError
 
         try:
             yield
         except RequestError as error:
+            object_ = asked_object(request)
+            if object_ is None:
+                raise
             message = self.explained(error.code, str(error), object_)
             raise RequestError(error.code, message) from error
 
     def explained(self, code: str, message: str, object_: str) -> str:
         """Return an error's message with the reason why an object is absent."""
-        if code not in _ABSENT:
+        from api.questions.named_objects import ABSENT, REASONS
+
+        if code not in ABSENT:
             return message
         from api.questions.changes import BLAME, ShowBlame
         from records.errors import RequestError, UnavailableError
@@ -84,7 +84,7 @@ class Look:
         try:
             self.source.ask(BLAME, ShowBlame(object=object_), at=self.at)
         except RequestError as error:
-            if error.code in _REASONS:
+            if error.code in REASONS:
                 return f"{message}: {error}"
         except UnavailableError:
             pass  # the first error is an answer without the reason

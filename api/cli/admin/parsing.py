@@ -28,22 +28,6 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
     return f"{namespace}:{text}" if namespace else text
 
 
-def topic_object(ref: "TopicRef") -> str:
-    """Return a topic's object name, as in the log's history."""
-    from controller.decisions.lookup import ref_text
-    from replay.time_travel.escapes import escaped
-
-    return f"topic:{escaped(ref_text(ref))}"
-
-
-def partition_object(ref: "TopicRef", partition_id: int) -> str:
-    """Return a partition's object name, as in the log's history."""
-    from controller.decisions.lookup import ref_text
-    from replay.time_travel.escapes import escaped
-
-    return f"partition:{escaped(ref_text(ref))}/{partition_id}"
-
-
 def new_topic_name(text: str, namespace: str = "") -> tuple[str, str]:
     """Return the namespace and the last part of a topic's name; `a:b` is `b` in `a`."""
     full = f"{namespace}:{text}" if namespace else text

@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import partition_object, partition_ref, topic_object, topic_ref
+from api.cli.admin.parsing import partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, partition_row
 from api.cli.output import (
     print_json,
@@ -54,8 +54,9 @@ def list_(
     if removing:
         _print_removals(look, ref)
         return
-    with look.explaining(topic_object(ref or "")):
-        answer, about = look.answer(PARTITIONS, DescribePartitions(topic=ref))
+    question = DescribePartitions(topic=ref)
+    with look.explaining(question):
+        answer, about = look.answer(PARTITIONS, question)
     found = tuple(
         [
             Partition.listed(found)
@@ -84,7 +85,7 @@ def describe(
 
     ref, number = partition_ref(partition, namespace)
     question = DescribePartitions(topic=ref, partition_id=number)
-    with look.explaining(partition_object(ref, number)):
+    with look.explaining(question):
         (found,), about = look.answer(PARTITIONS, question)
     shown = Partition.alone(found)
     if look.json:
@@ -124,7 +125,7 @@ def states(
     question = WalkStates(
         since=source.point(since), topic=ref, partition_id=number, replicas=replicas
     )
-    with look.explaining("" if topic is None else _object(ref, number)):
+    with look.explaining(question):
         told = source.ask(STATES, question, at=look.at)
         for step in told.items:
             _print_state_change(StateChange.of(step), json=look.json)
@@ -138,11 +139,6 @@ def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
     return partition_ref(topic) if "/" in topic else (topic_ref(topic), None)
 
 
-def _object(ref: "TopicRef | None", number: int | None) -> str:
-    assert ref is not None, "what is named has a topic"
-    return topic_object(ref) if number is None else partition_object(ref, number)
-
-
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
     if unavailable and partition.leader >= 0:
         return False
@@ -154,8 +150,9 @@ def _print_removals(look: Look, ref: "TopicRef | None") -> None:
     from api.questions.descriptions import REMOVALS
     from controller.descriptions.queries import ListRemovals
 
-    with look.explaining(topic_object(ref or "")):
-        answer, about = look.answer(REMOVALS, ListRemovals(topic=ref))
+    question = ListRemovals(topic=ref)
+    with look.explaining(question):
+        answer, about = look.answer(REMOVALS, question)
     found = RemovalList(removals=tuple(map(Removal.of, answer)))
     if look.json:
         print_json(about, found)

@@ -14,7 +14,7 @@ from api.cli.admin.options import (
     TopicNames,
     ValidateOnly,
 )
-from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_object, topic_ref
+from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_ref
 from api.cli.admin.subscriptions import warning_lines
 from api.cli.errors import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
@@ -139,6 +139,7 @@ def describe(
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""
     from api.documents.answers import topics_described
     from api.questions.descriptions import TOPIC
+    from api.questions.named_objects import topic_object
 
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]

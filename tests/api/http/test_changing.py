@@ -69,6 +69,11 @@ async def test_what_was_seen_must_still_be_so(web: Web) -> None:
     assert refused.status_code == 412
     assert refused.json()["code"] == "INVALID_UPDATE_VERSION"
     assert refused.json()["current"] == str(versions["partition:orders/2"])
+    assert "expected that it does not exist" in refused.json()["detail"]
+    never = {"If-Match": '"topic:never=1"'}
+    refused = await web.http.post("/v1/topics/alter", json=config, headers=never)
+    assert (refused.status_code, refused.json()["current"]) == (412, "absent")
+    assert "topic:never does not exist, expected version 1" in refused.json()["detail"]
     assert len(list(web.at.service.image.topics())) == 1
 
 
@@ -127,6 +132,45 @@ async def test_refusals_are_problems_with_their_code(web: Web) -> None:
         "/v1/topics/create", content=b"{", headers={"Content-Type": "application/json"}
     )
     assert (text.status_code, text.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_a_slash_at_the_end_changes_nothing(web: Web) -> None:
+    created = await web.http.post("/v1/topics/create/", json=_created("orders"))
+    assert created.status_code == 200, created.text
+    listed = await web.http.get("/v1/topics/list/")
+    assert [topic["name"] for topic in listed.json()["topics"]] == ["orders"]
+
+
+async def test_a_question_is_not_posted(web: Web) -> None:
+    for path in ("/v1/topics/list", "/v1/events", "/health"):
+        response = await web.http.post(path, content=b"x")
+        assert (response.status_code, response.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
+        assert response.headers["allow"]
+    assert (await web.http.post("/v1/never", content=b"x")).status_code == 404
+
+
+async def test_what_is_absent_was_deleted_or_never_there(web: Web) -> None:
+    await web.http.post("/v1/topics/create", json=_created("gone"))
+    deleted = await web.http.post("/v1/topics/delete", json={"topics": ["gone"]})
+    await web.http.post("/v1/topics/create", json=_created("kept"))
+    place = f"removed at offset {deleted.json()['committed_at']}"
+    for path, params in (
+        ("topics/describe", {"topics": "{}"}),
+        ("partitions/removals", {"topic": "{}"}),
+        ("partitions/describe", {"topic": "{}", "partition_id": "0"}),
+        ("partitions/states", {"topic": "{}", "since": "end"}),
+        ("configs/describe", {"resource_type": "2", "resource_name": "{}"}),
+    ):
+        for name, words in (("gone", place), ("never", "never existed")):
+            given = {key: value.format(name) for key, value in params.items()}
+            response = await web.http.get(f"/v1/{path}", params=given)
+            assert response.status_code == 404, response.text
+            assert response.json()["code"] == "UNKNOWN_TOPIC_OR_PARTITION"
+            assert words in response.json()["detail"], (path, response.text)
+    both = await web.http.get("/v1/topics/describe", params={"topics": ["gone", "kept"]})
+    assert place in both.json()["errors"][0]["message"]
+    broker = await web.http.get("/v1/brokers/describe", params={"broker_id": "77"})
+    assert (broker.status_code, "never existed" in broker.json()["detail"]) == (404, True)
 
 
 async def test_names_and_ids_are_told_apart(web: Web) -> None:

@@ -1,0 +1,61 @@
+"""The object that a request names, and why it may be absent."""
+
+from typing import Any
+
+from api.questions.states import WalkStates
+from controller.decisions.lookup import TopicRef, ref_text
+from controller.descriptions.queries import (
+    DescribeBroker,
+    DescribeConfigs,
+    DescribePartitions,
+    ExplainConfigs,
+    ListRemovals,
+)
+from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
+from replay.time_travel.escapes import escaped
+
+ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
+"""Error codes for objects that do not exist at the point."""
+
+REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
+"""Error codes of history that tell why an object does not exist."""
+
+
+def topic_object(ref: TopicRef) -> str:
+    """Return a topic's object name, as in the log's history."""
+    return f"topic:{escaped(ref_text(ref))}"
+
+
+def partition_object(ref: TopicRef, partition_id: int) -> str:
+    """Return a partition's object name, as in the log's history."""
+    return f"partition:{escaped(ref_text(ref))}/{partition_id}"
+
+
+def resource_object(type_: int, name: TopicRef) -> str:
+    """Return the name of what has the configs, as an object of the log's history."""
+    if type_ == TOPIC:
+        return topic_object(name)
+    label = escaped(str(name))
+    if type_ == NAMESPACE:
+        return f"namespace:{label}"
+    if type_ in (BROKER, BROKER_LOGGER):
+        return f"broker:{label}"
+    return f"config:{RESOURCE_NAMES[type_]}/{label}"
+
+
+def asked_object(request: Any) -> str | None:
+    """Return the one object that a question names; None if it names none."""
+    match request:
+        case DescribeBroker(broker_id=broker_id):
+            return f"broker:{broker_id}"
+        case DescribeConfigs() | ExplainConfigs():
+            return resource_object(request.resource_type, request.resource_name)
+        case DescribePartitions(topic=topic, partition_id=partition_id) if topic is not None:
+            pass
+        case WalkStates(topic=topic, partition_id=partition_id) if topic is not None:
+            pass
+        case ListRemovals(topic=topic) if topic is not None:
+            partition_id = None
+        case _:
+            return None
+    return topic_object(topic) if partition_id is None else partition_object(topic, partition_id)
