@@ -59,7 +59,6 @@ class Answers:
             access: Returns what a caller may do now.
         """
         with log.reader() as reader:
-            # History cannot be cut while the log is being written.
             self.history_start = reader.history_start
         self._controller = controller
         self._access = access
@@ -68,6 +67,10 @@ class Answers:
         self._visible = VisiblePages()
         self._stopping = asyncio.Event()
         self._end: asyncio.Task[None] | None = None
+
+    def cut(self, history_start: int) -> None:
+        """Record that the log's history was cut, by a retention beside this writer."""
+        self.history_start = max(self.history_start, history_start)
 
     async def page(
         self,

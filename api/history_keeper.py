@@ -14,6 +14,7 @@ import msgspec
 
 from api.child import end, start_command
 from api.documents.errors import Error
+from api.jobs import JobRuns
 
 # After a failure, such as a database that is down.
 _RETRY_S = 30.0
@@ -31,7 +32,11 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 class HistoryKeeper:
-    """Keeps the history up to date while it runs."""
+    """Keeps the history up to date while it runs.
+
+    Attributes:
+        job: A run is a transaction of the child; one fails when the child ends.
+    """
 
     def __init__(self, directory: Path, database: str | None) -> None:
         """Start nothing yet.
@@ -41,14 +46,18 @@ class HistoryKeeper:
         """
         self._directory = directory
         self._options = () if database is None else ("--database", database)
+        self.job = JobRuns(name="sql_history")
 
     async def run(self) -> None:
         """Keep the history until cancelled; the child is then ended."""
         while True:
+            self.job.is_running = True
             try:
                 reason = await self._follow()
             except OSError as error:
                 reason = str(error)
+            self.job.is_running = False
+            self.job.failed += 1
             log.warning(
                 "SQL history of %s is not kept, next attempt in %s s: %s",
                 *(self._directory, _RETRY_S, reason),
@@ -66,6 +75,7 @@ class HistoryKeeper:
             errors = asyncio.create_task(self._relay(child.stderr))
             async for line in child.stdout:
                 synced = msgspec.json.decode(line, type=_Line)
+                self.job.succeed(synced.to)
                 log.info("SQL history of %s is kept up to %s", self._directory, synced.to)
             return await errors or f"exit code {await child.wait()}"
         finally:

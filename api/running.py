@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.descriptors import raise_descriptor_limit
 from api.history_keeper import HistoryKeeper
+from api.jobs import JobRuns
 from api.kafka.listener import Listener
 from api.renewal import Renewal, renewed_by_signal
 from api.security.listeners import LOCAL, ListenerAddress
@@ -26,6 +27,7 @@ from api.shutdown import first_of, stopped_by_signal
 from api.snapshot_maker import SnapshotMaker
 from api.socket.server import SocketServer, serve_socket
 from api.unix_sockets import UNIX
+from api.upkeep import Upkeep, UpkeepOptions
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY
 from metadata_log.log_reader import LogReader
@@ -47,7 +49,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     `socket` is the address or the unix socket for appends (docs/socket.md), None: none; `http` is
     that of HTTP (docs/http.md). A snapshot is made every `snapshot_every` records, 0: never. The
     SQL history is kept in `sql_history`: a database's URL, "default" is the one in the log
-    directory, None: not kept.
+    directory, None: not kept. `upkeep` is what else is done in the background.
     """
 
     log: Path
@@ -60,6 +62,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_every: int = 0
     snapshot_keep: int = 0
     sql_history: str | None = None
+    upkeep: UpkeepOptions = UpkeepOptions()
     settings: Settings = Settings()
 
 
@@ -170,21 +173,14 @@ async def serving(
             closing.push_async_callback(socket.close)
             if not isinstance(options.socket, Path):
                 renewal.add(partial(securities.read_again, options.socket, socket.renew))
-        maker = None
-        if options.snapshot_every:
-            maker = _snapshot_maker(options, service)
-            closing.push_async_callback(_cancelled, asyncio.create_task(maker.run()))
-        if options.sql_history is not None:
-            is_default = options.sql_history == DEFAULT_DATABASE
-            keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
-            closing.push_async_callback(_cancelled, asyncio.create_task(keeper.run()))
+        jobs = _work_in_background(options, service, closing)
         if http is not None:
             from api.http.metrics import Sources
 
             kafka_url = f"kafka://{options.kafka[0].host}:{listeners[0].port}"
             sources = Sources(
                 connections=connections.counts,
-                snapshot_end=lambda: 0 if maker is None else maker.newest,
+                jobs=jobs,
                 authenticators=securities.authenticators,
             )
             http.serve(service, kafka_url, sources)
@@ -208,6 +204,30 @@ async def _listen_for_http(options: ServeOptions, connections: Connections) -> "
 
     assert options.http is not None
     return await HttpServer.listen(options.http, connections, options.security)
+
+
+def _work_in_background(
+    options: ServeOptions, service: Service, closing: contextlib.AsyncExitStack
+) -> tuple[JobRuns, ...]:
+    """Start what runs beside the requests, until `closing` ends; return it for the metrics."""
+    jobs: list[JobRuns] = []
+    runs: list[Coroutine[None, None, None]] = []
+    if options.snapshot_every:
+        maker = _snapshot_maker(options, service)
+        jobs.append(maker.job)
+        runs.append(maker.run())
+    if options.sql_history is not None:
+        is_default = options.sql_history == DEFAULT_DATABASE
+        keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
+        jobs.append(keeper.job)
+        runs.append(keeper.run())
+    upkeep = Upkeep(options.log, options.upkeep, service.answers.cut)
+    if upkeep.jobs:
+        jobs.extend(upkeep.jobs)
+        runs.append(upkeep.run())
+    for run in runs:
+        closing.push_async_callback(_cancelled, asyncio.create_task(run))
+    return tuple(jobs)
 
 
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.child import end, start_command
+from api.jobs import JobRuns
 
 _LOOK_EVERY_S = 1.0
 
@@ -29,7 +30,7 @@ class SnapshotMaker:
     """Makes a snapshot whenever enough records were committed since the last one; one at a time.
 
     Attributes:
-        newest: End offset of the newest snapshot; 0 without one.
+        job: Its runs.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class SnapshotMaker:
         self._rotate = ("--rotate", str(keep)) if keep else ()
         self._end_offset = end_offset
         self._last = newest
-        self.newest = newest
+        self.job = JobRuns(name="snapshot", end_offset=newest)
 
     async def run(self) -> None:
         """Watch the log and make snapshots until cancelled; a child still running is ended."""
@@ -57,10 +58,11 @@ class SnapshotMaker:
             # After a failure too: the next attempt comes after the same number of records.
             self._last = self._end_offset()
             started = time.monotonic()
-            try:
-                await self._make()
-            except OSError as error:
-                log.warning("no snapshot of %s: %s", self._directory, error)
+            with self.job.running():
+                try:
+                    await self._make()
+                except OSError as error:
+                    log.warning("no snapshot of %s: %s", self._directory, error)
             took_s = time.monotonic() - started
             await asyncio.sleep(took_s / _SHARE_MAX - took_s)
 
@@ -79,7 +81,7 @@ class SnapshotMaker:
         finally:
             await end(child)
         if child.returncode == 0:
-            self.newest = self._last
+            self.job.succeed(self._last)
             log.info("made a snapshot of %s at end offset %s", self._directory, self._last)
         else:
             reason = errors.decode(errors="replace").strip()

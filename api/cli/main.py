@@ -54,7 +54,8 @@ _MODULES = {
     "caring": ("verify", "repair"),
     "copying": ("backup", "restore", "archive", "retain"),
     "auditing": ("audit",),
-    "serving": ("serve", "broker"),
+    "serving": ("serve",),
+    "brokering": ("broker",),
     "admin.elect_leaders": ("elect-leaders",),
     "admin.transaction": ("transaction",),
     "admin.nouns": (

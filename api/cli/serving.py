@@ -1,6 +1,5 @@
-"""Runs a service or a broker: serve, broker."""
+"""Runs a service: serve."""
 
-import enum
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,8 @@ from api.cli.authorizer_options import (
     authorizer_of,
     server_configs,
 )
-from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, PROCESS, SECURITY
+from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line, progress
 from api.cli.policies import CONFIG_POLICY, TOPIC_POLICY, policy_of
 from api.cli.secret_input import read_secret
@@ -30,28 +30,10 @@ from api.cli.security_options import (
     Mechanisms,
     PrincipalRules,
     SecretKeyFile,
-    client_security,
     listener_addresses,
     security_options,
     tls_files,
 )
-
-
-class LogFormat(enum.Enum):
-    """What lines of the log on standard error are."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-LogFormatOption = Annotated[
-    LogFormat,
-    typer.Option(
-        "--log-format",
-        help="Of standard error: text, or a JSON object a line.",
-        rich_help_panel=PROCESS,
-    ),
-]
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
@@ -164,6 +146,35 @@ def serve(
             rich_help_panel=BACKGROUND,
         ),
     ] = None,
+    archive: Annotated[
+        str | None,
+        typer.Option(
+            "--archive",
+            metavar="DEST",
+            help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
+            rich_help_panel=BACKGROUND,
+        ),
+    ] = None,
+    retain: Annotated[
+        str | None,
+        typer.Option(
+            "--retain",
+            metavar="AGE",
+            help="Drop archived history that is older, such as 30d; default: keep all.",
+            show_default=False,
+            rich_help_panel=BACKGROUND,
+        ),
+    ] = None,
+    upkeep_every_s: Annotated[
+        int,
+        typer.Option(
+            "--upkeep-every-s",
+            metavar="S",
+            help="Seconds between two runs of --archive and --retain.",
+            min=1,
+            rich_help_panel=BACKGROUND,
+        ),
+    ] = 600,
     certificate_file: CertificateFile = None,
     key_file: KeyFile = None,
     ca_file: CaFile = None,
@@ -183,18 +194,18 @@ def serve(
 
     from api.cli.reading import open_reader
     from api.http.options import HttpOptions
-    from api.json_logging import log_as_json
-    from api.log_limit import limit_repeats
     from api.running import Ready, ServeOptions, serve_until_stopped
     from api.socket.options import parse_socket
+    from api.upkeep import UpkeepOptions
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
+    from replay.time_travel.points import age_in
 
     if http_tokens is not None and http is None:
         raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
-    limit_repeats()
-    if log_format is LogFormat.JSON:
-        log_as_json()
+    if retain is not None and age_in(retain) is None:
+        raise typer.BadParameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
+    use_log_format(log_format)
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
     )
@@ -215,6 +226,7 @@ def serve(
         snapshot_every=snapshot_every,
         snapshot_keep=snapshot_keep,
         sql_history=sql_history,
+        upkeep=UpkeepOptions(archive=archive, retain=retain, every_s=upkeep_every_s),
         settings=Settings(
             session_timeout_ms=session_timeout_ms,
             static_configs=configs,
@@ -245,173 +257,3 @@ def serve(
     with loading:
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
-
-
-@app.command()
-def broker(
-    server: Annotated[
-        str,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
-        ),
-    ],
-    broker_id: Annotated[
-        int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)
-    ],
-    log_dir: Annotated[
-        list[Path],
-        typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
-    ],
-    listen: Annotated[
-        list[str],
-        typer.Option(
-            "--listen",
-            metavar="ADDRESS",
-            help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
-            "port 0 is any; repeatable.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = ["127.0.0.1:0"],  # noqa: B006
-    between_brokers: Annotated[
-        str | None,
-        typer.Option(
-            "--between-brokers",
-            metavar="NAME",
-            help="The listener that other brokers use; default: the first.",
-            show_default=False,
-            rich_help_panel=LISTENERS,
-        ),
-    ] = None,
-    advertise: Annotated[
-        str,
-        typer.Option(
-            "--advertise",
-            metavar="HOST",
-            help="The host that clients are told.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = "",
-    allow_remote: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote",
-            help="Listen beyond this machine, to anybody.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    rack: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
-    ] = None,
-    heartbeat_ms: Annotated[
-        int,
-        typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
-    ] = 2_000,
-    replica_lag_ms: Annotated[
-        int,
-        typer.Option(
-            help="How long a follower may lack records and stay in sync.",
-            min=1,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = 30_000,
-    delete_stale_delay_ms: Annotated[
-        int | None,
-        typer.Option(
-            help="How long stale partitions wait in `deleting`, where the log does not set "
-            "delete.stale.topic.delay.ms; else 14400000.",
-            min=0,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = None,
-    strict_modes: Annotated[
-        bool,
-        typer.Option(
-            "--strict-modes",
-            help="Read-only partitions have no leader to clients without modes.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            metavar="NAME",
-            help="Who the broker is, to service and brokers.",
-            rich_help_panel=SECURITY,
-        ),
-    ] = None,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--password-file",
-            metavar="FILE",
-            help="Its password, for SCRAM-SHA-512.",
-            rich_help_panel=SECURITY,
-        ),
-    ] = None,
-    certificate_file: CertificateFile = None,
-    key_file: KeyFile = None,
-    ca_file: CaFile = None,
-    client_auth: ClientCertificates = ClientCertificate.NONE,
-    principal_rules: PrincipalRules = "",
-    mechanism: Mechanisms = None,
-    config: ServerConfigs = None,
-    log_format: LogFormatOption = LogFormat.TEXT,
-    secret_key_file: SecretKeyFile = None,
-    authorizer: AuthorizerName = ALLOW_ALL_NAME,
-    super_user: SuperUsers = None,
-    json: Json = False,
-) -> None:
-    """Run the reference broker; SIGTERM hands its leaderships over first."""
-    import asyncio
-
-    from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
-    from api.json_logging import log_as_json
-    from api.log_limit import limit_repeats
-    from controller.decisions.tokens import SECRET_KEY
-
-    limit_repeats()
-    if log_format is LogFormat.JSON:
-        log_as_json()
-    files = tls_files(certificate_file, key_file, ca_file)
-    security = security_options(files, client_auth, principal_rules, mechanism)
-    addresses = listener_addresses(listen, security, allow_remote=allow_remote)
-    token_key = None
-    if secret_key_file is not None:
-        token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
-    configs = server_configs(config, authorizer, super_user)
-    options = BrokerOptions(
-        server=server,
-        broker_id=broker_id,
-        listeners=addresses,
-        advertised_host=advertise or None,
-        between_brokers=between_brokers,
-        security=security,
-        client=client_security(files, user, password_file),
-        token_key=token_key,
-        log_dirs=tuple(log_dir),
-        rack=rack,
-        heartbeat_ms=heartbeat_ms,
-        replica_lag_ms=replica_lag_ms,
-        delete_stale_delay_ms=delete_stale_delay_ms,
-        strict_modes=strict_modes,
-        authorizer=authorizer_of(authorizer, configs),
-    )
-
-    def ready(running: Ready) -> None:
-        if json:
-            print_json_line(running)
-        else:
-            listeners = ", ".join(running.listeners or (running.listen,))
-            print_line(
-                f"broker {running.broker} serves at {listeners}, "
-                f"broker epoch {running.broker_epoch}"
-            )
-        sys.stdout.flush()
-
-    asyncio.run(run_broker_until_stopped(options, ready))

@@ -1,6 +1,7 @@
 """Metrics in Prometheus' form, read from the service when they are asked for."""
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,15 +12,24 @@ from prometheus_client.registry import Collector
 
 from api.http.feed import Feed
 from api.http.requests import asked_of
+from api.jobs import JobRuns
 from api.security.sasl import Authenticator
 from api.service import Service
 from controller.authorization.authorizer import CLUSTER, Operation
-from controller.descriptions.queries import ListBrokers, brokers_listed
+from controller.descriptions.progress import applied_offsets
+from controller.descriptions.view import View
 from metadata_log.batch import Batch
 
 PATH = "/metrics"
 
 _BATCH_RECORDS = (1, 2, 5, 10, 100, 1_000, 10_000)
+_FOLLOWING = {
+    "snapshot": "the newest snapshot",
+    "sql_history": "the SQL history",
+    "archive": "the newest archived segment",
+}
+"""Jobs that follow the log, with what they keep."""
+
 _SYNC_SECONDS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5)
 
 
@@ -28,12 +38,12 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         connections: Returns how many there are of each listener.
-        snapshot_end: Returns the end offset of the newest snapshot, 0 without one.
+        jobs: What runs in the background.
         authenticators: Those of the listeners with SASL.
     """
 
     connections: Callable[[], dict[str, int]]
-    snapshot_end: Callable[[], int]
+    jobs: Sequence[JobRuns] = ()
     authenticators: Sequence[Authenticator] = ()
 
 
@@ -67,12 +77,11 @@ class Metrics(Collector):
         """Yield what is read from the service."""
         service, feed = self._service, self._feed
         end = service.image.provenance.next_offset
-        snapshot = self._sources.snapshot_end()
         yield _gauge("metalog_log_end_offset", "End of the committed log, exclusive.", end)
         yield _gauge("metalog_leader_epoch", "Epoch of this writer.", service.controller_epoch)
         yield _gauge("metalog_active", "1 if requests are decided.", service.is_active)
-        yield _gauge("metalog_snapshot_end_offset", "End of the newest snapshot.", snapshot)
-        yield _gauge("metalog_snapshot_lag_records", "Records since it.", end - snapshot)
+        start = service.answers.history_start
+        yield _gauge("metalog_history_start_offset", "First offset whose record is kept.", start)
         yield _gauge("metalog_event_streams", "Open streams of events.", feed.streams)
         yield _by(
             "metalog_connections",
@@ -82,17 +91,21 @@ class Metrics(Collector):
         )
         yield _logins(self._sources.authenticators)
         yield from self._brokers(end)
+        yield from _jobs(self._sources.jobs, end)
 
     def _brokers(self, end: int) -> Iterable[Metric]:
-        found = brokers_listed(self._service.view, ListBrokers())
+        view = self._service.view
         lags = {
-            str(each.broker.broker_id): end - 1 - each.applied_offset
-            for each in found
-            if each.applied_offset is not None
+            str(each.broker_id): end - 1 - each.offset
+            for each in applied_offsets(view)
+            if each.offset is not None
         }
-        fenced = {str(each.broker.broker_id): int(each.broker.fenced) for each in found}
+        fenced = {str(each.broker_id): int(each.fenced) for each in view.image.brokers()}
         yield _by("metalog_broker_lag_records", "Records not applied yet.", "broker", lags)
         yield _by("metalog_broker_fenced", "1 for a broker that is fenced.", "broker", fenced)
+        yield _by(
+            "metalog_broker_silence_seconds", "Since its heartbeat.", "broker", _silences(view)
+        )
 
     def _committed(self, batch: Batch) -> None:
         self._batches.observe(len(batch.rows))
@@ -102,11 +115,46 @@ def _gauge(name: str, help_: str, value: float) -> Metric:
     return GaugeMetricFamily(name, help_, value=value)
 
 
-def _by(name: str, help_: str, label: str, values: dict[str, int]) -> Metric:
+def _by(name: str, help_: str, label: str, values: Mapping[str, float]) -> Metric:
     found = GaugeMetricFamily(name, help_, labels=[label])
     for key, value in values.items():
         found.add_metric([key], value)
     return found
+
+
+def _silences(view: View) -> dict[str, float]:
+    """Return for how many seconds each broker was not heard."""
+    if view.sessions is None:
+        return {}
+    now_ms = time.time() * 1_000
+    sessions = {each.broker_id: view.sessions.get(each.broker_id) for each in view.image.brokers()}
+    return {
+        str(broker_id): max(now_ms - session.last_contact_ms, 0) / 1_000
+        for broker_id, session in sessions.items()
+        if session is not None
+    }
+
+
+def _jobs(jobs: Sequence[JobRuns], end: int) -> Iterable[Metric]:
+    """Yield the metrics of each job, and how far behind the log those are that follow it."""
+    runs = CounterMetricFamily(
+        "metalog_job_runs", "Runs in the background.", labels=["job", "outcome"]
+    )
+    for job in jobs:
+        runs.add_metric([job.name, "succeeded"], job.done)
+        runs.add_metric([job.name, "failed"], job.failed)
+    yield runs
+    running = {job.name: int(job.is_running) for job in jobs}
+    done_at = {job.name: job.done_at_s for job in jobs if job.done_at_s is not None}
+    took = {job.name: job.took_s for job in jobs if job.done_at_s is not None}
+    yield _by("metalog_job_running", "1 while it runs.", "job", running)
+    yield _by("metalog_job_success_timestamp_seconds", "Its newest success.", "job", done_at)
+    yield _by("metalog_job_seconds", "How long the newest success took.", "job", took)
+    ends = {"snapshot": 0} | {job.name: job.end_offset or 0 for job in jobs}
+    for name, help_ in _FOLLOWING.items():
+        if name in ends:
+            yield _gauge(f"metalog_{name}_end_offset", f"End of {help_}, exclusive.", ends[name])
+            yield _gauge(f"metalog_{name}_lag_records", f"Records since {help_}.", end - ends[name])
 
 
 def _logins(authenticators: Sequence[Authenticator]) -> Metric:

@@ -1,0 +1,202 @@
+"""Runs a reference broker: broker."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli.app import app
+from api.cli.arguments import Json
+from api.cli.authorizer_options import (
+    ALLOW_ALL_NAME,
+    AuthorizerName,
+    ServerConfigs,
+    SuperUsers,
+    authorizer_of,
+    server_configs,
+)
+from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
+from api.cli.option_groups import BROKERS, LISTENERS, SECURITY
+from api.cli.output import print_json_line, print_line
+from api.cli.secret_input import read_secret
+from api.cli.security_options import (
+    CaFile,
+    CertificateFile,
+    ClientCertificate,
+    ClientCertificates,
+    KeyFile,
+    Mechanisms,
+    PrincipalRules,
+    SecretKeyFile,
+    client_security,
+    listener_addresses,
+    security_options,
+    tls_files,
+)
+
+
+@app.command()
+def broker(
+    server: Annotated[
+        str,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
+        ),
+    ],
+    broker_id: Annotated[
+        int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)
+    ],
+    log_dir: Annotated[
+        list[Path],
+        typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
+    ],
+    listen: Annotated[
+        list[str],
+        typer.Option(
+            "--listen",
+            metavar="ADDRESS",
+            help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
+            "port 0 is any; repeatable.",
+            rich_help_panel=LISTENERS,
+        ),
+    ] = ["127.0.0.1:0"],  # noqa: B006
+    between_brokers: Annotated[
+        str | None,
+        typer.Option(
+            "--between-brokers",
+            metavar="NAME",
+            help="The listener that other brokers use; default: the first.",
+            show_default=False,
+            rich_help_panel=LISTENERS,
+        ),
+    ] = None,
+    advertise: Annotated[
+        str,
+        typer.Option(
+            "--advertise",
+            metavar="HOST",
+            help="The host that clients are told.",
+            rich_help_panel=LISTENERS,
+        ),
+    ] = "",
+    allow_remote: Annotated[
+        bool,
+        typer.Option(
+            "--allow-remote",
+            help="Listen beyond this machine, to anybody.",
+            rich_help_panel=LISTENERS,
+        ),
+    ] = False,
+    rack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
+    ] = None,
+    heartbeat_ms: Annotated[
+        int,
+        typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
+    ] = 2_000,
+    replica_lag_ms: Annotated[
+        int,
+        typer.Option(
+            help="How long a follower may lack records and stay in sync.",
+            min=1,
+            rich_help_panel=BROKERS,
+            metavar="MS",
+        ),
+    ] = 30_000,
+    delete_stale_delay_ms: Annotated[
+        int | None,
+        typer.Option(
+            help="How long stale partitions wait in `deleting`, where the log does not set "
+            "delete.stale.topic.delay.ms; else 14400000.",
+            min=0,
+            rich_help_panel=BROKERS,
+            metavar="MS",
+        ),
+    ] = None,
+    strict_modes: Annotated[
+        bool,
+        typer.Option(
+            "--strict-modes",
+            help="Read-only partitions have no leader to clients without modes.",
+            rich_help_panel=LISTENERS,
+        ),
+    ] = False,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            metavar="NAME",
+            help="Who the broker is, to service and brokers.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="Its password, for SCRAM-SHA-512.",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None,
+    certificate_file: CertificateFile = None,
+    key_file: KeyFile = None,
+    ca_file: CaFile = None,
+    client_auth: ClientCertificates = ClientCertificate.NONE,
+    principal_rules: PrincipalRules = "",
+    mechanism: Mechanisms = None,
+    config: ServerConfigs = None,
+    log_format: LogFormatOption = LogFormat.TEXT,
+    secret_key_file: SecretKeyFile = None,
+    authorizer: AuthorizerName = ALLOW_ALL_NAME,
+    super_user: SuperUsers = None,
+    json: Json = False,
+) -> None:
+    """Run the reference broker; SIGTERM hands its leaderships over first."""
+    import asyncio
+
+    from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
+    from controller.decisions.tokens import SECRET_KEY
+
+    use_log_format(log_format)
+    files = tls_files(certificate_file, key_file, ca_file)
+    security = security_options(files, client_auth, principal_rules, mechanism)
+    addresses = listener_addresses(listen, security, allow_remote=allow_remote)
+    token_key = None
+    if secret_key_file is not None:
+        token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
+    configs = server_configs(config, authorizer, super_user)
+    options = BrokerOptions(
+        server=server,
+        broker_id=broker_id,
+        listeners=addresses,
+        advertised_host=advertise or None,
+        between_brokers=between_brokers,
+        security=security,
+        client=client_security(files, user, password_file),
+        token_key=token_key,
+        log_dirs=tuple(log_dir),
+        rack=rack,
+        heartbeat_ms=heartbeat_ms,
+        replica_lag_ms=replica_lag_ms,
+        delete_stale_delay_ms=delete_stale_delay_ms,
+        strict_modes=strict_modes,
+        authorizer=authorizer_of(authorizer, configs),
+    )
+
+    def ready(running: Ready) -> None:
+        if json:
+            print_json_line(running)
+        else:
+            listeners = ", ".join(running.listeners or (running.listen,))
+            print_line(
+                f"broker {running.broker} serves at {listeners}, "
+                f"broker epoch {running.broker_epoch}"
+            )
+        sys.stdout.flush()
+
+    asyncio.run(run_broker_until_stopped(options, ready))
