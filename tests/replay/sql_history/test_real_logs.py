@@ -12,6 +12,7 @@ from replay.sql_history.sync import sync
 from replay.timeline import Timeline
 from tests.replay.builders import FakeLog
 from tests.replay.oracles import REAL_LOGS, batches, decoded_logs, final_images, needs_real_logs
+from tests.replay.sql_history.by_replay import outages_by_replay, outages_of_view
 
 pytestmark = needs_real_logs
 
@@ -30,3 +31,4 @@ def test_state_by_sql_is_that_of_replay(final_image: Path, store: HistoryStore) 
         for batch in log.batches(replayer.next_offset, at + 1):
             replayer.replay(batch, up_to=at)
         assert store.digest(at) == image_digest(replayer.image()), at
+    assert outages_of_view(store) == outages_by_replay(store, log, end_offset)

@@ -4,12 +4,14 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
+from replay.image.records import image_records
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
 from replay.timeline import Timeline
@@ -24,6 +26,7 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.replay.sql_history.by_replay import outages_by_replay, outages_of_view
 from tests.replay.sql_history.conftest import ON_BOTH
 
 pytestmark = ON_BOTH
@@ -77,6 +80,22 @@ def test_outages_are_those_that_every_image_shows(store: HistoryStore) -> None:
     expected = outages(log, end_offset)
     assert {kind for kind, _, _ in expected} == _KINDS.keys()
     assert set(rows(store, "SELECT kind, from_offset, to_offset FROM outages")) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_outages_are_those_of_the_command(seed: int, store: HistoryStore) -> None:
+    rng = random.Random(seed)
+    history = random_history(rng, 120)
+    log = FakeLog(history)
+    if seed:
+        image = Timeline(log).image(history[40].base_offset - 1)
+        if image.provenance.pending_transaction is None:
+            records = tuple(record for record, _ in image_records(image))
+            log = FakeLog(history[40:], Base(history[40].base_offset, records))
+    end_offset = sync(Timeline(log), log, store).to_offset
+    expected = outages_by_replay(store, log, end_offset)
+    assert {interval[3] for interval in expected} == _KINDS.keys()
+    assert outages_of_view(store) == expected
 
 
 def test_names_are_full_and_those_of_then(store: HistoryStore) -> None:

@@ -1,0 +1,68 @@
+"""The view `outages` against those that `metalog outages` finds by a replay."""
+
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import text
+
+from records.text import uuid_text
+from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, Outage
+from replay.incidents.outages import find_outages
+from replay.sql_history.store import HistoryStore
+from replay.time_travel.escapes import unescaped
+from tests.replay.builders import FakeLog
+
+Interval = tuple[Any, ...]
+"""Topic id, full name, partition, kind, begin and end as offsets, the same as times."""
+
+
+def outages_of_view(store: HistoryStore) -> set[Interval]:
+    """Return what the view holds."""
+    query = (
+        "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_ms, to_ms "
+        "FROM outages"
+    )
+    with store.engine.connect() as connection:
+        return {tuple(row) for row in connection.execute(text(query))}
+
+
+def outages_by_replay(store: HistoryStore, log: FakeLog, end_offset: int) -> set[Interval]:
+    """Return the same by a replay of the log.
+
+    In the tables a record takes effect where its transaction ends. So what begins and ends in one
+    transaction is none, and what ends and begins again in one goes on.
+    """
+    found = find_outages(log, end_offset, assumed_min_isr=0).intervals
+    times: dict[int | None, int] = {
+        row.offset: row.timestamp for batch in log.batches() for row in batch.rows
+    }
+    effective = _effective_offsets(store)
+    of_object: dict[tuple[Any, ...], list[Outage]] = defaultdict(list)
+    for each in sorted(found, key=lambda outage: outage.from_offset or -1):
+        if each.kind in (LEADERLESS, UNDER_REPLICATED):
+            number = int(each.object.rpartition("/")[2])
+            of_object[each.topic_id, number, each.kind].append(each)
+    intervals: set[Interval] = set()
+    for (topic_id, number, kind), outages in of_object.items():
+        merged: list[tuple[str, int, int | None]] = []
+        for each in outages:
+            begin = log.history_start - 1
+            begin = begin if each.from_offset is None else effective[each.from_offset]
+            end = None if each.to_offset is None else effective[each.to_offset]
+            name = unescaped(each.object.removeprefix("partition:").rpartition("/")[0])
+            if merged and merged[-1][2] == begin:
+                merged[-1] = (*merged[-1][:2], end)
+            else:
+                merged.append((name, begin, end))
+        intervals |= {
+            (uuid_text(topic_id), name, number, kind, begin, end, *map(times.get, (begin, end)))
+            for name, begin, end in merged
+            if begin != end
+        }
+    return intervals
+
+
+def _effective_offsets(store: HistoryStore) -> dict[int, int]:
+    with store.engine.connect() as connection:
+        rows = connection.execute(text('SELECT "offset", effective_offset FROM change'))
+        return {row.offset: row.effective_offset for row in rows}
