@@ -29,7 +29,7 @@ export const HISTORY_MAX = 1000;
 export class Answers {
   element = make("div", { class: "answer", role: "region", "aria-label": "why", tabindex: "-1", hidden: true });
 
-  /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {Questions|null} questions */
+  /** @param {import("report/data.js").Data|null} data Null: only the service answers. @param {import("report/selection.js").Selection} selection @param {Questions|null} questions */
   constructor(data, selection, questions) {
     this.data = data;
     this.selection = selection;
@@ -37,8 +37,13 @@ export class Answers {
     this.asked = 0;
   }
 
-  /** The row at the end of the selection. */
-  row() { return this.data.rowAt(this.selection.to); }
+  /** What the data say of an object at the end of the selection; null if it is absent.
+   * @template T @param {string} name @param {(data: import("report/data.js").Data, object: number, row: number) => T} tell */
+  _own(name, tell) {
+    if (this.data === null) return null;
+    const row = this.data.rowAt(this.selection.to), object = this.data.find(name, row);
+    return object === null ? null : tell(this.data, object, row);
+  }
 
   /** Why a field of an object has its value at the end of the selection.
    * @param {string} name @param {string|null} field */
@@ -50,15 +55,12 @@ export class Answers {
       const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
       return { nodes: [heading, ...notes, this._list(found.chain, (link) => this._link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
     };
-    return this._show("why", () => this.questions?.why(whole, to), show, () => {
-      const object = this.data.find(name, this.row());
-      return object === null ? null : whyOf(this.data, object, field, this.row());
-    });
+    return this._show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row)));
   }
 
   /** Every change of an object. @param {string} name */
   history(name) {
-    const { first, last } = this.data, { to } = this.selection;
+    const { first, last, to } = this.selection;
     const count = HISTORY_MAX, asks = this.questions !== null;
     const show = (/** @type {Past[]} */ events, /** @type {boolean} */ isWhole) => {
       const where = !isWhole ? " in this report" : events.length < count ? ` up to ${to}` : ` up to ${to}, the newest`;
@@ -66,7 +68,7 @@ export class Answers {
       const command = isWhole ? newestCommand(name, to, count) : historyCommand(name, first, last);
       return { nodes: [heading, this._list(events, (event) => this._event(event))], command };
     };
-    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => this._ownHistory(name), (found) => show(found, false));
+    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => this._own(name, pastOf) ?? [], (found) => show(found, false));
   }
 
   /** The fields of an object at the end of the selection, and who set each. @param {string} name */
@@ -77,10 +79,7 @@ export class Answers {
       const heading = make("h3", {}, plain(`${name} at ${to}, and who set it`));
       return { nodes: [heading, this._list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
     };
-    return this._show("blame", () => this.questions?.blame(name, to), show, () => {
-      const object = this.data.find(name, this.row());
-      return object === null ? null : blameOf(this.data, object, this.row());
-    });
+    return this._show("blame", () => this.questions?.blame(name, to), show, () => this._own(name, blameOf));
   }
 
   /** What was down in the selection; a service is asked. @param {string|null} name */
@@ -118,7 +117,7 @@ export class Answers {
       if (ticket !== this.asked) return;
       const { message, isAway } = /** @type {Error & {isAway?: boolean}} */ (error);
       const said = make("p", { class: "remark failed", role: "alert" }, plain(message));
-      if (isAway && label !== "outages") this._fill(label, showOwn(own()), [said]);
+      if (isAway && this.data !== null && label !== "outages") this._fill(label, showOwn(own()), [said]);
       else this._open(label, [said]);
     }
   }
@@ -174,14 +173,12 @@ export class Answers {
       make("span", { class: "by" }, to === null ? `since ${from}, lasting` : `from ${from} to ${to}`),
       make("div", { class: "text" }, plain(outage.cause)));
   }
+}
 
-  /** @returns {Past[]} */
-  _ownHistory(/** @type {string} */ name) {
-    const object = this.data.find(name, this.row());
-    if (object === null) return [];
-    return [...this.data.touchesOf(object)].filter((touch) => this.data.rowOf[touch] > 0).map((touch) => {
-      const record = this.data.recordOf(this.data.rowOf[touch]);
-      return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(this.data.changesOf(touch)) };
-    });
-  }
+/** The changes of an object in the data. @returns {Past[]} */
+function pastOf(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object) {
+  return [...data.touchesOf(object)].filter((touch) => data.rowOf[touch] > 0).map((touch) => {
+    const record = data.recordOf(data.rowOf[touch]);
+    return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(data.changesOf(touch)) };
+  });
 }

@@ -14,7 +14,7 @@ export class Bar {
     make("button", { type: "submit" }, "load"), this.failed);
   now = make("button", { type: "button", title: "select the end, and follow it (n)" }, "now");
   signOut = make("button", { type: "button", hidden: true }, "sign out");
-  element = make("div", { class: "live" }, this.state, this.news, this.now, this.form, this.signOut);
+  element = make("div", { class: "served" }, this.state, this.news, this.now, this.form, this.signOut);
 
   /** @param {"live"|"away"|"still"} state @param {string} text */
   say(state, text) {

@@ -5,6 +5,7 @@ import { Page } from "report/page.js";
 import { plain } from "report/words.js";
 import { Bar } from "served/bar.js";
 import { Live } from "served/live.js";
+import { showOwn } from "served/own.js";
 import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
 
@@ -37,7 +38,7 @@ class Served {
     this.bar.now.addEventListener("click", () => page.selection.set({ from: page.selection.last, to: Infinity }));
     bar.news.addEventListener("click", () => page.selection.set({ from: Math.min(this.seen + 1, page.selection.last), to: Infinity }));
     bar.form.addEventListener("submit", (event) => { event.preventDefault(); this._load(); });
-    bar.signOut.addEventListener("click", () => { this.service.token = null; location.reload(); });
+    bar.signOut.addEventListener("click", () => this._signOut());
     bar.signOut.hidden = this.service.token === null;
     this.seen = data.last;
     page.selection.watch(({ follows, to }) => { if (follows) this._looked(to); });
@@ -61,7 +62,7 @@ class Served {
         }
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        await this._help(error);
+        await this._help(error).catch((again) => this._wait(again));
       }
     }
   }
@@ -70,11 +71,12 @@ class Served {
   async _help(error) {
     const { service } = this;
     if (error.isAway) {
-      document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message}; asking again`)));
-      await pause(RETRY_MS);
-    } else if (error.status === 401 || (error.status === 403 && service.token !== null)) {
-      const known = service.token !== null;
-      service.token = await askForToken(document, error.status === 401 ? known ? "This token is not known." : "This service asks who you are." : `With this token: ${plain(error.message)}`);
+      await this._wait(error);
+    } else if (error.status === 401) {
+      service.token = await askForToken(document, service.token !== null ? "This token is not known." : "This service asks who you are.");
+    } else if (error.status === 403) {
+      await showOwn(document, service, error.message, () => this._signOut());
+      await new Promise(() => {});
     } else if (this.from !== null || this.to !== null) {
       // A link to what is gone: what is there is shown, and what was asked for is said.
       this.bar.failed.textContent = plain(error.message);
@@ -83,6 +85,16 @@ class Served {
       document.body.replaceChildren(make("p", { class: "waiting", role: "alert" }, plain(error.message)));
       await new Promise(() => {});
     }
+  }
+
+  async _wait(/** @type {Error} */ error) {
+    document.body.replaceChildren(make("p", { class: "waiting", role: "status" }, plain(`${error.message}; asking again`)));
+    await pause(RETRY_MS);
+  }
+
+  _signOut() {
+    this.service.token = null;
+    location.reload();
   }
 
   /** Another range, by the form. */

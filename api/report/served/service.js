@@ -70,6 +70,25 @@ export class Service {
     return openData(new Uint8Array(await response.arrayBuffer()));
   }
 
+  /** The topics that the reader may see, and where the log begins and ends. */
+  async topics() {
+    return this._json("topics/list", {});
+  }
+
+  /** What differs in a range of the objects that the reader may see, object by object.
+   * @param {number} from @param {number} to @param {string|null} object
+   * @returns {Promise<{name: string, changes: any[]}[]>} */
+  async difference(from, to, object) {
+    const { changes } = await this._json("diff", { from: from > 0 ? from - 1 : "start", to, object, fates: "true" });
+    /** @type {{name: string, changes: any[]}[]} */
+    const groups = [];
+    for (const change of changes) {
+      if (groups.at(-1)?.name !== change.object) groups.push({ name: change.object, changes: [] });
+      groups.at(-1)?.changes.push(change);
+    }
+    return groups;
+  }
+
   /** @param {string} name @param {number} at */
   async why(name, at) {
     const found = await this._json("why", { object: name, at });

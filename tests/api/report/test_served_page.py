@@ -16,6 +16,7 @@ from tests.api.report.test_page import select, texts
 
 LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
 LIVE = ".state.live"
+BOB_READS = {"resource_type": 2, "resource_name": "orders", "operation": 3}
 DASH = "\N{EN DASH}"
 
 
@@ -178,31 +179,30 @@ def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
         visit.__exit__(None, None, None)
 
 
-@pytest.fixture
-def guarded(tmp_path: Path) -> Iterator[Served]:
-    """A service that knows ann, who may do everything, and bob, who may do nothing."""
-    tokens = tmp_path / "tokens"
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that knows ann, who may do everything, and bob, who may see one topic."""
+    directory = tmp_path_factory.mktemp("guarded")
+    tokens = directory / "tokens"
     lines = [f"{name}:{hashlib.sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
     tokens.write_text("\n".join(lines))
     static = {SUPER_USERS: "User:ann;User:ANONYMOUS"}
     settings = Settings(static_configs=static, authorizer=AclAuthorizer.of(static))
     http = HttpOptions.parse("127.0.0.1:0", tokens)
-    with served(tmp_path, http, token="ann", settings=settings) as found:
-        found.create("orders")
+    with served(directory, http, token="ann", settings=settings) as found:
+        found.create("orders", "payments")
+        body = {"acls": [{"principal": "User:bob", **BOB_READS}]}
+        assert found.http.post("/v1/acls/create", json=body).status_code == 200
         yield found
 
 
-def test_readers_sign_in_and_see_what_they_may(guarded: Served, visitor: Visitor) -> None:
+def test_a_reader_signs_in_and_out(guarded: Served, visitor: Visitor) -> None:
     with visitor.visit(guarded.url, until=".sign-in") as page:
         expect(page.locator("[role=status]")).to_have_text("This service asks who you are.")
         picture(page, "sign_in")
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
         expect(page.locator("[role=status]")).to_have_text("This token is not known.")
-        page.keyboard.type("bob")
-        page.keyboard.press("Enter")
-        expect(page.locator("[role=status]")).to_contain_text("With this token:")
-        assert "orders" not in page.content()
         page.keyboard.type("ann")
         page.keyboard.press("Enter")
         page.wait_for_selector(LIVE)
@@ -213,5 +213,29 @@ def test_readers_sign_in_and_see_what_they_may(guarded: Served, visitor: Visitor
         page.reload()
         page.wait_for_selector(LIVE)
         assert "ann" not in page.url
+        page.get_by_role("button", name="sign out").click()
+        page.wait_for_selector(".sign-in")
+
+
+def test_a_reader_without_the_cluster_sees_own_topics(guarded: Served, visitor: Visitor) -> None:
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        page.keyboard.type("bob")
+        page.keyboard.press("Enter")
+        topics = page.locator(".own .name-of")
+        expect(topics).to_have_text(["topic:orders"])
+        expect(page.locator(".remarks")).to_contain_text("the topics that you may see")
+        changed = ["topic:orders", "partition:orders/0", "partition:orders/1"]
+        expect(page.locator(".changes .name-of")).to_have_text(changed)
+        topics.click()
+        expect(page.locator(".changes .name-of")).to_have_text(["topic:orders"])
+        page.get_by_role("button", name="blame").click()
+        expect(page.locator(".answer h3")).to_contain_text("topic:orders at ")
+        page.get_by_role("button", name="history").click()
+        expect(page.locator(".answer li")).to_have_count(3)
+        picture(page, "own")
+        for secret in ("payments", "broker", "kafka://"):
+            assert secret not in page.content()
+        page.reload()
+        expect(page.locator(".changes .name-of")).to_have_text(["topic:orders"])
         page.get_by_role("button", name="sign out").click()
         page.wait_for_selector(".sign-in")
