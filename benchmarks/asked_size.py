@@ -26,11 +26,11 @@ def main(directory: Path) -> None:
     with LogReader.open(directory, fs=fs) as reader:
         for path in reader.segment_paths:
             with SegmentFile.opened(fs, path) as segment:
-                for block, batch in segment.scan(segment.file.size()).batches():
-                    kind = _kind(batch.rows[0].origin, len(batch.rows))
+                for block in segment.scan(segment.file.size()).blocks():
+                    kind = _kind(block.rows[0].origin, len(block.rows))
                     for name in (kind, "all"):
                         stored[name] += block.end_position - block.position
-                        records[name] += len(batch.rows)
+                        records[name] += len(block.rows)
                         batches[name] += 1
     print(f"{'origin':<28} {'batches':>8} {'records':>8} {'bytes a record':>14} {'a batch':>8}")
     for name in sorted(stored):

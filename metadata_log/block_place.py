@@ -19,7 +19,7 @@ class BlockPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_batch(fs: ByteStore, directory: Path, place: BlockPlace) -> Batch:
-    """Return the batch at a place, checked; costs as much in a long log as in a short one.
+    """Return the first batch of a block, checked; costs as much in a long log as in a short one.
 
     Raises:
         FileNotFoundError: the segment is gone: the log's start has moved up.
@@ -27,5 +27,5 @@ def read_batch(fs: ByteStore, directory: Path, place: BlockPlace) -> Batch:
     """
     path = directory / segment_name(place.segment_offset)
     with SegmentFile.opened(fs, path) as segment:
-        _, batch = next(segment.scan(place.end_position, ScanStart(place.position)).batches())
-        return batch
+        block = next(segment.scan(place.end_position, ScanStart(place.position)).blocks())
+        return block.batches[0]

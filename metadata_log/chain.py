@@ -91,7 +91,7 @@ def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
     try:
         with SegmentFile.opened(fs, before.path) as opened:
             scan = opened.scan(segment.header.previous_length)
-            for _ in scan.batches():
+            for _ in scan.blocks():
                 pass
     except CorruptLogError:
         return False

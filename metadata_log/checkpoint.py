@@ -161,8 +161,8 @@ def _blocks(
         checkpoint = _checked(SegmentFile.of(file, path))
         # Offsets count within the file, and no block stands before the first.
         start = ScanStart(checkpoint.first_position, 0, 0)
-        for block, batch in checkpoint.scan(file.size(), start).batches():
-            yield checkpoint.header, block, batch.rows
+        for block in checkpoint.scan(file.size(), start).blocks():
+            yield checkpoint.header, block.stored, block.rows
     finally:
         file.close()
 

@@ -23,6 +23,7 @@ from metadata_log.manifest import Kind, read_manifest
 from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
 from metadata_log.position import crc_before
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment_file import ScanStart, SegmentFile
 from metadata_log.segment_scan import SegmentScan, corrupt
 from records.errors import CorruptLogError, RequestError, UnavailableError, UnknownHistoryError
@@ -85,7 +86,7 @@ class LogCursor:
     def read(self, records_max: int = FOLLOW_READ_RECORDS) -> list[Batch]:
         """Return the next committed batches; none if all were read.
 
-        Stops at the batch that reaches `records_max`.
+        Stops after the block that reaches `records_max`.
 
         Raises:
             RequestError: OFFSET_OUT_OF_RANGE, the log went back: it was restored, or the
@@ -113,14 +114,15 @@ class LogCursor:
     def _next_batches(self, records_max: int) -> list[Batch]:
         found: list[Batch] = []
         records = 0
-        for batch in self._new_batches():
-            found.append(batch)
-            records += len(batch.rows)
-            if records >= records_max:
+        for block in self._new_blocks():
+            # Reading may have started before the requested batch.
+            found += [batch for batch in block.batches if batch.end_offset > self._first]
+            records += len(block.rows)
+            if found and records >= records_max:
                 break
         return found
 
-    def _new_batches(self) -> Iterator[Batch]:
+    def _new_blocks(self) -> Iterator[ReadBlock]:
         mark = self._newest_mark()
         if self._kind is Kind.MIRROR and mark.writer != self._mark.writer:
             self._end = mark
@@ -128,10 +130,7 @@ class LogCursor:
         # After a machine crash, blocks past the mark can be proven to be committed.
         end = self._end = max(self._end, self._mark, key=lambda mark: mark.end_offset)
         while self._place.next_offset < end.end_offset:
-            for batch in self._rest_of_segment(end):
-                # Reading may have started at a block before the requested one.
-                if batch.end_offset > self._first:
-                    yield batch
+            yield from self._rest_of_segment(end)
 
     def _newest_mark(self) -> CommitMark:
         last = self._mark
@@ -165,8 +164,8 @@ class LogCursor:
             "what was read may no longer hold, so start anew",
         )
 
-    def _rest_of_segment(self, end: CommitMark) -> Iterator[Batch]:
-        """Yield the committed batches of the current segment, and advance."""
+    def _rest_of_segment(self, end: CommitMark) -> Iterator[ReadBlock]:
+        """Yield the committed blocks of the current segment, and advance."""
         segment = self._place.segment_offset
         path = self._directory / segment_name(segment)
         is_last = segment == end.segment_offset
@@ -176,14 +175,14 @@ class LogCursor:
         file = self._open(path)
         try:
             scan = self._scan(SegmentFile.of(file, path), limit)
-            for _, batch in scan.batches():
+            for block in scan.blocks():
                 self._place = _Place(
                     segment_offset=segment,
                     position=scan.position,
-                    next_offset=batch.end_offset,
+                    next_offset=block.end_offset,
                     last_crc32c=scan.last_crc32c,
                 )
-                yield batch
+                yield block
         finally:
             file.close()
         if is_last:

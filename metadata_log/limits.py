@@ -81,11 +81,20 @@ FOLLOW_RECHECK_INTERVAL_MS = 1_000
 # How often a recorder looks at a live node: each look costs some milliseconds, so 1 % of a core.
 RECORD_INTERVAL_MS = 1_000
 
+# How long a recorder gathers batches before it writes them as a block; the source still has them.
+RECORD_GATHER_MS = 10_000
+
+# A gathered block ends after this many records, or so many bytes of the source: what reading one
+# record costs grows with it, what a record takes on disk does hardly any more.
+GATHERED_RECORDS_MAX = 128
+GATHERED_BYTES_MAX = MIB
+
 # The longest pause of a recorder whose source is away.
 RECORD_RETRY_INTERVAL_MS_MAX = 30_000
 
 assert BATCH_RECORDS_MAX < BATCH_SIZE_BYTES_MAX // 10 < BLOCK_RECORDS_MAX
 assert BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX < BLOCK_STORED_BYTES_MAX
+assert GATHERED_BYTES_MAX + BATCH_SIZE_BYTES_MAX < BLOCK_DECODED_BYTES_MAX
 assert GROUP_SIZE_BYTES_MAX < SEGMENT_SIZE_BYTES_MAX
 assert INDEX_INTERVAL_BYTES < SEGMENT_SIZE_BYTES_MAX
 assert FOLLOW_POLL_INTERVAL_MS < FOLLOW_RECHECK_INTERVAL_MS

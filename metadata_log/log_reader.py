@@ -29,6 +29,7 @@ from metadata_log.names import segment_name, segment_offsets
 from metadata_log.needles import Needles
 from metadata_log.offset_index import IndexEntry
 from metadata_log.position import Position, position_at
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile, kept_segment
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
@@ -182,8 +183,8 @@ class LogReader:
         if first < end:
             yield from self._read(self.blocks.at_offset(first), first, end)
 
-    def placed_batches(self, from_offset: int) -> Iterator[tuple[BlockPlace, Batch]]:
-        """Yield the batches from an offset on, each with the place of its block.
+    def placed_blocks(self, from_offset: int) -> Iterator[tuple[BlockPlace, ReadBlock]]:
+        """Yield the blocks from the one that holds an offset on, each with its place.
 
         Raises:
             CorruptLogError: damage; names file and byte.
@@ -264,14 +265,19 @@ class LogReader:
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[Batch]:
         """Yield batches from a block at or before `first`, across segments."""
-        return (batch for _, batch in self._placed(entry, first, end, needles))
+        for _, block in self._placed(entry, first, end, needles):
+            for batch in block.batches:
+                if batch.base_offset >= end:
+                    return
+                if batch.end_offset > first:
+                    yield batch
 
     def _placed(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
-    ) -> Iterator[tuple[BlockPlace, Batch]]:
-        """Yield batches from a block at or before `first`, each with its place."""
+    ) -> Iterator[tuple[BlockPlace, ReadBlock]]:
+        """Yield blocks from one at or before `first`, each with its place."""
         try:
-            yield from self._segment_batches(entry, first, end, needles)
+            yield from self._segment_blocks(entry, first, end, needles)
         except CorruptLogError as error:
             if self._was_replaced():
                 raise UnavailableError(
@@ -294,9 +300,9 @@ class LogReader:
         has_moved = mark.sequence != published.sequence
         return mark.writer != published.writer or (is_past_mark and has_moved)
 
-    def _segment_batches(
+    def _segment_blocks(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None
-    ) -> Iterator[tuple[BlockPlace, Batch]]:
+    ) -> Iterator[tuple[BlockPlace, ReadBlock]]:
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
         for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):
@@ -308,11 +314,11 @@ class LogReader:
                 if previous is None and entry.position:
                     start = ScanStart(entry.position, entry.offset)
                 scan = self._scan(segment, following, previous, start)
-                for block, batch in scan.batches(needles, end, from_offset=first):
-                    if batch.base_offset >= end:
+                for block in scan.blocks(needles, end, from_offset=first):
+                    if block.base_offset >= end:
                         return
-                    if batch.end_offset > first:
-                        yield BlockPlace(base, block.position, block.end_position), batch
+                    if block.end_offset > first:
+                        yield BlockPlace(base, block.position, block.end_position), block
                 if scan.has_passed(end):
                     return
             previous = scan

@@ -53,12 +53,15 @@ class LogWriter:
         *,
         batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+        holds_batches: bool = False,
     ) -> None:
+        """Continue a log; `holds_batches` says that a block may hold several batches."""
         self._owner = owner
         self._fs = fs
         self._directory = directory
         self._cluster_id = cluster_id
         self._segment_size_bytes_max = segment_size_bytes_max
+        self._holds_batches = holds_batches
         self._encoder = BlockEncoder(batch_size_bytes_max)
         self._file: File | None = None
         self._index: IndexWriter | None = None
@@ -103,7 +106,12 @@ class LogWriter:
         self._mark.take_over(self._marked(), found, self._owner)
 
     def start_segment(
-        self, leader_epoch: int, rows: Sequence[Envelope] = (), end_offset: int | None = None
+        self,
+        leader_epoch: int,
+        rows: Sequence[Envelope] = (),
+        end_offset: int | None = None,
+        *,
+        continues_source: bool = False,
     ) -> None:
         """Start a new segment at the end; the one before is sealed from now on.
 
@@ -113,6 +121,7 @@ class LogWriter:
             rows: A first block that is in the file when it gets its name. The segment then replaces
                 whatever stands behind the tail in the file before.
             end_offset: The offset after `rows`.
+            continues_source: In a mirror, the source's segment goes on here.
 
         Raises:
             FencedError: another writer took over; the log is unchanged.
@@ -129,6 +138,8 @@ class LogWriter:
             previous_length=tail.previous_length if is_empty else tail.position,
             previous_crc32c=tail.last_crc32c,
             max_timestamp=tail.max_timestamp,
+            holds_batches=self._holds_batches,
+            continues_source=continues_source and tail.end_offset > 0,
         )
         first = self._encode(rows, header.sync_marker) if rows else b""
         size = self._create_segment(header, first)
@@ -167,7 +178,9 @@ class LogWriter:
     def write(
         self, rows: Sequence[Envelope], end_offset: int, rest: EncodedRows | None = None
     ) -> BlockPlace:
-        """Write one batch as one block, not yet synced; return its place.
+        """Write one block, not yet synced; return its place.
+
+        It holds one batch, or several whole ones of an epoch where the segment's header says so.
 
         Sets `previous_crc32c` and `durable_end` on the first row; the rest is written as given.
 
@@ -193,7 +206,7 @@ class LogWriter:
             position=tail.position + len(stored),
             previous_length=tail.previous_length,
             last_crc32c=google_crc32c.value(stored),
-            max_timestamp=tail.latest(rows[:1]),
+            max_timestamp=tail.latest(rows if self._holds_batches else rows[:1]),
         )
         if self._unwritten_bytes >= WRITE_SIZE_BYTES:
             self._flush()

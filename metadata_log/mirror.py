@@ -95,15 +95,15 @@ class MirrorBuilder:
         )
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Write one Kafka batch as one block."""
+        """Write whole batches of Kafka's, of one epoch, as one block."""
         if self._writer is None:
             self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
         elif self._writer.needs_segment:
-            self._writer.start_segment(rows[0].leader_epoch)
+            self._writer.start_segment(rows[0].leader_epoch, continues_source=True)
         self._writer.write(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
-        """Start a new segment with the next batch, whose epoch is given."""
+        """Start a new segment with the next block, whose epoch is given; the source does, too."""
         if self._writer is not None:
             self._writer.start_segment(leader_epoch)
 
@@ -131,6 +131,7 @@ class MirrorBuilder:
             tail,
             SoleOwner(),
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
+            holds_batches=True,
         )
         try:
             writer.start_segment(leader_epoch)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from metadata_log.batch import offsets_covered
 from metadata_log.care.committed import committed_segments
 from metadata_log.care.cut import cut_at
 from metadata_log.fs import Fs
@@ -15,10 +16,14 @@ from records.envelope import Envelope
 
 
 class MirrorCut(msgspec.Struct, frozen=True, kw_only=True):
-    """Blocks up to `tail` stay as they are; `rows` are what stays of the block after it."""
+    """Blocks up to `tail` stay as they are; `rows` are what stays of the block after it.
+
+    `continues_source` is what the header of a segment that begins at `tail` says.
+    """
 
     tail: Tail
     rows: Sequence[Envelope]
+    continues_source: bool
 
 
 def find_cut(fs: Fs, directory: Path, end_offset: int, last_timestamp: int) -> MirrorCut:
@@ -36,8 +41,9 @@ def find_cut(fs: Fs, directory: Path, end_offset: int, last_timestamp: int) -> M
         segment = [s for s in segments if s.base_offset < end_offset or s is segments[0]][-1]
         cut = cut_at(segment, end_offset)
         rows = list(cut.rows)
-        if cut.end_offset < end_offset and not rows:
-            rows = [_shortened(reader, cut.end_offset, end_offset, last_timestamp)]
+        kept_end = _end_of(rows) if rows else cut.end_offset
+        if kept_end < end_offset:
+            rows.append(_shortened(reader, kept_end, end_offset, last_timestamp))
     return MirrorCut(
         tail=Tail(
             end_offset=cut.end_offset,
@@ -49,7 +55,12 @@ def find_cut(fs: Fs, directory: Path, end_offset: int, last_timestamp: int) -> M
             max_timestamp=cut.max_timestamp,
         ),
         rows=rows,
+        continues_source=cut.continues_source,
     )
+
+
+def _end_of(rows: Sequence[Envelope]) -> int:
+    return rows[-1].offset + offsets_covered(rows[-1].payload)
 
 
 def _shortened(

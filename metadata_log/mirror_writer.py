@@ -31,6 +31,7 @@ from metadata_log.mirror_cut import find_cut
 from metadata_log.names import index_name, segment_name, segment_offsets
 from metadata_log.offset_index import shorten_index
 from metadata_log.opening import publish_end, take_over
+from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import read_segment_header
 from records.envelope import Envelope
 from records.errors import UnavailableError
@@ -43,7 +44,7 @@ a new segment starts: its header costs 1 % of that."""
 class MirrorWriter:
     """The single writer of a mirror; holds its lock. Use as a context manager.
 
-    After an error other than UnavailableError only `close` may follow.
+    After an error other than UnavailableError only `close` may follow; `is_usable` is then False.
     """
 
     def __init__(
@@ -68,12 +69,13 @@ class MirrorWriter:
             Kind.MIRROR,
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
             segment_size_bytes_max=segment_size_bytes_max,
+            holds_batches=True,
         )
         self.cluster_id = owned.cluster_id
         self._lock = owned.lock
         self._claim = owned.claim
         self._writer = owned.writer
-        self._is_usable = True
+        self.is_usable = True
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +101,7 @@ class MirrorWriter:
         return confirmed_end
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Write one Kafka batch as one block, not yet synced.
+        """Write whole batches of Kafka's, of one epoch, as one block, not yet synced.
 
         Raises:
             UnavailableError: the disk is full; everything since the last `commit` is undone.
@@ -111,13 +113,14 @@ class MirrorWriter:
             self._writer.write(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
-        """Begin a new segment at the end, unless the last one is empty.
+        """Begin a new segment at the end, because the source does.
 
         Raises:
             UnavailableError: the disk is full; the mirror is unchanged.
         """
         tail = self._writer.tail
-        if tail.segment_offset < tail.end_offset:
+        is_empty = tail.segment_offset == tail.end_offset
+        if not is_empty or self._last_header().continues_source:
             with self._unusable_on_error():
                 self._writer.start_segment(leader_epoch)
 
@@ -162,7 +165,7 @@ class MirrorWriter:
     def close(self) -> None:
         """Commit what was appended, unless something failed; close the files; free the lock."""
         try:
-            if self._is_usable:
+            if self.is_usable:
                 self._writer.close()
             else:
                 self._writer.abandon()
@@ -172,17 +175,24 @@ class MirrorWriter:
     def _continue_or_start_segment(self, leader_epoch: int) -> None:
         """Go on in the last segment if that is cheap; else start one."""
         tail = self._writer.tail
-        path = self.directory / segment_name(tail.segment_offset)
+        is_empty = tail.segment_offset == tail.end_offset
         can_continue = (
             not self._writer.is_open
-            and tail.segment_offset < tail.end_offset
+            and not is_empty
             and tail.position <= min(_CONTINUED_BYTES_MAX, self._segment_size_bytes_max)
-            and read_segment_header(self._fs, path).has_newest_schema
+            and self._last_header().has_newest_schema
+            and self._last_header().holds_batches
         )
         if can_continue:
             self._writer.continue_segment()
         else:
-            self._writer.start_segment(leader_epoch)
+            # A segment that takes an empty one's place is to the source what that was.
+            continues_source = not is_empty or self._last_header().continues_source
+            self._writer.start_segment(leader_epoch, continues_source=continues_source)
+
+    def _last_header(self) -> SegmentHeader:
+        path = self.directory / segment_name(self._writer.tail.segment_offset)
+        return read_segment_header(self._fs, path)
 
     def _cut(self, end_offset: int, last_timestamp: int) -> None:
         self._writer.close()
@@ -197,12 +207,15 @@ class MirrorWriter:
             self._claim,
             batch_size_bytes_max=BLOCK_DECODED_BYTES_MAX,
             segment_size_bytes_max=self._segment_size_bytes_max,
+            holds_batches=True,
         )
         publish_end(self._writer, mark, Kind.MIRROR)
         self._remove_segments_behind(cut.tail.segment_offset)
         shorten_index(self._fs, self.directory, cut.tail.segment_offset, cut.tail.position)
         epoch = cut.rows[0].leader_epoch if cut.rows else cut.tail.leader_epoch
-        self._writer.start_segment(epoch, cut.rows, end_offset)
+        self._writer.start_segment(
+            epoch, cut.rows, end_offset, continues_source=cut.continues_source
+        )
         self._writer.publish()
         self._writer.sync_mark()
         if cut.tail.segment_offset < cut.tail.end_offset:
@@ -227,5 +240,5 @@ class MirrorWriter:
             yield
         except BaseException as error:
             if even_unavailable or not isinstance(error, UnavailableError):
-                self._is_usable = False
+                self.is_usable = False
             raise

@@ -58,6 +58,7 @@ def take_over(
     *,
     batch_size_bytes_max: int = BATCH_SIZE_BYTES_MAX,
     segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
+    holds_batches: bool = False,
 ) -> OwnedLog:
     """Lock a log, claim a higher epoch, recover the tail, and publish a mark there.
 
@@ -85,6 +86,7 @@ def take_over(
                 claim,
                 batch_size_bytes_max=batch_size_bytes_max,
                 segment_size_bytes_max=segment_size_bytes_max,
+                holds_batches=holds_batches,
             )
             publish_end(writer, mark, kind)
     except BaseException:

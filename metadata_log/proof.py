@@ -92,20 +92,20 @@ class _Walk:
         position = last.position if is_same else segment.first_position
         scan = segment.scan(limit, ScanStart(position, last.end_offset, last.last_crc32c))
         try:
-            for block, batch in scan.batches():
-                self.prove(batch.rows[0].durable_end or 0)
+            for block in scan.blocks():
+                self.prove(block.durable_end)
                 self._ends.append(
                     msgspec.structs.replace(
                         last,
-                        leader_epoch=batch.leader_epoch,
-                        end_offset=batch.end_offset,
+                        leader_epoch=block.leader_epoch,
+                        end_offset=block.end_offset,
                         segment_offset=header.base_offset,
                         position=block.end_position,
                         confirmed_end=(
-                            batch.end_offset if self._all_is_confirmed else last.confirmed_end
+                            block.end_offset if self._all_is_confirmed else last.confirmed_end
                         ),
                         last_crc32c=block.crc32c,
-                        max_timestamp=max(batch.timestamp, self._ends[-1].max_timestamp),
+                        max_timestamp=max(block.max_timestamp, self._ends[-1].max_timestamp),
                     )
                 )
         except CorruptLogError:
@@ -156,8 +156,8 @@ def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
 def _durable_end_at(scan: SegmentScan) -> int:
     """Return the `durable_end` of the block that begins there; 0 if there is no block."""
     try:
-        for _, batch in scan.batches():
-            return batch.rows[0].durable_end or 0
+        for block in scan.blocks():
+            return block.durable_end
     except CorruptLogError:
         pass
     return 0

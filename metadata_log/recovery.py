@@ -143,9 +143,9 @@ class _Segment:
         epoch, max_timestamp = tail.leader_epoch, tail.max_timestamp
         damage: CorruptLogError | None = None
         try:
-            for _, batch in scan.batches():
-                epoch = batch.leader_epoch
-                max_timestamp = max(batch.timestamp, max_timestamp or batch.timestamp)
+            for block in scan.blocks():
+                epoch, latest = block.leader_epoch, block.max_timestamp
+                max_timestamp = max(latest, max_timestamp or latest)
         except CorruptLogError as error:
             damage = error
         assert scan.next_offset is not None and scan.last_crc32c is not None
@@ -223,7 +223,7 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 
 def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
     """Return the highest append time below a mark that does not hold it; reads all blocks."""
-    times = [batch.timestamp for _, batch in segment.scan(mark.position).batches()]
+    times = [block.max_timestamp for block in segment.scan(mark.position).blocks()]
     if segment.header.max_timestamp is not None:
         times.append(segment.header.max_timestamp)
     return max(times, default=None)

@@ -43,7 +43,8 @@ class RequestWindow:
         """Read the window from the tail of a log."""
         window = cls()
         start = max(reader.start_offset, reader.end_offset - REQUEST_WINDOW_OFFSETS)
-        for place, batch in reader.placed_batches(start):
+        for place, block in reader.placed_blocks(start):
+            batch = block.batches[0]  # an own log's blocks hold one
             result = AppendResult(
                 base_offset=batch.base_offset,
                 end_offset=batch.end_offset,

@@ -27,9 +27,11 @@ CODEC = "zstandard"
 _CRC_KEY = "metalog.header_crc32c"
 _LAST_CRC_KEY = "metalog.last_crc32c"
 _CRC_DIGITS = 8
-# Later releases set it where a block holds several whole batches of a mirror's source.
 _BLOCK_KEY = "metalog.block"
 _ONE_BATCH = "batch"
+_BATCHES = "batches"
+_SOURCE_KEY = "metalog.source_segment"
+_CONTINUED = "continued"
 # The schema is about 12 KiB; a header that claims to be larger than this is damaged.
 HEADER_SIZE_BYTES_MAX = 1024 * 1024
 # One for each release that wrote a segment of the log.
@@ -45,7 +47,9 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     `max_timestamp` is the highest append time of any record before this segment, None if there is
     none; a point in time is found by it, because times can go backwards in imported logs.
     `last_crc32c` is the CRC-32C of a checkpoint's own last block; None in segments, which grow, and
-    in checkpoints of early releases.
+    in checkpoints of early releases. `holds_batches` is True in mirrors whose blocks may hold
+    several whole batches of the source. `continues_source` is True where the source's segment goes
+    on: the mirror's began for a reason of its own.
     """
 
     cluster_id: str
@@ -55,6 +59,8 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     previous_crc32c: int = 0
     max_timestamp: int | None = None
     last_crc32c: int | None = None
+    holds_batches: bool = False
+    continues_source: bool = False
     schema_json: str = ""
 
     @property
@@ -80,6 +86,10 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
             "metalog.previous_crc32c": str(self.previous_crc32c),
             "metalog.max_timestamp": "" if self.max_timestamp is None else str(self.max_timestamp),
         }
+        if self.holds_batches:
+            values[_BLOCK_KEY] = _BATCHES
+        if self.continues_source:
+            values[_SOURCE_KEY] = _CONTINUED
         if self.last_crc32c is not None:
             # Fixed width, because the value is known only after the blocks are written.
             values[_LAST_CRC_KEY] = f"{self.last_crc32c:08x}"
@@ -153,12 +163,13 @@ def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
 def _header(values: dict[str, str]) -> SegmentHeader:
     if values["avro.codec"] != CODEC:
         raise CorruptLogError(f"codec is {values['avro.codec']!r}, expected {CODEC!r}")
-    if values.get(_BLOCK_KEY, _ONE_BATCH) != _ONE_BATCH:
+    block = values.get(_BLOCK_KEY, _ONE_BATCH)
+    if block not in (_ONE_BATCH, _BATCHES):
         raise RequestError(
             "UNSUPPORTED_VERSION",
-            f"the segment at offset {values['metalog.base_offset']} has blocks of "
-            f"{values[_BLOCK_KEY]}, this release reads those of one {_ONE_BATCH}; a newer release "
-            "wrote it: use a newer release",
+            f"the segment at offset {values['metalog.base_offset']} has blocks of {block!r}, this "
+            f"release reads those of {_ONE_BATCH!r} and of {_BATCHES!r}; a newer release wrote it: "
+            "use a newer release",
         )
     max_timestamp, last_crc32c = values["metalog.max_timestamp"], values.get(_LAST_CRC_KEY)
     return SegmentHeader(
@@ -169,6 +180,8 @@ def _header(values: dict[str, str]) -> SegmentHeader:
         previous_crc32c=int(values["metalog.previous_crc32c"]),
         max_timestamp=int(max_timestamp) if max_timestamp else None,
         last_crc32c=None if last_crc32c is None else int(last_crc32c, 16),
+        holds_batches=block == _BATCHES,
+        continues_source=values.get(_SOURCE_KEY) == _CONTINUED,
         schema_json=values["avro.schema"],
     )
 

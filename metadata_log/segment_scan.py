@@ -8,6 +8,7 @@ from metadata_log.block import StoredBlock, block_size, decompress, parse_block
 from metadata_log.fs import ReadableFile
 from metadata_log.names import MANIFEST, segment_name
 from metadata_log.needles import Needles, previous_crc32c_bytes, type_needle
+from metadata_log.read_block import ReadBlock, split_batches
 from metadata_log.segment import HEADER_SIZE_BYTES_MAX, SegmentHeader, decode_header, row_decoder
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError
@@ -97,6 +98,7 @@ class SegmentScan:
         self.path = path
         self._decode_rows = row_decoder(header.schema_json)
         self._has_newest_schema = header.has_newest_schema
+        self._holds_batches = header.holds_batches
         self._sync_marker = header.sync_marker
         self._limit = limit
         self.position = position
@@ -108,19 +110,19 @@ class SegmentScan:
         self._buffer = b""
         self._buffer_at = position
 
-    def batches(
+    def blocks(
         self,
         needles: Needles | None = None,
         to_offset: int | None = None,
         *,
         from_offset: int | None = None,
-    ) -> Iterator[tuple[StoredBlock, Batch]]:
-        """Yield each block with its batch, up to the limit.
+    ) -> Iterator[ReadBlock]:
+        """Yield each block with its batches, up to the limit.
 
         Args:
             needles: Blocks that hold none of them may be left out. They are still decompressed, and
                 their place in the chain of blocks is checked.
-            to_offset: May stop at the first batch from here on.
+            to_offset: May stop at the first block from here on.
             from_offset: Blocks that end before it may be left out.
 
         Raises:
@@ -128,24 +130,24 @@ class SegmentScan:
                 other; names file, byte, and the offsets below which all is intact.
         """
         while self.position < self._limit:
-            block = self._next_block()
+            stored = self._next_block()
             try:
-                body = decompress(block)
-                is_before = from_offset is not None and self._is_before(from_offset, block, body)
-                if is_before or (needles is not None and self._can_skip(block, body, needles)):
-                    self._skip(block, body)
+                body = decompress(stored)
+                is_before = from_offset is not None and self._is_before(from_offset, stored, body)
+                if is_before or (needles is not None and self._can_skip(stored, body, needles)):
+                    self._skip(stored, body)
                     if to_offset is not None and self.has_passed(to_offset):
                         return
                     continue
-                batch = self._decode(block, body)
+                block = self._decode(stored, body)
             except CorruptLogError as error:
                 raise corrupt(self.path, self.position, str(error), self.next_offset) from error
-            self._check_follows(batch)
-            self.last_position, self.last_base_offset = block.position, batch.base_offset
-            self.position = block.end_position
-            self.next_offset = batch.end_offset
-            self.last_crc32c = block.crc32c
-            yield block, batch
+            self._check_follows(block)
+            self.last_position, self.last_base_offset = stored.position, block.base_offset
+            self.position = stored.end_position
+            self.next_offset = block.end_offset
+            self.last_crc32c = stored.crc32c
+            yield block
 
     def has_passed(self, offset: int) -> bool:
         """True if the last block read begins at or after an offset."""
@@ -219,31 +221,27 @@ class SegmentScan:
         self.next_offset = None if _NO_OP_RUN in body else base_offset + block.count
         self.last_crc32c = block.crc32c
 
-    def _decode(self, block: StoredBlock, body: bytes) -> Batch:
-        batch = Batch.of(self._decode_rows(body, block.count))
-        self._check(batch)
-        return batch
-
-    def _check(self, batch: Batch) -> None:
-        first = batch.rows[0]
-        if first.offset != batch.base_offset:
-            raise CorruptLogError(
-                f"first row has offset {first.offset}, its batch starts at {batch.base_offset}"
-            )
-        if self.next_offset is not None and first.offset != self.next_offset:
-            raise CorruptLogError(f"found offset {first.offset}, expected {self.next_offset}")
-        for expected, row in enumerate(batch.rows, first.offset):
-            if row.offset != expected:
-                raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
-            if row.batch_offset != first.offset:
+    def _decode(self, stored: StoredBlock, body: bytes) -> ReadBlock:
+        rows = self._decode_rows(body, stored.count)
+        if not self._holds_batches:
+            batch = Batch.of(rows)
+            _check(batch, self.next_offset)
+            return ReadBlock(stored, (batch,))
+        block = ReadBlock(stored, split_batches(rows))
+        next_offset = self.next_offset
+        for batch in block.batches:
+            _check(batch, next_offset)
+            if batch.leader_epoch != block.leader_epoch:
                 raise CorruptLogError(
-                    f"the row at offset {row.offset} belongs to the batch at {row.batch_offset}, "
-                    f"it stands in the block of the batch at {first.offset}"
+                    f"the batch at offset {batch.base_offset} is of epoch {batch.leader_epoch}, "
+                    f"it stands in a block of epoch {block.leader_epoch}"
                 )
+            next_offset = batch.end_offset
+        return block
 
-    def _check_follows(self, batch: Batch) -> None:
-        """Check that this batch was written after the block before it, by CRC."""
-        before, after = self.last_crc32c, batch.rows[0].previous_crc32c or 0
+    def _check_follows(self, block: ReadBlock) -> None:
+        """Check that this block was written after the one before it, by CRC."""
+        before, after = self.last_crc32c, block.previous_crc32c
         if before is None or after == before:
             return
         if self.last_base_offset is None:
@@ -269,3 +267,22 @@ class SegmentScan:
             f"the block has CRC 0x{self.last_crc32c or 0:08x}, {expected}",
             self.last_base_offset,
         )
+
+
+def _check(batch: Batch, next_offset: int | None) -> None:
+    """Check the rows of a batch that begins at an offset; None if that is not known."""
+    first = batch.rows[0]
+    if first.offset != batch.base_offset:
+        raise CorruptLogError(
+            f"first row has offset {first.offset}, its batch starts at {batch.base_offset}"
+        )
+    if next_offset is not None and first.offset != next_offset:
+        raise CorruptLogError(f"found offset {first.offset}, expected {next_offset}")
+    for expected, row in enumerate(batch.rows, first.offset):
+        if row.offset != expected:
+            raise CorruptLogError(f"found offset {row.offset}, expected {expected}")
+        if row.batch_offset != first.offset:
+            raise CorruptLogError(
+                f"the row at offset {row.offset} belongs to the batch at {row.batch_offset}, "
+                f"it stands in the block of the batch at {first.offset}"
+            )

@@ -161,13 +161,13 @@ def _sized_rows(
     if reader.base is not None:
         for stored, rows in reader.base.sized_rows():
             yield from _shares(rows, stored)
-    for place, batch in reader.placed_batches(reader.start_offset):
-        if batch.base_offset > at:
+    for place, block in reader.placed_blocks(reader.start_offset):
+        if block.base_offset > at:
             return
-        for row, size in _shares(batch.rows, place.end_position - place.position):
+        for row, size in _shares(block.rows, place.end_position - place.position):
             if row.offset <= at:
                 yield row, size
-        progress(batch.end_offset)
+        progress(block.end_offset)
 
 
 def _shares(rows: tuple[Envelope, ...], stored: int) -> Iterator[tuple[Envelope, int]]:

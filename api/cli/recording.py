@@ -15,6 +15,7 @@ from api.cli.output import print_json_line, print_line, print_status
 from api.documents.recording import RecordedLine
 from metadata_log.kraft.following import follow_source
 from metadata_log.kraft.recorder import Recorder
+from metadata_log.limits import RECORD_GATHER_MS
 
 _LINE_INTERVAL_S = 10
 """At most one line in this time, unless something was replaced: a busy node writes every second."""
@@ -28,14 +29,19 @@ def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None
     """
     with (
         _stopped_by_signal() as stop,
-        Recorder(source, log, collapse_noops=collapse_noops) as recorder,
+        Recorder(
+            source, log, collapse_noops=collapse_noops, gather_ms=RECORD_GATHER_MS
+        ) as recorder,
     ):
         report = _Report(recorder, json=json)
         try:
             for _ in follow_source(recorder, stop.wait):
                 report.update()
         finally:
-            report.end()
+            try:
+                recorder.write_gathered()
+            finally:
+                report.end()
 
 
 class _Report:

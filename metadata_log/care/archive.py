@@ -165,8 +165,8 @@ def _mark_after(
     """Return a commit mark as it could have been when the segment `last` was sealed."""
     epoch = last.header.leader_epoch
     with last.scan() as scan:
-        for _, batch in scan.batches():
-            epoch = batch.leader_epoch
+        for block in scan.blocks():
+            epoch = block.leader_epoch
     return CommitMark(
         sequence=mark.sequence,
         leader_epoch=epoch,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.block import SYNC_SIZE, StoredBlock
+from metadata_log.block import SYNC_SIZE
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment_file import ScanStart, SegmentFile
 from records.errors import CorruptLogError
 
@@ -43,11 +43,11 @@ class BlockWalk:
         self._sync_marker = segment.header.sync_marker
         self._limit = limit
         self.is_whole = True
-        self._last: tuple[StoredBlock, int] | None = None
+        self._last: ReadBlock | None = None
         self.scan = segment.scan(limit, start)
 
-    def __iter__(self) -> Iterator[tuple[StoredBlock, Batch] | BadBytes]:
-        """Yield each block with its batch, and each stretch of bad bytes, in order.
+    def __iter__(self) -> Iterator[ReadBlock | BadBytes]:
+        """Yield each block, and each stretch of bad bytes, in order.
 
         If a valid block does not follow the block before it, the one before is damaged. Its bytes
         are then yielded as bad after it was yielded as a block, and before the block that showed
@@ -55,9 +55,9 @@ class BlockWalk:
         """
         while self.scan.position < self._limit:
             try:
-                for block, batch in self.scan.batches():
-                    self._last = block, batch.base_offset
-                    yield block, batch
+                for block in self.scan.blocks():
+                    self._last = block
+                    yield block
             except CorruptLogError as error:
                 self.is_whole = False
                 yield self._before_broken_link(error) or self._skip(error)
@@ -72,14 +72,14 @@ class BlockWalk:
             return None
         self.scan.last_crc32c = None
         try:
-            next(self.scan.batches())
+            next(self.scan.blocks())
         except CorruptLogError:
             return None
         finally:
             self.scan.skip_to(position)
             self.scan.next_offset = next_offset
-        block, offset = self._last
-        return BadBytes(block.position, block.end_position, offset, str(error.__cause__ or error))
+        last, why = self._last, str(error.__cause__ or error)
+        return BadBytes(last.position, last.end_position, last.base_offset, why)
 
     def _skip(self, error: CorruptLogError) -> BadBytes:
         start, next_offset = self.scan.position, self.scan.next_offset

@@ -2,10 +2,11 @@
 
 import msgspec
 
-from metadata_log.batch import Batch, offsets_covered
+from metadata_log.batch import offsets_covered
 from metadata_log.block import BlockEncoder
 from metadata_log.care.committed import CommittedSegment
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment import SegmentHeader
 from records.envelope import Envelope
 
@@ -13,8 +14,9 @@ from records.envelope import Envelope
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """The end of what is kept of one segment.
 
-    Its first `position` bytes are kept: whole batches below `end_offset`. If the requested offset
-    is inside the next batch, `rows` are that batch's rows below it.
+    Its first `position` bytes are kept: whole blocks below `end_offset`. If the requested offset is
+    inside the next block, `rows` are that block's rows below it. If it is inside a batch,
+    `cut_batch` are that batch's first offset and its end.
     """
 
     segment: CommittedSegment
@@ -26,9 +28,19 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Envelope, ...] = ()
     cut_batch: tuple[int, int] | None = None
 
+    @property
+    def replaces_segment(self) -> bool:
+        """True if no block of the segment stays, so that one of the same name follows."""
+        return self.end_offset == self.segment.base_offset
+
+    @property
+    def continues_source(self) -> bool:
+        """What the header of a mirror's segment says that begins here."""
+        return self.segment.header.continues_source or not self.replaces_segment
+
 
 class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A segment whose only block is the beginning of a batch."""
+    """A segment whose only block is the beginning of a block."""
 
     header: SegmentHeader
     stored: bytes
@@ -54,36 +66,39 @@ def cut_at(segment: CommittedSegment, end_offset: int) -> Cut:
             last_crc32c=header.previous_crc32c,
             max_timestamp=header.max_timestamp,
         )
-        for block, batch in scan.batches():
-            if batch.end_offset > end_offset:
-                return _inside(cut, batch, end_offset)
+        for block in scan.blocks():
+            if block.end_offset > end_offset:
+                return _inside(cut, block, end_offset)
+            latest = block.max_timestamp
             cut = msgspec.structs.replace(
                 cut,
                 position=block.end_position,
-                end_offset=batch.end_offset,
-                leader_epoch=batch.leader_epoch,
+                end_offset=block.end_offset,
+                leader_epoch=block.leader_epoch,
                 last_crc32c=block.crc32c,
-                max_timestamp=max(batch.timestamp, cut.max_timestamp or batch.timestamp),
+                max_timestamp=max(latest, cut.max_timestamp or latest),
             )
         return cut
 
 
-def _inside(cut: Cut, batch: Batch, end_offset: int) -> Cut:
+def _inside(cut: Cut, block: ReadBlock, end_offset: int) -> Cut:
     rows = tuple(
-        row for row in batch.rows if row.offset + offsets_covered(row.payload) <= end_offset
+        row for row in block.rows if row.offset + offsets_covered(row.payload) <= end_offset
     )
-    if batch.base_offset >= end_offset:
-        return cut
-    return msgspec.structs.replace(cut, rows=rows, cut_batch=(batch.base_offset, batch.end_offset))
+    cut_batch = None
+    for batch in block.batches:
+        if batch.base_offset < end_offset < batch.end_offset:
+            cut_batch = batch.base_offset, batch.end_offset
+    return msgspec.structs.replace(cut, rows=rows, cut_batch=cut_batch)
 
 
-def encode_cut_end(cut: Cut, cluster_id: str) -> CutEnd:
-    """Return a segment with the kept rows of a batch that was cut.
+def encode_cut_end(cut: Cut, cluster_id: str, *, is_mirror: bool) -> CutEnd:
+    """Return a segment with the kept rows of a block that was cut.
 
     They need a segment of their own, because the one before may have an older schema.
     """
     first, last = cut.rows[0], cut.rows[-1]
-    replaces = cut.end_offset == cut.segment.base_offset
+    replaces = cut.replaces_segment
     header = SegmentHeader(
         cluster_id=cluster_id,
         base_offset=first.offset,
@@ -91,6 +106,8 @@ def encode_cut_end(cut: Cut, cluster_id: str) -> CutEnd:
         previous_length=cut.segment.header.previous_length if replaces else cut.position,
         previous_crc32c=cut.last_crc32c,
         max_timestamp=cut.max_timestamp,
+        holds_batches=cut.segment.header.holds_batches,
+        continues_source=is_mirror and cut.continues_source,
     )
     stored = BlockEncoder(BLOCK_DECODED_BYTES_MAX).encode(cut.rows, header.sync_marker)
     return CutEnd(

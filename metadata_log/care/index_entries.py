@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from metadata_log.batch import Batch
-from metadata_log.block import StoredBlock
 from metadata_log.care.copying import file_size
 from metadata_log.fs import ByteStore
 from metadata_log.limits import INDEX_INTERVAL_BYTES
 from metadata_log.names import index_name
 from metadata_log.offset_index import ENTRY_SIZE, IndexEntry, OffsetIndex, read_index
+from metadata_log.read_block import ReadBlock
 
 _OFFSET_MAX = (1 << 63) - 1
 
@@ -40,10 +39,10 @@ class IndexCheck:
         self._seen = 0
         self._wrong: str | None = None
 
-    def see(self, block: StoredBlock, batch: Batch, highest: int | None) -> None:
+    def see(self, block: ReadBlock, highest: int | None) -> None:
         """Check the next block; `highest` is the highest append time before it."""
-        entry = self._index.at_offset(batch.base_offset)
-        if entry is None or entry.offset != batch.base_offset or self._wrong:
+        entry = self._index.at_offset(block.base_offset)
+        if entry is None or entry.offset != block.base_offset or self._wrong:
             return
         if (entry.position, entry.max_timestamp) != (block.position, highest):
             self._wrong = (

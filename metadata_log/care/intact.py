@@ -28,3 +28,4 @@ class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
     max_timestamp: int | None
     leader_epoch: int
     schema_json: str = ""
+    holds_batches: bool = False

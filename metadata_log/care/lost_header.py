@@ -4,6 +4,9 @@ The epoch is found by the sync marker, a hash of cluster id, base offset and epo
 an epoch ends both the header and the first block, that was the epoch.
 """
 
+import itertools
+from collections.abc import Iterable
+
 import msgspec
 
 from metadata_log.block import SYNC_SIZE, parse_block
@@ -14,19 +17,20 @@ from records.errors import CorruptLogError
 
 
 def rebuild_header(
-    file: ReadableFile, before: SegmentHeader, epochs: range
+    file: ReadableFile, variants: Iterable[SegmentHeader], epochs: range
 ) -> tuple[SegmentHeader, int] | None:
     """Reconstruct a damaged header.
 
     Args:
-        before: What is known of it, with the schema of the segments around it.
+        variants: What it can be, with the schema of the segments around it. All are of different
+            lengths.
         epochs: Epochs that may have started the segment.
 
     Returns:
         The header and the position of the first block; None if no first block proves it.
     """
-    for epoch in epochs:
-        header = msgspec.structs.replace(before, leader_epoch=epoch)
+    for variant, epoch in itertools.product(variants, epochs):
+        header = msgspec.structs.replace(variant, leader_epoch=epoch)
         end = len(header.encode())
         # Compare the marker before reading the block: there may be many epochs.
         if file.pread(SYNC_SIZE, end - SYNC_SIZE) != header.sync_marker:

@@ -150,7 +150,7 @@ def restore(
     splice.check(end_offset)
     kept = [segment for segment in segments if segment.base_offset < end_offset] or segments[:1]
     cut = cut_at(kept[-1], end_offset)
-    cut_end = encode_cut_end(cut, source.cluster_id) if cut.rows else None
+    cut_end = _cut_end(cut, source) if cut.rows else None
     mark = _mark(splice.newest, cut, cut_end)
     epoch = splice.highest_epoch() + RESTORED_EPOCH_GAP
     with NewLog(target, fs or OsFs()) as log:
@@ -164,6 +164,10 @@ def restore(
         cut_batch=cut.cut_batch,
         writer_epoch=epoch + 1 if source.kind is Kind.OWN else None,
     )
+
+
+def _cut_end(cut: Cut, source: LogReader) -> CutEnd:
+    return encode_cut_end(cut, source.cluster_id, is_mirror=source.kind is Kind.MIRROR)
 
 
 def _write(
@@ -209,7 +213,7 @@ def _mark(newest: LogReader, cut: Cut, cut_end: CutEnd | None) -> CommitMark:
         end, base, epoch = cut_end.end_offset, header.base_offset, header.leader_epoch
         position = len(header.encode()) + len(cut_end.stored)
         crc32c = google_crc32c.value(cut_end.stored)
-        latest = max(cut.rows[0].timestamp, cut.max_timestamp or 0)
+        latest = max(*(row.timestamp for row in cut.rows), cut.max_timestamp or 0)
     confirmed = end if newest.kind is Kind.OWN else min(newest.confirmed_end, end)
     return CommitMark(
         sequence=newest.mark.sequence,

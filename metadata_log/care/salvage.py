@@ -5,8 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.block import StoredBlock
 from metadata_log.care.block_walk import BadBytes, BlockWalk
 from metadata_log.care.copying import CheckedRead, Progress
 from metadata_log.care.findings import Inspection
@@ -24,6 +22,7 @@ from metadata_log.names import (
     segment_name,
     segment_offsets,
 )
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile, read_segment_header
 from records.errors import CorruptLogError, RequestError
@@ -157,6 +156,7 @@ class Salvage:
             max_timestamp=header.max_timestamp,
             leader_epoch=header.leader_epoch,
             schema_json=header.schema_json,
+            holds_batches=header.holds_batches,
         )
         index = IndexEntries()
         self._end = self._walk(segment, limit, start, index)
@@ -183,10 +183,10 @@ class Salvage:
                     kept = before_last
                 self._bad(path, item, limit)
             elif self._stopped:
-                self._left_out(path, *item)
+                self._left_out(path, item)
             else:
-                index.maybe_add(item[1].base_offset, item[0].position, kept.max_timestamp)
-                before_last, kept = kept, self._kept(kept, *item)
+                index.maybe_add(item.base_offset, item.position, kept.max_timestamp)
+                before_last, kept = kept, self._kept(kept, item)
         self._before_last = before_last
         return kept
 
@@ -240,9 +240,10 @@ class Salvage:
                 previous_crc32c=end.last_crc32c,
                 max_timestamp=end.max_timestamp,
                 schema_json=end.schema_json,
+                holds_batches=end.holds_batches,
             )
             epochs = range(end.leader_epoch, self.highest_epoch() + 1)
-            found = rebuild_header(file, known, epochs)
+            found = rebuild_header(file, _variants(known, self.manifest.kind), epochs)
             if found is None:
                 raise
             self.rebuilt.append(f"{path.name} byte 0: the header, from the segment before it")
@@ -259,15 +260,16 @@ class Salvage:
         except CorruptLogError:
             return None
 
-    def _kept(self, kept: IntactEnd, block: StoredBlock, batch: Batch) -> IntactEnd:
-        self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
+    def _kept(self, kept: IntactEnd, block: ReadBlock) -> IntactEnd:
+        self.proven_end = max(self.proven_end, block.durable_end)
+        latest = block.max_timestamp
         return msgspec.structs.replace(
             kept,
             position=block.end_position,
-            end_offset=batch.end_offset,
+            end_offset=block.end_offset,
             last_crc32c=block.crc32c,
-            max_timestamp=max(batch.timestamp, kept.max_timestamp or batch.timestamp),
-            leader_epoch=batch.leader_epoch,
+            max_timestamp=max(latest, kept.max_timestamp or latest),
+            leader_epoch=block.leader_epoch,
         )
 
     def _look_through(
@@ -294,9 +296,9 @@ class Salvage:
         end = limit if bad.end_position is None else bad.end_position
         self._stop(path, bad.position, end, bad.next_offset, bad.why)
 
-    def _left_out(self, path: Path, block: StoredBlock, batch: Batch) -> None:
+    def _left_out(self, path: Path, block: ReadBlock) -> None:
         """Report a block that reads well but comes after damage."""
-        self.proven_end = max(self.proven_end, batch.rows[0].durable_end or 0)
+        self.proven_end = max(self.proven_end, block.durable_end)
         last = self.lost[-1]
         if last.readable and (last.file, last.end_byte) == (path.name, block.position):
             self.lost[-1] = msgspec.structs.replace(last, end_byte=block.end_position)
@@ -306,7 +308,7 @@ class Salvage:
                 file=path.name,
                 byte=block.position,
                 end_byte=block.end_position,
-                from_offset=batch.base_offset,
+                from_offset=block.base_offset,
                 why="reads well, but comes after damage",
                 readable=True,
             )
@@ -318,6 +320,18 @@ class Salvage:
         self.lost.append(
             Lost(file=path.name, byte=byte, end_byte=end_byte, from_offset=offset, why=why)
         )
+
+
+def _variants(known: SegmentHeader, kind: Kind) -> Iterator[SegmentHeader]:
+    """Yield what a segment's header can be after the segment before it, most likely first."""
+    yield known
+    if kind is Kind.MIRROR:
+        # Another release may have gone on, and with a segment of its own.
+        for holds_batches in (known.holds_batches, not known.holds_batches):
+            for continues_source in (True, False):
+                yield msgspec.structs.replace(
+                    known, holds_batches=holds_batches, continues_source=continues_source
+                )
 
 
 def _with_header(header: bytes, content: CheckedRead) -> Iterator[bytes]:

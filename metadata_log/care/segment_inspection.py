@@ -4,8 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.batch import Batch
-from metadata_log.block import SYNC_SIZE, StoredBlock
+from metadata_log.block import SYNC_SIZE
 from metadata_log.care.block_walk import BadBytes, BlockWalk
 from metadata_log.care.copying import Progress
 from metadata_log.care.findings import Finding, Inspection
@@ -14,6 +13,7 @@ from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import ByteStore, ReadableFile
 from metadata_log.manifest import Kind
 from metadata_log.names import index_name, segment_name
+from metadata_log.read_block import ReadBlock
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import SegmentFile, read_segment_header
 from records.errors import CorruptLogError
@@ -160,13 +160,13 @@ class SegmentInspector:
             if isinstance(item, BadBytes):
                 self._bad_bytes(path, item)
                 continue
-            block, batch = item
             self._found.blocks += 1
-            self._found.records += len(batch.rows)
-            index.see(block, batch, highest)
-            self._check_batch(path, block, batch, highest, header.leader_epoch)
-            highest = max(batch.timestamp, highest or batch.timestamp)
-            epoch = batch.leader_epoch
+            self._found.records += len(item.rows)
+            index.see(item, highest)
+            self._check_block(path, item, highest, header.leader_epoch)
+            latest = item.max_timestamp
+            highest = max(latest, highest or latest)
+            epoch = item.leader_epoch
         scan, mark = walk.scan, self._mark
         is_marked = mark is not None and mark.segment_offset == header.base_offset
         if walk.is_whole:
@@ -181,11 +181,9 @@ class SegmentInspector:
             leader_epoch=epoch,
         )
 
-    def _check_batch(
-        self, path: Path, block: StoredBlock, batch: Batch, highest: int | None, epoch: int
-    ) -> None:
-        """Check what must hold between batches; reading checked each by itself."""
-        durable_end = batch.rows[0].durable_end or 0
+    def _check_block(self, path: Path, block: ReadBlock, highest: int | None, epoch: int) -> None:
+        """Check what must hold between blocks; reading checked each by itself."""
+        batch, durable_end = block.batches[0], block.durable_end
         self.durable_end = max(self.durable_end, durable_end)
         problems = []
         if durable_end > batch.base_offset:

@@ -5,7 +5,6 @@ are encoded to Kafka's bytes again; where it stores a run of NoOps as one record
 known, and the run is one entry.
 """
 
-import itertools
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -142,8 +141,7 @@ def index_log(log: LogReader) -> BatchIndex:
     index = BatchIndex(log.start_offset, last_epoch=last_epoch, committed_end=log.confirmed_end)
     try:
         for batch in log.batches():
-            for _, rows in itertools.groupby(batch.rows, key=lambda row: row.batch_offset):
-                _add_rows(index, list(rows))
+            _add_rows(index, batch.rows)
     except CorruptLogError as error:
         index.damage = str(error)
     return index

@@ -11,7 +11,7 @@ from metadata_log.fs import Fs
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.kraft.noop_runs import NoOpRuns
+from metadata_log.kraft.gathering import Gathering
 from metadata_log.mirror import MirrorBuilder
 from records.base import Record
 from records.control import UnknownRecord
@@ -83,23 +83,24 @@ def import_directory(
                 timestamp=base.timestamp,
             )
             end_offset = base.end_offset
-        runs = NoOpRuns(mirror.append, collapse=collapse_noops)
+        gathering = Gathering(mirror.append, collapse_noops=collapse_noops)
         bytes_read = 0
         starts = {segment.base_offset for segment in source.segments}
         for batch in source.batches():
             if first_offset is None:
                 first_offset = batch.base_offset
             elif not collapse_noops and batch.base_offset in starts:
+                gathering.flush()
                 mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             end_offset = batch.end_offset
             batch = contested.checked_batch(batch)
             for row in batch.rows:
                 by_type[type(row.payload)] += 1
-            runs.add(batch)
+            gathering.add(batch)
             bytes_read += batch.size
             if progress is not None:
                 progress(bytes_read)
-        runs.flush()
+        gathering.flush()
         mirror.finish(confirmed_end=min(source.committed_end_offset, end_offset))
     return import_result(
         by_type,

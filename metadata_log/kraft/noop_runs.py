@@ -8,7 +8,8 @@ from metadata_log.kraft.batch import KraftBatch
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 
-Write = Callable[[Sequence[Envelope], int], None]
+Write = Callable[[Sequence[Envelope], int, int], None]
+"""Takes rows, the offset after them, and the size in bytes that they had in the source."""
 
 
 class _Run(msgspec.Struct):
@@ -33,7 +34,7 @@ class NoOpRuns:
         """Take the next batch."""
         if not self._collapse or not is_noop(batch):
             self.flush()
-            self._write(batch.rows, batch.end_offset)
+            self._write(batch.rows, batch.end_offset, batch.size)
             return
         run = self._run
         if (
@@ -53,7 +54,7 @@ class NoOpRuns:
         if run is None:
             return
         if run.batch_count == 1:
-            self._write(run.first.rows, run.first.end_offset)
+            self._write(run.first.rows, run.first.end_offset, run.first.size)
             return
         record = NoOpRunRecord(
             count=run.last.end_offset - run.first.base_offset,
@@ -61,7 +62,7 @@ class NoOpRuns:
             last_timestamp=run.last.timestamp,
         )
         first = msgspec.structs.replace(run.first.rows[0], payload=record)
-        self._write([first], run.last.end_offset)
+        self._write([first], run.last.end_offset, run.first.size)
 
 
 def is_noop(batch: KraftBatch) -> bool:

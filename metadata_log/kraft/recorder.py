@@ -2,10 +2,11 @@
 
 Each step reads what is new: after the batch that was read last, if that is still there; else, after
 a truncation or a cleaning, the two logs are compared (reconcile.py). The source is only read, and
-nothing is locked there. What was read but not yet written is not remembered: the source still has
-it.
+nothing is locked there. What was read is gathered before it is written (gathering.py); a crash may
+lose it, the source still has it.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Self
 from metadata_log.fs import Fs, OsFs
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
+from metadata_log.kraft.gathering import Gathering
 from metadata_log.kraft.importer import (
     UNKNOWN_CLUSTER_ID,
     ImportResult,
@@ -22,12 +24,12 @@ from metadata_log.kraft.importer import (
     import_result,
 )
 from metadata_log.kraft.log_position import LogPosition
-from metadata_log.kraft.noop_runs import NoOpRuns
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
 from metadata_log.names import BACKUP_NOTE
 from records.base import Record
+from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
 
@@ -42,9 +44,21 @@ class Recorder:
     """
 
     def __init__(
-        self, source: Path, log: Path, *, collapse_noops: bool = True, fs: Fs | None = None
+        self,
+        source: Path,
+        log: Path,
+        *,
+        collapse_noops: bool = True,
+        gather_ms: int = 0,
+        fs: Fs | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open a mirror to continue it.
+
+        Args:
+            gather_ms: How long batches are gathered before they are written; 0 writes in each step
+                what it has read.
+            clock: Returns seconds.
 
         Raises:
             RequestError: `log` is not a mirror, or is a backup of one.
@@ -66,8 +80,10 @@ class Recorder:
         self._is_reconciled = False
         self._seen: object = None
         self._contested = ContestedKeys()
-        self._runs = NoOpRuns(self._append, collapse=collapse_noops)
-        self._first_offset = self._mirror.end_offset
+        self._gather_s = gather_ms / 1_000
+        self._clock = clock
+        self._gathering = self._new_gathering()
+        self._first_offset = self._committed_end = self._mirror.end_offset
         self.replaced: list[Replaced] = []
         self.source_end: int | None = None
         self.trailing_bytes = 0
@@ -81,11 +97,14 @@ class Recorder:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._mirror.close()
+        try:
+            self._keep_gathered()
+        finally:
+            self._mirror.close()
 
     @property
     def end_offset(self) -> int:
-        """End of the mirror, exclusive."""
+        """End of the mirror, exclusive; what is gathered comes after it."""
         return self._mirror.end_offset
 
     @property
@@ -95,11 +114,14 @@ class Recorder:
 
     @property
     def records(self) -> int:
-        """How many records were read from the source."""
+        """How many records of the source were written."""
         return self._by_type.total()
 
     def step(self, progress: Callable[[int], None] | None = None) -> None:
-        """Append everything that the source holds by now, and commit it.
+        """Take everything that the source holds by now; commit it unless it is to be gathered.
+
+        What the first step finds is committed at once, so that a recorder that is killed again and
+        again gets on, too.
 
         Args:
             progress: Called with the number of segment bytes read so far.
@@ -113,18 +135,30 @@ class Recorder:
         try:
             source = open_directory(self._path)
             state = source.state()
-            if state == self._seen:
-                return
-            self._seen = None
-            if not self._is_reconciled:
+            is_new, self._seen = state != self._seen, None
+            is_first = is_new and not self._is_reconciled
+            if is_first:
                 self._reconcile(source)
-            if self.source_end is None:
+            if is_new and self.source_end is None:
                 self._read(source, progress)
-            self._confirm(source)
+            if is_first or self._gathering.age_s >= self._gather_s:
+                self._gathering.flush()
+            if self._commit() or is_new:
+                self._confirm(source)
             self._seen = state
         except UnavailableError:
             self._is_reconciled = False
             raise
+
+    def write_gathered(self) -> None:
+        """Write and commit what is gathered, without looking at the source.
+
+        Raises:
+            UnavailableError: the disk is full; what was gathered is in the source only.
+        """
+        if self._mirror.is_usable:
+            self._keep_gathered()
+            self._commit()
 
     def result(self) -> ImportResult:
         """Return what was done so far."""
@@ -141,8 +175,8 @@ class Recorder:
     def _reconcile(self, source: KraftDirectory) -> None:
         """Find where to continue, and cut the mirror where Kafka replaced its log."""
         check_cluster(source, self._mirror)
-        self._runs = NoOpRuns(self._append, collapse=self._collapse_noops)
-        self._mirror.commit()
+        self._keep_gathered()
+        self._commit()
         with self._reader() as reader:
             found = reconcile(source, reader)
             end, epoch = reader.end_offset, None
@@ -150,6 +184,7 @@ class Recorder:
                 epoch = next(reader.batches(found.end_offset)).leader_epoch
         if epoch is not None:
             self._mirror.cut(found.end_offset, found.last_timestamp)
+            self._committed_end = self.end_offset
             self._first_offset = min(self._first_offset, found.end_offset)
             self.replaced.append(
                 Replaced(first_offset=found.end_offset, last_offset=end - 1, leader_epoch=epoch)
@@ -168,16 +203,13 @@ class Recorder:
         starts = {segment.base_offset for segment in source.all_segments}
         for batch in map(self._contested.checked_batch, scan.batches()):
             if not self._collapse_noops and batch.base_offset in starts:
+                self._gathering.flush()
                 self._mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
-            self._runs.add(batch)
+            self._gathering.add(batch)
             self._position = scan.position
-            self._by_type.update(type(row.payload) for row in batch.rows)
             size_bytes += batch.size
             if progress is not None:
                 progress(size_bytes)
-        if size_bytes:
-            self._runs.flush()
-            self._mirror.commit()
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
@@ -188,8 +220,30 @@ class Recorder:
                 confirmed = confirmed_by(source, reader)
             self._mirror.commit(confirmed)
 
+    def _new_gathering(self) -> Gathering:
+        return Gathering(self._append, collapse_noops=self._collapse_noops, clock=self._clock)
+
+    def _keep_gathered(self) -> None:
+        """Write what is gathered, unless the mirror lost what stands before it."""
+        gathering, self._gathering = self._gathering, self._new_gathering()
+        if gathering.first_offset == self.end_offset and self._mirror.is_usable:
+            gathering.flush()
+
+    def _commit(self) -> bool:
+        """Commit what was written since the last time; False if nothing was."""
+        if self.end_offset == self._committed_end:
+            return False
+        self._mirror.commit()
+        self._committed_end = self.end_offset
+        return True
+
     def _append(self, rows: Sequence[Envelope], end_offset: int) -> None:
         self._mirror.append(rows, end_offset)
+        for row in rows:
+            if isinstance(row.payload, NoOpRunRecord):
+                self._by_type[NoOpRecord] += row.payload.count
+            else:
+                self._by_type[type(row.payload)] += 1
 
     def _reader(self) -> LogReader:
         return LogReader.open(self._mirror.directory, fs=self._fs)

@@ -1,7 +1,9 @@
 """Writes a mirror's batches as Kafka's segments, byte for byte as they were read.
 
 A segment begins where one of the mirror's begins: an exact import starts one wherever the source
-does. Where the mirror's was full, or a new release wrote on, Kafka's goes on.
+does. Where the mirror began one for a reason of its own, its header says so, and Kafka's goes on.
+Releases that wrote a block for each batch did not say so; there it is where the mirror's was full,
+or a new release wrote on.
 """
 
 import itertools
@@ -132,25 +134,26 @@ class _Segments:
         return encode_batch(rows)
 
 
-def _source_batches(reader: LogReader, start: int, end: int) -> Iterator[list[Envelope]]:
-    """Yield the rows of each batch of the source: a block of the mirror may hold several."""
-    for block in reader.batches(start, end):
-        for batch_offset, rows in itertools.groupby(block.rows, key=lambda row: row.batch_offset):
-            if start <= batch_offset < end:
-                yield list(rows)
+def _source_batches(reader: LogReader, start: int, end: int) -> Iterator[Sequence[Envelope]]:
+    """Yield the rows of each batch of the source that begins in [start, end)."""
+    for batch in reader.batches(start, end):
+        if batch.base_offset >= start:
+            yield batch.rows
 
 
 def _source_starts(reader: LogReader) -> Iterator[int]:
     """Yield the starts of the source's segments, as the mirror's show them."""
     before: Path | None = None
     for path in reader.segment_paths:
-        if before is None or not _was_full(reader, before, path):
+        if before is None or _starts_with_source(reader, before, path):
             yield reader.header(path).base_offset
         before = path
 
 
-def _was_full(reader: LogReader, before: Path, path: Path) -> bool:
-    """True if a segment of the mirror ended for a reason of its own."""
+def _starts_with_source(reader: LogReader, before: Path, path: Path) -> bool:
+    """True if a segment of the mirror began because the source's did."""
     header = reader.header(path)
+    if header.holds_batches or header.continues_source:
+        return not header.continues_source
     is_new_schema = header.schema_json != reader.header(before).schema_json
-    return is_new_schema or header.previous_length >= SEGMENT_SIZE_BYTES_MAX
+    return not is_new_schema and header.previous_length < SEGMENT_SIZE_BYTES_MAX

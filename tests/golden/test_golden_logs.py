@@ -64,8 +64,8 @@ def blocks(path: Path) -> Iterator[tuple[SegmentHeader, bytes, int]]:
     file = OsFs().open(path)
     segment = SegmentFile.of(file, path)
     start = ScanStart(segment.first_position, 0, 0) if "checkpoint" in path.name else None
-    for block, _ in segment.scan(file.size(), start).batches():
-        yield segment.header, decompress(block), block.count
+    for block in segment.scan(file.size(), start).blocks():
+        yield segment.header, decompress(block.stored), block.stored.count
     file.close()
 
 

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.fs import Fs
+from metadata_log.batch import offsets_covered
+from metadata_log.file_publish import SoleOwner
+from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader
+from metadata_log.log_writer import LogWriter, create_mark
+from metadata_log.manifest import Kind, Manifest, write_manifest
 from metadata_log.mirror import MirrorBuilder
+from metadata_log.tail import EMPTY_TAIL
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.control import NoOpRunRecord
@@ -51,6 +56,29 @@ def new_mirror(
             builder.append([first], end)
         builder.finish(confirmed_end)
     return directory
+
+
+def mirror_of_blocks(
+    log: Path, blocks: Sequence[Sequence[Envelope]], *, holds_batches: bool
+) -> Path:
+    """Write a mirror of one segment with some blocks, whatever they hold, from offset 0 on.
+
+    Args:
+        holds_batches: False writes a segment as releases did whose blocks hold one batch each.
+    """
+    log.mkdir()
+    fs = OsFs()
+    create_mark(fs, log)
+    writer = LogWriter(
+        fs, log, "kafka-cluster", EMPTY_TAIL, SoleOwner(), holds_batches=holds_batches
+    )
+    writer.start_segment(1)
+    for block in blocks:
+        writer.write(list(block), block[-1].offset + offsets_covered(block[-1].payload))
+    writer.confirmed_end = 0
+    writer.close()
+    write_manifest(fs, log, Manifest(cluster_id="kafka-cluster", kind=Kind.MIRROR))
+    return log
 
 
 def rows_of(reader: LogReader) -> list[Envelope]:

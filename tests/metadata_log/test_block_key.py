@@ -47,13 +47,13 @@ def test_segment_whose_blocks_hold_one_batch_each_is_read(mirror: Path) -> None:
     assert data[end - 16 : end] == header.sync_marker
 
 
-def test_segment_whose_blocks_hold_several_batches_is_refused_by_all_that_read_it(
+def test_segment_whose_blocks_are_of_a_later_release_is_refused_by_all_that_read_it(
     mirror: Path,
 ) -> None:
     path = min(mirror.glob("*9.avro"))
-    path.write_bytes(with_block_key(path.read_bytes(), "batches"))
+    path.write_bytes(with_block_key(path.read_bytes(), "epochs"))
     with pytest.raises(RequestError, match="use a newer release") as refused:
         inspect_log(OsFs(), mirror)
     assert refused.value.code == "UNSUPPORTED_VERSION"
-    with pytest.raises(RequestError, match="blocks of batches"), LogReader.open(mirror) as reader:
+    with pytest.raises(RequestError, match="blocks of 'epochs'"), LogReader.open(mirror) as reader:
         load_image(reader)

@@ -15,7 +15,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError
-from tests.metadata_log.mirrors import level_row, new_mirror, rows_of, run_row
+from tests.metadata_log.mirrors import level_row, mirror_of_blocks, new_mirror, rows_of, run_row
 
 
 @pytest.fixture
@@ -116,6 +116,53 @@ def test_cut_inside_a_run_of_noops_shortens_it(tmp_path: Path) -> None:
     assert is_whole(log)
 
 
+def gathered(directory: Path, confirmed_end: int = 4) -> Path:
+    """A mirror of offsets 0 to 29 in three blocks; 14 to 18 are a run of NoOps."""
+    run = run_row(14, count=5, last_timestamp=18)
+    middle = [level_row(10), level_row(11), *(level_row(12 + n) for n in range(2)), run]
+    middle.append(level_row(19))
+    log = new_mirror(directory, [])
+    with MirrorWriter(log) as writer:
+        writer.append([level_row(n) for n in range(10)], 10)
+        writer.append(middle, 20)
+        writer.append([level_row(n) for n in range(20, 30)], 30)
+        writer.commit(confirmed_end)
+    return log
+
+
+@pytest.mark.parametrize("end", [4, 10, 11, 14, 16, 19, 20, 25, 30])
+def test_cut_inside_a_block_keeps_its_batches_below(tmp_path: Path, end: int) -> None:
+    log = gathered(tmp_path / "log")
+    with LogReader.open(log) as reader:
+        before = rows_of(reader)
+    with MirrorWriter(log) as writer:
+        writer.cut(end, end - 1)
+        writer.append([level_row(end, epoch=7), level_row(end + 1, epoch=7)], end + 2)
+    kept = [row for row in before if row.offset < end]
+    if end == 16:
+        kept[-1] = run_row(14, count=2, last_timestamp=15)
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == [*kept, level_row(end, epoch=7), level_row(end + 1, epoch=7)]
+        assert reader.last_offset_at(12) == (12 if end > 12 else end + 1)
+    assert is_whole(log)
+
+
+def test_mirror_of_a_release_that_gathered_nothing_goes_on_in_a_segment_of_its_own(
+    tmp_path: Path,
+) -> None:
+    rows = [level_row(n) for n in range(6)]
+    log = mirror_of_blocks(tmp_path / "log", [[row] for row in rows[:2]], holds_batches=False)
+    for first in (2, 4):
+        with MirrorWriter(log) as writer:
+            writer.append(rows[first : first + 2], first + 2)
+    with LogReader.open(log) as reader:
+        assert rows_of(reader) == rows
+        headers = [reader.header(path) for path in reader.segment_paths]
+    assert [(each.base_offset, each.holds_batches) for each in headers] == [(0, False), (2, True)]
+    assert [each.continues_source for each in headers] == [False, True]
+    assert is_whole(log)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_any_order_of_appends_cuts_and_openings_gives_the_rows_of_a_list(
     tmp_path: Path, seed: int
@@ -132,8 +179,9 @@ def test_any_order_of_appends_cuts_and_openings_gives_the_rows_of_a_list(
                     writer.cut(end, end - 1)
                     rows, epoch = rows[:end], epoch + 1
                 for _ in range(random.randrange(5)):
-                    rows.append(level_row(len(rows), epoch))
-                    writer.append(rows[-1:], len(rows))
+                    first = len(rows)
+                    rows += [level_row(first + n, epoch) for n in range(random.choice((1, 2, 5)))]
+                    writer.append(rows[first:], len(rows))
             writer.commit(random.randint(0, len(rows)) if random.random() < 0.1 else 0)
         with LogReader.open(log) as reader:
             assert rows_of(reader) == rows
@@ -215,6 +263,27 @@ def test_follower_below_the_cut_goes_on(log: Path) -> None:
         for offset in range(6, 12):
             writer.append([level_row(offset, epoch=7)], offset + 1)
     assert [batch.leader_epoch for batch in cursor.read()] == [3] + [7] * 6
+
+
+def test_follower_reads_whole_blocks_from_any_batch_on(tmp_path: Path) -> None:
+    log = gathered(tmp_path / "log")
+    cursor = LogCursor(log, 12)
+    assert [batch.base_offset for batch in cursor.read(1)] == [12, 13, 14, 19]
+    with MirrorWriter(log) as writer:
+        writer.append([level_row(30), level_row(31)], 32)
+    assert [batch.base_offset for batch in cursor.read()] == list(range(20, 32))
+    assert cursor.read() == []
+
+
+def test_follower_is_told_of_a_cut_inside_the_last_block_it_read(tmp_path: Path) -> None:
+    log = gathered(tmp_path / "log")
+    cursor = LogCursor(log, 0)
+    cursor.read()
+    with MirrorWriter(log) as writer:
+        writer.cut(25, 24)
+        writer.append([level_row(n, epoch=7) for n in range(25, 40)], 40)
+        with pytest.raises(RequestError, match="the unconfirmed end of a mirror was replaced"):
+            cursor.read()
 
 
 def test_second_writer_waits_its_turn(log: Path) -> None:

@@ -1,23 +1,23 @@
-"""Blocks whose bytes are whole, but whose rows are not one batch at its place."""
+"""Blocks whose bytes are whole, but whose rows are not batches at their place."""
 
 from pathlib import Path
 
 import pytest
 
 from metadata_log.log_reader import LogReader
-from metadata_log.mirror import MirrorBuilder
 from metadata_log.segment import decode_header
 from records.control import NoOpRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError
+from tests.metadata_log.mirrors import mirror_of_blocks
 
 
-def rows(*places: tuple[int, int]) -> list[Envelope]:
+def rows(*places: tuple[int, int], epoch: int = 1) -> list[Envelope]:
     """Return rows of the given offsets and batch offsets."""
     return [
         Envelope(
             offset=offset,
-            leader_epoch=1,
+            leader_epoch=epoch,
             timestamp=1_000,
             batch_offset=batch_offset,
             record_version=0,
@@ -27,26 +27,16 @@ def rows(*places: tuple[int, int]) -> list[Envelope]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("block", "end_offset", "what"),
-    [
-        (rows((2, 2), (3, 3)), 4, "row at offset 3 belongs to the batch at 3, .* batch at 2;"),
-        (rows((2, 2), (3, 0)), 4, "row at offset 3 belongs to the batch at 0, .* batch at 2;"),
-        (rows((2, 0), (3, 0)), 4, "first row has offset 2, its batch starts at 0;"),
-        (rows((2, 2), (4, 2)), 5, "found offset 4, expected 3;"),
-        (rows((2, 2), (2, 2)), 3, "found offset 2, expected 3;"),
-        (rows((3, 3), (4, 3)), 5, "found offset 3, expected 2;"),
-        (rows((1, 1), (2, 1)), 3, "found offset 1, expected 2;"),
-    ],
-)
-def test_block_that_is_not_one_batch_at_its_place_is_reported(
-    tmp_path: Path, block: list[Envelope], end_offset: int, what: str
-) -> None:
-    log = tmp_path / "log"
-    with MirrorBuilder(log, "kafka-cluster") as builder:
-        builder.append(rows((0, 0), (1, 0)), 2)
-        builder.append(block, end_offset)
-        builder.finish(end_offset)
+ANYWHERE = [
+    (rows((2, 0), (3, 0)), "first row has offset 2, its batch starts at 0;"),
+    (rows((2, 2), (4, 2)), "found offset 4, expected 3;"),
+    (rows((2, 2), (2, 2)), "found offset 2, expected 3;"),
+    (rows((3, 3), (4, 3)), "found offset 3, expected 2;"),
+    (rows((1, 1), (2, 1)), "found offset 1, expected 2;"),
+]
+
+
+def check_is_reported(log: Path, what: str) -> None:
     path = log / "00000000000000000000.avro"
     data = path.read_bytes()
     header, _ = decode_header(data)
@@ -57,3 +47,46 @@ def test_block_that_is_not_one_batch_at_its_place_is_reported(
     ):
         list(reader.batches())
     assert "offsets below 2 are intact" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("block", "what"),
+    [
+        (rows((2, 2), (3, 3)), "row at offset 3 belongs to the batch at 3, .* batch at 2;"),
+        (rows((2, 2), (3, 0)), "row at offset 3 belongs to the batch at 0, .* batch at 2;"),
+        *ANYWHERE,
+    ],
+)
+def test_block_that_is_not_one_batch_at_its_place_is_reported(
+    tmp_path: Path, block: list[Envelope], what: str
+) -> None:
+    blocks = [rows((0, 0), (1, 0)), block]
+    check_is_reported(mirror_of_blocks(tmp_path / "log", blocks, holds_batches=False), what)
+
+
+@pytest.mark.parametrize(
+    ("block", "what"),
+    [
+        (rows((2, 2), (3, 0)), "first row has offset 3, its batch starts at 0;"),
+        (rows((2, 2), (4, 4)), "found offset 4, expected 3;"),
+        (rows((2, 2), (2, 3)), "first row has offset 2, its batch starts at 3;"),
+        ([*rows((2, 2)), *rows((3, 3), epoch=2)], "batch at offset 3 is of epoch 2, .* epoch 1"),
+        *ANYWHERE,
+    ],
+)
+def test_block_that_is_not_batches_at_their_place_is_reported(
+    tmp_path: Path, block: list[Envelope], what: str
+) -> None:
+    blocks = [rows((0, 0), (1, 1)), block]
+    check_is_reported(mirror_of_blocks(tmp_path / "log", blocks, holds_batches=True), what)
+
+
+def test_batches_of_a_block_are_read_one_by_one(tmp_path: Path) -> None:
+    blocks = [rows((0, 0), (1, 0), (2, 2)), rows((3, 3), (4, 4), (5, 4))]
+    log = mirror_of_blocks(tmp_path / "log", blocks, holds_batches=True)
+    with LogReader.open(log) as reader:
+        found = [(batch.base_offset, batch.end_offset) for batch in reader.batches()]
+        assert found == [(0, 2), (2, 3), (3, 4), (4, 6)]
+        inside = [batch.base_offset for batch in reader.batches(1, 4)]
+        assert inside == [0, 2, 3]
+        assert [batch.base_offset for batch in reader.batches(5)] == [4]

@@ -1,5 +1,7 @@
 """The life of a mirror on a simulated disk: it is appended to, cut, closed, and loses its power.
 
+A block holds one batch or several, and a cut may be inside one.
+
 At each I/O boundary some of the states that a power loss may leave are collected, with what such a
 state may hold: at least the rows that are known to be there, and more of the rows before or after
 the operation.
@@ -17,7 +19,7 @@ from metadata_log.mirror_writer import MirrorWriter
 from metadata_log.segment import SegmentHeader
 from records.control import NoOpRunRecord
 from records.envelope import Envelope
-from tests.metadata_log.mirrors import level_row, new_mirror, rows_of, run_row
+from tests.metadata_log.mirrors import level_row, mirror_of_blocks, rows_of, run_row
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk
 from tests.simulated_disk.expectations import Violation
@@ -105,7 +107,7 @@ class MirrorLife:
 
     def run(self, operations: Sequence[Operation]) -> Iterator[MirrorCase]:
         """Yield the cases of each operation when it is done."""
-        self._disk = _disk_with_a_mirror()
+        self._disk = _disk_with_a_mirror(holds_batches=self.seed % 4 > 0)
         self._open()
         for operation in operations:
             yield from self._taken()
@@ -145,13 +147,16 @@ class MirrorLife:
 
     def _append(self, random: Random) -> None:
         for _ in range(random.randint(1, 3)):
-            at = _end(self._duty.new)
-            row = level_row(at, self._epoch)
-            if random.random() < 0.3:
-                row = run_row(at, count=5, last_timestamp=at + 4, epoch=self._epoch)
+            block: list[Envelope] = []
+            for _ in range(random.choice((1, 1, 2, 4))):
+                at = _end(block or self._duty.new)
+                row = level_row(at, self._epoch)
+                if random.random() < 0.3:
+                    row = run_row(at, count=5, last_timestamp=at + 4, epoch=self._epoch)
+                block.append(row)
             duty = self._duty
-            self._duty = Duty(duty.kept, duty.old, (*duty.new, row), duty.confirmed_end)
-            self._writer.append([row], _end(self._duty.new))
+            self._duty = Duty(duty.kept, duty.old, (*duty.new, *block), duty.confirmed_end)
+            self._writer.append(block, _end(block))
 
     def _commit(self, confirmed_end: int = 0) -> None:
         self._writer.commit(confirmed_end)
@@ -199,9 +204,10 @@ class MirrorLife:
             self._cases.append(MirrorCase(self._point, number, losses.state(number), self._duty))
 
 
-def _disk_with_a_mirror() -> SimulatedDisk:
+def _disk_with_a_mirror(*, holds_batches: bool) -> SimulatedDisk:
+    """Return a disk with an empty mirror of this release, or of one that gathered no batches."""
     with TemporaryDirectory() as folder:
-        directory = new_mirror(Path(folder) / "log", [])
+        directory = mirror_of_blocks(Path(folder) / "log", [], holds_batches=holds_batches)
         files = {f"{LOG}/{path.name}": path.read_bytes() for path in directory.iterdir()}
     return SimulatedDisk({ROOT: None, str(LOG): None, **files})
 

@@ -5,7 +5,7 @@ from tests.torture.planted_bugs.bug import Bug
 _SCAN = "metadata_log/segment_scan.py"
 _READER = "metadata_log/log_reader.py"
 
-_UNREADABLE = """                batch = self._decode(block, body)
+_UNREADABLE = """                block = self._decode(stored, body)
             except CorruptLogError as error:
                 raise corrupt(self.path, self.position, str(error), self.next_offset) from error
 """
@@ -55,8 +55,8 @@ BUGS = (
         name="offsets not compared",
         what="A block that does not follow the one before it is read where it stands.",
         file=_SCAN,
-        old="        if self.next_offset is not None and first.offset != self.next_offset:\n",
-        new="        if self.next_offset is not None and first.offset < 0:\n",
+        old="    if next_offset is not None and first.offset != next_offset:\n",
+        new="    if next_offset is not None and first.offset < 0:\n",
         campaign="corruption",
         seeds=tuple(range(6)),
         expects="block|removed|moved|exchanged",
@@ -66,7 +66,7 @@ BUGS = (
         what="A reader stops at a damaged block as if the log ended there.",
         file=_SCAN,
         old=_UNREADABLE,
-        new="""                batch = self._decode(block, body)
+        new="""                block = self._decode(stored, body)
             except CorruptLogError:
                 return
 """,
@@ -129,7 +129,7 @@ BUGS = (
         what="An error counts the damaged batch among those that are intact.",
         file=_SCAN,
         old=_UNREADABLE,
-        new=_UNREADABLE.replace("self.next_offset", "(self.next_offset or 0) + block.count"),
+        new=_UNREADABLE.replace("self.next_offset", "(self.next_offset or 0) + stored.count"),
         campaign="corruption",
         seeds=(0,),
         expects="to be intact",

@@ -1,0 +1,75 @@
+"""Gathers whole batches of the source into blocks of a mirror.
+
+A live controller writes batches of one or two records. As a block each takes about three times the
+bytes that it takes among others. What is gathered is not written yet; the source still has it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from metadata_log.kraft.batch import KraftBatch
+from metadata_log.kraft.noop_runs import NoOpRuns
+from metadata_log.limits import GATHERED_BYTES_MAX, GATHERED_RECORDS_MAX
+from records.envelope import Envelope
+
+Write = Callable[[Sequence[Envelope], int], None]
+"""Takes the rows of a block, and the offset after them."""
+
+
+class Gathering:
+    """Passes batches on in order, as rows of blocks: several whole batches of one epoch in each.
+
+    A batch is never divided, but a run of NoOp batches becomes one of one record (noop_runs.py).
+    """
+
+    def __init__(
+        self, write: Write, *, collapse_noops: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Start with nothing gathered; `clock` returns seconds."""
+        self._write = write
+        self._clock = clock
+        self._runs = NoOpRuns(self._take, collapse=collapse_noops)
+        self._rows: list[Envelope] = []
+        self._end_offset = 0
+        self._size_bytes = 0
+        self._first_offset: int | None = None
+        self._since = 0.0
+
+    @property
+    def first_offset(self) -> int | None:
+        """The first offset that is not written yet; None if nothing is gathered."""
+        return self._first_offset
+
+    @property
+    def age_s(self) -> float:
+        """How long the oldest batch has been waiting, in seconds; 0 if none is."""
+        return 0.0 if self._first_offset is None else self._clock() - self._since
+
+    def add(self, batch: KraftBatch) -> None:
+        """Take the next batch; writes a block if one is full."""
+        if self._first_offset is None:
+            self._first_offset, self._since = batch.base_offset, self._clock()
+        self._runs.add(batch)
+
+    def flush(self) -> None:
+        """Write everything gathered."""
+        self._runs.flush()
+        self._write_block()
+        self._first_offset = None
+
+    def _take(self, rows: Sequence[Envelope], end_offset: int, size_bytes: int) -> None:
+        """Add a batch, or a run of NoOps, to the block."""
+        is_of_block = not self._rows or self._rows[0].leader_epoch == rows[0].leader_epoch
+        if not is_of_block or self._size_bytes + size_bytes > GATHERED_BYTES_MAX:
+            self._write_block()
+        self._rows += rows
+        self._end_offset = end_offset
+        self._size_bytes += size_bytes
+        if len(self._rows) >= GATHERED_RECORDS_MAX:
+            self._write_block()
+
+    def _write_block(self) -> None:
+        rows, self._rows, self._size_bytes = self._rows, [], 0
+        if rows:
+            self._first_offset, self._since = self._end_offset, self._clock()
+            self._write(rows, self._end_offset)

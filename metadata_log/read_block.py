@@ -1,0 +1,79 @@
+"""A block as it was read: its place in the file, and the batches in it."""
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.block import StoredBlock
+from records.envelope import Envelope
+
+
+class ReadBlock(msgspec.Struct, frozen=True, gc=False):
+    """A stored block and its batches, in order.
+
+    One batch, or in a mirror whose segment says so several whole batches of the source; all of one
+    leader epoch. Only the first row of a block names the block before it.
+    """
+
+    stored: StoredBlock
+    batches: tuple[Batch, ...]
+
+    @property
+    def position(self) -> int:
+        """Where the block begins in its file."""
+        return self.stored.position
+
+    @property
+    def end_position(self) -> int:
+        """Where the block ends in its file."""
+        return self.stored.end_position
+
+    @property
+    def crc32c(self) -> int:
+        """CRC-32C of the stored bytes."""
+        return self.stored.crc32c
+
+    @property
+    def base_offset(self) -> int:
+        """Offset of the first row."""
+        return self.batches[0].base_offset
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the block."""
+        return self.batches[-1].end_offset
+
+    @property
+    def leader_epoch(self) -> int:
+        """The epoch of all rows."""
+        return self.batches[0].leader_epoch
+
+    @property
+    def max_timestamp(self) -> int:
+        """The highest append time of a batch, ms since 1970."""
+        return max(batch.timestamp for batch in self.batches)
+
+    @property
+    def previous_crc32c(self) -> int:
+        """CRC-32C of the block before, 0 if there is none."""
+        return self.batches[0].rows[0].previous_crc32c or 0
+
+    @property
+    def durable_end(self) -> int:
+        """The end offset that was durable when the block was encoded."""
+        return self.batches[0].rows[0].durable_end or 0
+
+    @property
+    def rows(self) -> tuple[Envelope, ...]:
+        """The rows of all batches."""
+        if len(self.batches) == 1:
+            return self.batches[0].rows
+        return tuple(itertools.chain.from_iterable(batch.rows for batch in self.batches))
+
+
+def split_batches(rows: Sequence[Envelope]) -> tuple[Batch, ...]:
+    """Return the batches of the rows of a block; nothing is checked."""
+    groups = itertools.groupby(rows, key=lambda row: row.batch_offset)
+    return tuple(Batch.of(list(group)) for _, group in groups)
