@@ -138,6 +138,7 @@ class Timeline:
         from_offset: int,
         to_offset: int,
         *,
+        until_ms: int | None = None,
         assumed_min_isr: int | None = None,
         progress: Progress | None = None,
     ) -> "Outages":
@@ -148,6 +149,7 @@ class Timeline:
             self.source,
             to_offset,
             from_offset=from_offset,
+            until_ms=until_ms,
             assumed_min_isr=assumed_min_isr,
             progress=progress,
         )

@@ -184,13 +184,22 @@ def print_remark(about: "About | Known") -> None:
 
 def _absolute(point: str) -> str:
     """Return a point in absolute form: ages and local times become times in UTC."""
-    from replay.time_travel.points import age_in, is_zoneless
+    from replay.time_travel.points import is_zoneless
 
     if is_zoneless(point):
         zone = ZONE.get()
         ASSUMED_ZONE.set(zone)
         note(f"{point} has no time zone and was read as {zone}; see --time-zone")
-        return datetime.datetime.fromisoformat(point).replace(tzinfo=zone_of(zone)).isoformat()
+    return absolute_point(point)
+
+
+def absolute_point(point: str) -> str:
+    """Return a point as one that means the same on every clock and in every time zone."""
+    from replay.time_travel.points import age_in, is_zoneless
+
+    if is_zoneless(point):
+        zone = zone_of(ZONE.get())
+        return datetime.datetime.fromisoformat(point).replace(tzinfo=zone).isoformat()
     age_ms = 0 if point == "now" else age_in(point)
     if age_ms is None:
         return point

@@ -29,6 +29,11 @@ def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> Non
                 if name not in _NOT_FIELDS
             ]
             print_line(f"{shown['object']}  {' '.join(fields)}")
+    if any(voter.get("is_static") for voter in parts.get("voters", ())):
+        print_line(
+            "the quorum is static: the log names its voters, their endpoints are in "
+            "controller.quorum.voters"
+        )
     print_remark(about)
 
 

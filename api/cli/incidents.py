@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import place_of, print_remark
+from api.cli.asking import absolute_point, place_of, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from replay.incidents.event import TimelineEvent
 
 Interval = dict[str, Any]
+
+_ASKED_FOR = frozenset({"topics", "others"})
+"""Kinds of events that callers ask for."""
 
 _MIN_ISR = "min.insync.replicas"
 
@@ -57,6 +60,7 @@ def timeline(
     server: Server = None,
 ) -> None:
     """Show what happened between two points, in words, grouped by cause."""
+    from api.cli.rows import print_unknown_origin
     from api.documents.incidents import Stat, Timeline
     from api.questions.timeline import TIMELINE, ShowTimeline
 
@@ -78,6 +82,7 @@ def timeline(
         if not events:
             note(f"nothing happened between {from_} and {to}")
         _print_events(events, verbose)
+        print_unknown_origin(each.principal for each in events if each.kind in _ASKED_FOR)
     if types == ["controllers"]:
         _print_active(events)
     print_remark(about)
@@ -150,6 +155,7 @@ def outages(
 
     request = ShowOutages(
         first=log.point(from_),
+        until=absolute_point(to),
         broker=broker,
         topic=topic,
         objects=tuple(objects or ()),

@@ -49,6 +49,7 @@ def history(
     server: Server = None,
 ) -> None:
     """Show every change of one object, oldest first; or of all that match topic:orders*."""
+    from api.cli.rows import print_unknown_origin
     from api.questions.changes import HISTORY, ShowHistory, Step
 
     ranged = from_ != "start" or to != "end" or last is not None
@@ -65,28 +66,28 @@ def history(
         notes=notes,
     )
     told = log.ask(HISTORY, request, at=to if point is None else point)
-    found = 0
+    origins = []
     for event in told.items:
-        found += 1
+        origins.append(event.origin)
         if json:
             print_json_line(event)
         else:
             print_event(event)
+    if not json:
+        print_unknown_origin(origins)
     if verbose or KEEP_GOING.get():
         print_end(told.about(), json=json)
-    if not found:
+    if not origins:
         between = f"between {from_} and {to}"
         where = between if point is None else f"{'after' if prev is None else 'before'} {point}"
         note(f"{object_} did not change {where}")
 
 
 def print_event(event: "ObjectEvent") -> None:
-    from api.cli.rows import origin_text
+    from api.cli.rows import by_text
 
-    print_line(
-        f"{event.offset:>8} {time_text(event.timestamp)} {event.type}  "
-        f"by {origin_text(event.origin)}"
-    )
+    by = by_text(event.origin)
+    print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{by and f' {by}'}")
     indent = " " * 10
     if isinstance(event.object, str):
         print_line(f"{indent}{event.object}")
@@ -173,7 +174,7 @@ def blame(
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""
-    from api.cli.rows import origin_text
+    from api.cli.rows import origin_text, print_unknown_origin
     from api.questions.changes import BLAME, ShowBlame
 
     told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
@@ -196,6 +197,7 @@ def blame(
             for field, found in told.answer.fields.items()
         ],
     )
+    print_unknown_origin(found.origin for found in told.answer.fields.values())
     print_remark(about)
 
 

@@ -1,8 +1,9 @@
 """One row of the log as JSON and as a line of text."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from api.cli.output import time_text, value_text
+from api.cli.output import print_line, time_text, value_text
 from api.cli.parameters import bad_parameter
 from records import registry
 from records.json import default_fields
@@ -25,6 +26,18 @@ def origin_text(origin: dict[str, Any] | None) -> str:
     reason = origin.get("reason")
     parts = [origin.get("principal"), origin.get("command"), f"({reason})" if reason else None]
     return " ".join(part for part in parts if part) or "-"
+
+
+def by_text(origin: dict[str, Any] | None) -> str:
+    """Return ` by ` and who caused a batch; nothing if that is unknown."""
+    return "" if origin is None else f" by {origin_text(origin)}"
+
+
+def print_unknown_origin(origins: Iterable[object | None]) -> None:
+    """Print that the log does not say who asked, if it says so for none of what is shown."""
+    known = [origin is not None for origin in origins]
+    if known and not any(known):
+        print_line("the log does not say who asked for a change")
 
 
 def row_text(row: "Row") -> str:

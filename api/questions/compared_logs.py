@@ -1,7 +1,7 @@
 """Compares logs of several nodes: Kafka directories, mirrors, or logs of our own."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from replay.incidents.events import timeline_events
 from replay.loader import BatchSource, load_image
 from replay.not_understood import count_not_understood
 
-Key = TypeVar("Key", str, int)
+Key = TypeVar("Key", bound=Hashable)
 
 
 class ComparedLog(msgspec.Struct, frozen=True):
@@ -175,12 +175,16 @@ def _identity_remarks(logs: Sequence[ComparedLog]) -> Iterator[str]:
                 f"{log.name} ends in {log.index.trailing_bytes} bytes of an incomplete batch: the "
                 "node was writing, or stopped while it did"
             )
-    for node_id, names in _names_by(logs, [log.meta.node_id for log in logs]).items():
+    for (_, node_id), names in _names_by(logs, [_node_of(log.meta) for log in logs]).items():
         if len(names) > 1:
             yield f"node id {node_id} is that of {', '.join(names)}: copies, or disks of one node"
     for directory_id, names in _names_by(logs, [log.meta.directory_id for log in logs]).items():
         if len(names) > 1:
             yield f"directory id {directory_id} is that of {', '.join(names)}: one disk was copied"
+
+
+def _node_of(meta: MetaProperties) -> tuple[str | None, int] | None:
+    return None if meta.node_id is None else (meta.cluster_id, meta.node_id)
 
 
 def _names_by(logs: Sequence[ComparedLog], keys: Sequence[Key | None]) -> dict[Key, list[str]]:

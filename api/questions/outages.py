@@ -18,6 +18,7 @@ from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.history import absence
 from replay.time_travel.name_patterns import is_pattern, name_matcher
 from replay.time_travel.objects import ObjectName, parse_object
+from replay.time_travel.points import point_time
 
 
 class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +26,8 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         first: The point.
+        until: The point of the question: if it is a time between two records, what lasts is counted
+            up to it, else up to the last record before.
         broker: Only of this broker, and of partitions that waited for it.
         topic: Only of partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
         min_insync_replicas: Of topics for which the log does not know it.
@@ -32,6 +35,7 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     first: str = "start"
+    until: str = "end"
     broker: int | None = None
     topic: str | None = None
     min_insync_replicas: int | None = None
@@ -54,10 +58,13 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     for text in request.objects:
         _check_has_outages(parse_object(text))
     first = past.first_offset(request.first, at)
+    # Of the time after the last record the log knows nothing.
+    is_end = at + 1 >= past.reader.end_offset
     with past.progress("replaying", at + 1) as advance:
         found = past.timeline.outages(
             first,
             at + 1,
+            until_ms=None if is_end else point_time(past.reader, request.until),
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )

@@ -39,6 +39,7 @@ def find_outages(
     end_offset: int,
     *,
     from_offset: int = 0,
+    until_ms: int | None = None,
     assumed_min_isr: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outages:
@@ -47,6 +48,8 @@ def find_outages(
     Replays the log from its start, because no snapshot says where an interval began.
 
     Args:
+        until_ms: The time up to which lasting intervals are counted, ms since 1970; None, or a time
+            before the range's last record: that record's.
         assumed_min_isr: For topics whose min.insync.replicas is not in the log; None: those are
             never below it.
         progress: Called with the end offset of each batch as it is replayed.
@@ -63,7 +66,8 @@ def find_outages(
         provenance = provenance_at(batch, min(batch.end_offset, end_offset))
         if progress is not None:
             progress(batch.end_offset)
-    return watch.finish(from_offset, provenance)
+    now = provenance.timestamp if until_ms is None else max(until_ms, provenance.timestamp)
+    return watch.finish(from_offset, provenance, now)
 
 
 _NONE: Mapping[str, "_Open"] = {}
@@ -148,9 +152,12 @@ class _Watch:
             else:
                 rule(row, row.payload)
 
-    def finish(self, from_offset: int, provenance: Provenance) -> Outages:
-        """Return what was found; intervals that ended before `from_offset` are left out."""
-        now = provenance.timestamp
+    def finish(self, from_offset: int, provenance: Provenance, now: int) -> Outages:
+        """Return what was found; intervals that ended before `from_offset` are left out.
+
+        Args:
+            now: The time up to which lasting intervals are counted, ms since 1970.
+        """
         ended = [self._outage(*each, now) for each in self._ended if each[1].offset >= from_offset]
         lasting = [
             self._outage(each, None, now) for of in self._open.values() for each in of.values()

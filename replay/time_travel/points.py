@@ -64,6 +64,23 @@ def resolve_point(
     return source.last_offset_at(_clock_time(point, now_ms, zone))
 
 
+def point_time(source: TimedSource, point: str) -> int | None:
+    """Return the time that a point names, ms since 1970; None for a point that names an offset.
+
+    Args:
+        point: An offset, `start`, `end`, a distance from the log's end, or a time with its zone.
+
+    Raises:
+        RequestError: `point` is malformed.
+    """
+    if point in ("start", "end") or names_offset(point):
+        return None
+    if found := _AGE_BEFORE_END.fullmatch(point):
+        end_ms = source.end_timestamp()
+        return None if end_ms is None else end_ms - _milliseconds(found[1])
+    return _time_ms(point, datetime.UTC)
+
+
 def age_in(point: str) -> int | None:
     """Return the age in a point, in ms; None for any other point."""
     return _milliseconds(point) if _AGE.fullmatch(point) else None

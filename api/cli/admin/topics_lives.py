@@ -21,6 +21,7 @@ def lives(
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
     from api.cli.asking import place_of, print_remark
+    from api.cli.rows import print_unknown_origin
     from api.documents.incidents import Lives
     from api.questions.lives import LIVES, ShowLives
 
@@ -41,13 +42,14 @@ def lives(
             for life in found
         ],
     )
+    borders = [each for life in found for each in (life.began, life.ended) if each is not None]
+    print_unknown_origin(each.origin for each in borders)
     print_remark(told.about())
 
 
 def _cells(border: "Border | None", otherwise: str) -> tuple[object, ...]:
-    from api.cli.rows import origin_text
+    from api.cli.rows import by_text
 
     if border is None:
         return otherwise, "", ""
-    by = origin_text(border.origin)
-    return time_text(border.timestamp), border.offset, f"{border.how} by {by}"
+    return time_text(border.timestamp), border.offset, f"{border.how}{by_text(border.origin)}"
