@@ -28,6 +28,7 @@ from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
+from api.broker.topic_creation import TopicCreation
 from api.client import MetadataClient, server_address
 from api.connections import Connections
 from api.descriptors import raise_descriptor_limit
@@ -100,6 +101,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     replica_lag_ms: int = 30_000
     delete_stale_delay_ms: int | None = None
     strict_modes: bool = False
+    auto_create_topics: bool = False
     authorizer: Authorizer = ALLOW_ALL
     client: ClientSecurity = ClientSecurity()
 
@@ -194,6 +196,9 @@ async def _broker(
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
     producer_ids = ProducerIds(lambda: link.allocate_producer_ids(), authorization.access)
     log_dirs = LogDirsRequests(directories, replicas, disk, authorization.access)
+    creation = None
+    if options.auto_create_topics:
+        creation = TopicCreation(lambda frame, caller: link.forward(frame, caller))
     users = users_of(lambda: authorization.image, cluster_id, options.token_key)
     securities = ListenerSecurities(options.security, users)
     connections = Connections.of_process()
@@ -207,6 +212,7 @@ async def _broker(
             {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
             lambda frame, caller: link.forward(frame, caller),
             address,
+            creation,
         )
         security = securities.of(address)
         listener = await Listener.start(
@@ -257,6 +263,8 @@ async def _broker(
         await asyncio.gather(*tasks, return_exceptions=True)
         for listener in listeners:
             await listener.close()
+        if creation is not None:
+            await creation.close()
         await following.close()
         if await replicas.close():
             await disk.run(link.mark_clean_end)
@@ -318,20 +326,25 @@ def broker_answering(
     own: Mapping[Api, Handler],
     forward: Forward,
     listener: ListenerAddress = LOCAL,
+    creation: TopicCreation | None = None,
 ) -> Answering:
     """Return a listener's handlers: local ones, and forwarding of what the controller decides."""
 
     async def metadata(frame: RequestFrame, caller: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
-        return metadata_response(
+        access = authorization.access(caller)
+        response = metadata_response(
             cluster,
             frame.body,
             version=frame.version,
             cluster_id=cluster_id,
-            access=authorization.access(caller),
+            access=access,
             strict=options.strict_modes,
             listener=listener,
         )
+        if creation is None:
+            return response
+        return creation.answered(frame, caller, access, response)
 
     return Answering(
         handlers={

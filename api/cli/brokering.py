@@ -117,6 +117,14 @@ def broker(
             metavar="MS",
         ),
     ] = None,
+    auto_create_topics: Annotated[
+        bool,
+        typer.Option(
+            "--auto-create-topics",
+            help="Create topics that clients name in Metadata and that do not exist.",
+            rich_help_panel=BROKERS,
+        ),
+    ] = False,
     strict_modes: Annotated[
         bool,
         typer.Option(
@@ -185,6 +193,7 @@ def broker(
         replica_lag_ms=replica_lag_ms,
         delete_stale_delay_ms=delete_stale_delay_ms,
         strict_modes=strict_modes,
+        auto_create_topics=auto_create_topics,
         authorizer=authorizer_of(authorizer, configs),
     )
 

@@ -1,0 +1,121 @@
+"""Creation of topics that clients name in Metadata requests and that do not exist.
+
+Off by default. The broker asks the controller as if the client had sent CreateTopics, and answers
+at once that the topic is unknown; clients ask again until it is there.
+
+Source: KIP-590; AutoTopicCreationManager of Kafka 4.0.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from api.broker.forwarding import Forward
+from api.kafka import apis, frames
+from api.kafka.apis import by_key
+from api.kafka.errors import CODES, NONE, name_of
+from api.kafka.frames import LENGTH, RequestFrame
+from api.kafka.messages.metadata import MetadataRequest, MetadataResponse, MetadataTopic
+from api.kafka.messages.topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
+from controller.authorization.caller import Caller
+from records.errors import MetadataLogError
+
+log = logging.getLogger(__name__)
+
+_SERVER_DEFAULT = -1
+_UNKNOWN = CODES["UNKNOWN_TOPIC_OR_PARTITION"]
+_VERSION = apis.CREATE_TOPICS.max_version
+
+
+class TopicCreation:
+    """Asks the controller for missing topics, each once at a time."""
+
+    def __init__(self, forward: Forward) -> None:
+        """Send requests with `forward`."""
+        self._forward = forward
+        self._in_flight: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def answered(
+        self, frame: RequestFrame, caller: Caller, access: Access, response: MetadataResponse
+    ) -> MetadataResponse:
+        """Begin to create what is missing; return the response to the client.
+
+        Topics that the caller may not create are TOPIC_AUTHORIZATION_FAILED in it.
+        """
+        request = frame.body
+        assert isinstance(request, MetadataRequest)
+        if not request.allow_auto_topic_creation:
+            return response
+        topics = tuple([_authorized(topic, access) for topic in response.topics])
+        names = {name for name in _missing(topics) if name not in self._in_flight}
+        if names:
+            self._in_flight |= names
+            task = asyncio.create_task(self._create(frame, caller, names), name="topic creation")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return replace(response, topics=topics)
+
+    async def close(self) -> None:
+        """Stop waiting for the controller; what was sent may still be done."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _create(self, frame: RequestFrame, caller: Caller, names: set[str]) -> None:
+        try:
+            body = await self._forward(_creation(frame, names), caller)
+            answer = _decoded(body)
+            for topic in answer.topics:
+                if topic.error_code not in (NONE, CODES["TOPIC_ALREADY_EXISTS"]):
+                    code = name_of(topic.error_code)
+                    log.warning("%s is not created: %s: %s", topic.name, code, topic.error_message)
+        except MetadataLogError as error:
+            log.warning("%s: not created: %s", ", ".join(sorted(names)), error)
+        finally:
+            self._in_flight -= names
+
+
+def _authorized(topic: MetadataTopic, access: Access) -> MetadataTopic:
+    if topic.error_code != _UNKNOWN or topic.name is None or _may_create(access, topic.name):
+        return topic
+    return replace(topic, error_code=CODES["TOPIC_AUTHORIZATION_FAILED"])
+
+
+def _may_create(access: Access, name: str) -> bool:
+    resources = (CLUSTER, topic_resource(name))
+    return any(access.allows(Operation.CREATE, resource) for resource in resources)
+
+
+def _missing(topics: tuple[MetadataTopic, ...]) -> Iterator[str]:
+    for topic in topics:
+        if topic.error_code == _UNKNOWN and topic.name is not None:
+            yield topic.name
+
+
+def _creation(frame: RequestFrame, names: set[str]) -> RequestFrame:
+    """Return the CreateTopics that the client of a Metadata request could have sent."""
+    request = CreateTopicsRequest(
+        topics=tuple(
+            [
+                CreatableTopic(
+                    name=name, num_partitions=_SERVER_DEFAULT, replication_factor=_SERVER_DEFAULT
+                )
+                for name in sorted(names)
+            ]
+        )
+    )
+    encoded = frames.encode_request(
+        apis.CREATE_TOPICS, _VERSION, frame.correlation_id, request, frame.client_id
+    )
+    return frames.decode_request(encoded[LENGTH.size :], by_key((apis.CREATE_TOPICS,)))
+
+
+def _decoded(body: bytes) -> CreateTopicsResponse:
+    encoded = frames.encode_raw_response(apis.CREATE_TOPICS, _VERSION, 0, body)
+    response = frames.decode_response(encoded[LENGTH.size :], apis.CREATE_TOPICS, _VERSION)
+    assert isinstance(response, CreateTopicsResponse)
+    return response
