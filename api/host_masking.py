@@ -1,4 +1,4 @@
-"""Replaces the names of hosts and addresses, so that a report can be given away.
+"""Replaces the names of hosts and addresses, so that a report or dump can be given away.
 
 A host has the same stand-in everywhere. Hosts are known from endpoints, ACLs, and configs of
 addresses; wherever such a name stands as a whole word it is replaced, in texts of any kind.
@@ -29,7 +29,7 @@ _SECTIONS = (
 
 
 class HostMask:
-    """Collects hosts from the fields of a report, then replaces them."""
+    """Collects hosts from the fields of a report, or from records, then replaces them."""
 
     def __init__(self) -> None:
         self._hosts: set[str] = set()
@@ -40,8 +40,7 @@ class HostMask:
         if kind == "acl" and name == "host":
             self._hosts.add(shown)
         elif kind == "config" and isinstance(shown, str):
-            for pattern in (_BEFORE_PORT, _IN_URL):
-                self._hosts.update(host for host in pattern.findall(shown) if not host.isdigit())
+            self._hosts.update(_hosts_of_config(shown))
         else:
             self._hosts.update(_endpoints_in(shown))
         return shown
@@ -49,9 +48,22 @@ class HostMask:
     def mask(self, header: dict[str, Any]) -> dict[str, Any]:
         """Return the header of a report with stand-ins such as `host-1` for hosts."""
         sections = {name: header[name] for name in _SECTIONS}
-        hosts = sorted({*self._hosts, *_addresses_in(sections)} - _PUBLIC)
+        self._hosts.update(_addresses_in(sections))
+        replace = self.replacing()
+        return header | {name: replace(value) for name, value in sections.items()}
+
+    def learn(self, record: dict[str, Any]) -> None:
+        """Collect the hosts that a record's fields name."""
+        self._hosts.update(_addresses_in(record))
+        self._hosts.update(_named_hosts(record))
+        if isinstance(record.get("value"), str):
+            self._hosts.update(_hosts_of_config(record["value"]))
+
+    def replacing(self) -> Callable[[Any], Any]:
+        """Return a function that replaces the hosts collected so far in all texts of a value."""
+        hosts = sorted(self._hosts - _PUBLIC)
         replace = _replacer({host: f"host-{number}" for number, host in enumerate(hosts, 1)})
-        return header | {name: _mapped(value, replace) for name, value in sections.items()}
+        return lambda value: _mapped(value, replace)
 
 
 def _endpoints_in(value: Any) -> Iterator[str]:
@@ -59,6 +71,22 @@ def _endpoints_in(value: Any) -> Iterator[str]:
         for each in value:
             if isinstance(each, dict) and isinstance(each.get("host"), str):
                 yield each["host"]
+
+
+def _hosts_of_config(value: str) -> Iterator[str]:
+    for pattern in (_BEFORE_PORT, _IN_URL):
+        yield from (host for host in pattern.findall(value) if not host.isdigit())
+
+
+def _named_hosts(value: Any) -> Iterator[str]:
+    """Yield what stands in any field `host`, such as those of endpoints and ACLs."""
+    if isinstance(value, dict):
+        if isinstance(value.get("host"), str):
+            yield value["host"]
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _named_hosts(item)
 
 
 def _addresses_in(value: Any) -> Iterator[str]:

@@ -25,10 +25,14 @@ def dump(
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
+    mask_hosts: Annotated[
+        bool, Option("--mask-hosts", help="Replace names of hosts and addresses.")
+    ] = False,
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
     """Print records, one a line."""
+    from api.cli.masking import row_mask
     from api.cli.rows import check_types, row_text
     from api.questions.rows import DUMP, ShowRows
 
@@ -40,8 +44,10 @@ def dump(
         asked=asked,
         show_secrets=show_secrets,
     )
+    mask = row_mask(log, to, asked=asked) if mask_hosts else None
     told = log.ask(DUMP, request, at=to)
-    for row in told.items:
+    for shown in told.items:
+        row = shown if mask is None else mask(shown)
         if json:
             print_json_line(row)
         else:
