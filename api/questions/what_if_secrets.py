@@ -57,7 +57,7 @@ def _check_edited(edited: Edited, record: Record) -> None:
 
 def _check_command(command: str, request: bytes) -> None:
     if command == _APPEND:
-        _check_records(from_wire(request, AppendRows).records())
+        _check_records(from_wire(request, AppendRows).plain_rows().records)
     elif _APPEND.encode() in request:
         # A step of a transaction, whose rows are not looked into.
         raise _refused(f"{command} with {_APPEND} may hold a secret")

@@ -146,9 +146,13 @@ def _current_state(context: Context, broker: Broker) -> BrokerState:
     if broker.fenced:
         return BrokerState.FENCED
     session = context.sessions.get(broker.broker_id)
-    if session is not None and session.shutdown_offset is not None:
-        return BrokerState.CONTROLLED_SHUTDOWN
-    return BrokerState.UNFENCED
+    if session is None or session.shutdown_offset is None:
+        return BrokerState.UNFENCED
+    # In a fork of the past the beginning may have been dropped; the session is that of the log.
+    is_recorded = context.metadata_version >= CONTROLLED_SHUTDOWN_LEVEL
+    if is_recorded and not broker.in_controlled_shutdown:
+        return BrokerState.UNFENCED
+    return BrokerState.CONTROLLED_SHUTDOWN
 
 
 def _next_state(

@@ -9,6 +9,7 @@ import pytest
 from metadata_log.log_reader import LogReader
 from tests.api.conftest import Metalog
 from tests.real_logs import DataSet, each_data_set_where
+from tests.redecide.scenario_logs import SCENARIOS, write_scenario
 from tests.replay.incidents.real import imported
 
 FENCED = "broker:{}#fenced=true"
@@ -304,3 +305,26 @@ def test_secrets_cannot_be_found_out_by_guessing(metalog: Metalog, tmp_path: Pat
         assert metalog("what-if", log, "--at", at - 1, *guess, "--show-secrets").code == 0
     dropped = metalog("what-if", log, "--at", at - 1, "--without", f"config:broker/1#{key}")
     assert (dropped.code, "pencil" in dropped.out) == (0, False)
+
+
+def test_a_shutdown_whose_beginning_is_dropped_begins_with_the_next_heartbeat(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    """In the log broker 1 begins to shut down at 16, is fenced at 19, and registers again at 20."""
+    log = tmp_path / "log"
+    write_scenario(SCENARIOS / "broker_shuts_down_in_order.txt", log)
+    found = fork(metalog, log, "--drop", 16)
+    assert (found["refused"], found["undecidable"]) == ([], [])
+    apart = {
+        (each["object"], each["field"]): (each["from_offset"], each["to_offset"])
+        for each in found["partings"]
+    }
+    # It leads on until that heartbeat; then it hands over, and is never fenced.
+    assert apart == {
+        ("broker:1", "in_controlled_shutdown"): (18, 19),
+        ("partition:orders/0", "isr"): (18, 19),
+        ("partition:orders/0", "leader"): (18, 19),
+        ("partition:orders/1", "isr"): (18, 19),
+        ("broker:1", "fenced"): (19, 20),
+    }
+    assert found["meets_again"] == 20
