@@ -340,7 +340,9 @@ class ControllerLink:
             is_whole: True for a full update, False for changes only.
         """
         at = self._address
-        reader, writer = await open_authenticated(at.host, at.port, self._client_id, self._security)
+        reader, writer, _ = await open_authenticated(
+            at.host, at.port, self._client_id, self._security
+        )
         request = FollowLogRequest(
             broker_id=self._identity.broker_id,
             broker_epoch=self.broker_epoch,

@@ -33,6 +33,7 @@ from api.cli.security_options import (
     listener_addresses,
     security_options,
     tls_files,
+    with_session_limit,
 )
 
 
@@ -178,6 +179,7 @@ def broker(
     if secret_key_file is not None:
         token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
     configs = server_configs(config, authorizer, super_user)
+    security = with_session_limit(security, configs)
     options = BrokerOptions(
         server=server,
         broker_id=broker_id,

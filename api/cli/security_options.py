@@ -9,10 +9,15 @@ import typer
 from api.cli.option_groups import SECURITY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from api.security.client import ClientSecurity
     from api.security.listeners import ListenerAddress
     from api.security.options import SecurityOptions
     from api.security.tls import TlsFiles
+
+
+_SESSION_MS_MAX = "connections.max.reauth.ms"
 
 
 class ClientCertificate(enum.Enum):
@@ -110,6 +115,15 @@ def security_options(
         principal_rules=rules,
         mechanisms=None if mechanisms is None else tuple(mechanisms),
     )
+
+
+def with_session_limit(
+    security: "SecurityOptions", configs: "Mapping[str, str]"
+) -> "SecurityOptions":
+    """Return the options with `connections.max.reauth.ms` of the server-level configs."""
+    from msgspec.structs import replace
+
+    return replace(security, session_ms_max=int(configs.get(_SESSION_MS_MAX, 0)))
 
 
 def client_security(

@@ -33,6 +33,7 @@ from api.cli.security_options import (
     listener_addresses,
     security_options,
     tls_files,
+    with_session_limit,
 )
 
 _DEFAULT_KAFKA = "127.0.0.1:9092"
@@ -211,6 +212,7 @@ def serve(
     )
     listeners = listener_addresses(kafka, security, allow_remote=allow_remote)
     configs = server_configs(config, authorizer, super_user)
+    security = with_session_limit(security, configs)
     if secret_key_file is not None:
         configs[SECRET_KEY] = read_secret(
             secret_key_file, option="--secret-key-file", prompt=SECRET_KEY

@@ -9,7 +9,9 @@ Source: KIP-43, KIP-152; SaslServerAuthenticator of Kafka 4.0 (states, texts).
 
 import asyncio
 import struct
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+
+import msgspec
 
 from api import limits
 from api.connections import Place
@@ -24,7 +26,7 @@ from api.kafka.messages.sasl import (
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
-from api.kafka.streams import receive_frame
+from api.kafka.streams import Received, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
 from api.log_limit import limited_logger
 from api.security.errors import AuthenticationError
@@ -36,30 +38,70 @@ SASL_APIS = (SASL_HANDSHAKE, SASL_AUTHENTICATE)
 _BEFORE_LOGIN = by_key((API_VERSIONS, *SASL_APIS))
 _KNOWN = by_key(apis.ALL)
 _KEY = struct.Struct(">h")
+_TELLS_SESSION = 1
+"""The first version of SaslAuthenticate that tells how long a session holds."""
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """The other side of a connection.
+
+    Attributes:
+        send: Sends a response, after those that are due.
+        address: For the log.
+    """
+
+    reader: asyncio.StreamReader
+    place: Place
+    send: Callable[[bytes], Awaitable[None]]
+    address: str
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """A login, which may hold for a limited time.
+
+    Attributes:
+        ends_at: When the client must have logged in again, in the event loop's time.
+    """
+
+    login: Login
+    mechanism: str
+    ends_at: float | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """True if the client should have logged in again."""
+        return self.ends_at is not None and asyncio.get_running_loop().time() > self.ends_at
+
+    def end(self) -> AuthenticationError:
+        """Return the error of a client that goes on without logging in again."""
+        return AuthenticationError(
+            f"the session of {self.login.principal} has ended, and it did not authenticate again"
+        )
 
 
 async def log_in(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    place: Place,
+    client: Client,
     authenticator: Authenticator,
     listed: Iterable[Api],
-    address: str,
-) -> Login | None:
+    *,
+    before: Session | None = None,
+    first: Received | None = None,
+) -> Session | None:
     """Authenticate a client; None if it disconnects before.
 
     Args:
         listed: The requests that the listener takes.
-        address: Of the client, for the log.
+        before: The session that is prolonged, of the same principal and mechanism.
+        first: The first frame, if it was received already.
 
     Raises:
         AuthenticationError: it has failed, and the client was told.
         MalformedFrameError: something else was sent.
     """
-    conversation = _Conversation(reader, writer, place, authenticator, tuple(listed))
+    conversation = _Conversation(client, authenticator, tuple(listed), before)
     try:
         async with asyncio.timeout(limits.AUTHENTICATION_TIMEOUT_S):
-            login = await conversation.run()
+            session = await conversation.run(first)
     except AuthenticationError:
         authenticator.failed += 1
         raise
@@ -68,54 +110,53 @@ async def log_in(
         raise AuthenticationError(
             f"it did not authenticate within {limits.AUTHENTICATION_TIMEOUT_S:g} s"
         ) from None
-    if login is not None:
+    if session is not None:
         authenticator.succeeded += 1
-        log.debug("%s: authenticated as %s", address, login.principal)
-    return login
+        log.debug("%s: authenticated as %s", client.address, session.login.principal)
+    return session
 
 
 class _Conversation:
     def __init__(
         self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        place: Place,
+        client: Client,
         authenticator: Authenticator,
         listed: tuple[Api, ...],
+        before: Session | None,
     ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._place = place
+        self._client = client
+        self._before = before
         self._authenticator = authenticator
         self._listed = listed
         self._attempt: Attempt | None = None
         # After a handshake of version 0 the mechanism's messages come without headers.
         self._is_raw = False
 
-    async def run(self) -> Login | None:
-        while True:
-            size_max = limits.UNAUTHENTICATED_FRAME_BYTES_MAX
-            received = await receive_frame(self._reader, size_max, self._place)
-            if received is None:
-                return None
+    async def run(self, first: Received | None) -> Session | None:
+        client = self._client
+        size_max = limits.UNAUTHENTICATED_FRAME_BYTES_MAX
+        received = first or await receive_frame(client.reader, size_max, client.place)
+        while received is not None:
             try:
-                login = await self._handle(received.raw)
+                session = await self._handle(received.raw)
             finally:
                 received.release()
-            if login is not None:
-                return login
+            if session is not None:
+                return session
+            received = await receive_frame(client.reader, size_max, client.place)
+        return None
 
-    async def _handle(self, raw: bytes) -> Login | None:
+    async def _handle(self, raw: bytes) -> Session | None:
         if self._is_raw:
             answer, login = await self._exchanged(raw, None)
-            await self._send(frames.LENGTH.pack(len(answer)) + answer)
-            return login
+            await self._client.send(frames.LENGTH.pack(len(answer)) + answer)
+            return None if login is None else self._session(login)[0]
         try:
             frame = frames.decode_request(raw, _BEFORE_LOGIN)
         except UnsupportedVersionError as error:
             if error.api != API_VERSIONS:
                 raise
-            await self._send(unsupported_versions(self._listed, error))
+            await self._client.send(unsupported_versions(self._listed, error))
             return None
         except frames.MalformedFrameError:
             _check_key(raw)
@@ -145,7 +186,7 @@ class _Conversation:
 
     async def _authenticate(
         self, frame: RequestFrame, body: SaslAuthenticateRequest
-    ) -> Login | None:
+    ) -> Session | None:
         if self._attempt is None:
             code = CODES["ILLEGAL_SASL_STATE"]
             refusal = "SaslHandshake comes before SaslAuthenticate"
@@ -154,8 +195,23 @@ class _Conversation:
             )
             raise AuthenticationError(refusal)
         answer, login = await self._exchanged(body.auth_bytes, frame)
-        await self._answer(frame, SaslAuthenticateResponse(auth_bytes=answer))
-        return login
+        session, session_ms = (None, 0) if login is None else self._session(login)
+        told = SaslAuthenticateResponse(
+            auth_bytes=answer,
+            session_lifetime_ms=session_ms if frame.version >= _TELLS_SESSION else 0,
+        )
+        await self._answer(frame, told)
+        return session
+
+    def _session(self, login: Login) -> tuple[Session, int]:
+        """Return the session of a login, and how long it holds in ms; 0: always."""
+        assert self._attempt is not None
+        session_ms = self._authenticator.session_ms(login)
+        ends_at = None
+        if session_ms:
+            ends_at = asyncio.get_running_loop().time() + session_ms / 1_000
+        mechanism = self._attempt.mechanism
+        return Session(login=login, mechanism=mechanism, ends_at=ends_at), session_ms
 
     async def _exchanged(
         self, token: bytes, frame: RequestFrame | None
@@ -166,24 +222,33 @@ class _Conversation:
             frame: The request to answer a failure to; None: none, the connection is closed.
         """
         assert self._attempt is not None
+        message = FAILURE
         try:
-            return await self._attempt.answer(token)
+            answer, login = await self._attempt.answer(token)
+            if self._before is not None and login is not None:
+                message = "Cannot change principal or mechanism during re-authentication"
+                _check_unchanged(self._before, login, self._attempt.mechanism)
         except AuthenticationError:
             if frame is not None:
                 refusal = SaslAuthenticateResponse(
-                    error_code=CODES["SASL_AUTHENTICATION_FAILED"], error_message=FAILURE
+                    error_code=CODES["SASL_AUTHENTICATION_FAILED"], error_message=message
                 )
                 await self._answer(frame, refusal)
             raise
+        return answer, login
 
     async def _answer(self, frame: RequestFrame, response: Response) -> None:
-        await self._send(
+        await self._client.send(
             frames.encode_response(frame.api, frame.version, frame.correlation_id, response)
         )
 
-    async def _send(self, raw: bytes) -> None:
-        self._writer.write(raw)
-        await self._writer.drain()
+
+def _check_unchanged(before: Session, login: Login, mechanism: str) -> None:
+    if (login.principal, mechanism) != (before.login.principal, before.mechanism):
+        raise AuthenticationError(
+            f"{before.login.principal} by {before.mechanism} wants to be {login.principal} by "
+            f"{mechanism} on the same connection"
+        )
 
 
 def _wrong_state() -> SaslHandshakeResponse:

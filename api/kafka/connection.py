@@ -16,6 +16,7 @@ from api.kafka.frames import MalformedFrameError, RequestFrame
 from api.kafka.login import open_authenticated
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.envelope import EnvelopeResponse
+from api.kafka.session_renewal import SessionRenewal
 from api.kafka.streams import close_writer, read_frame
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import ended_after_handshake
@@ -36,8 +37,10 @@ class Connection:
         writer: asyncio.StreamWriter,
         client_id: str | None,
         address: str,
+        renewal: SessionRenewal | None = None,
     ) -> None:
         """Take over a stream without requests in flight; `address` is for messages."""
+        self._renewal = renewal
         self._reader = reader
         self._writer = writer
         self._client_id = client_id
@@ -62,8 +65,12 @@ class Connection:
                 certificate.
             RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM.
         """
-        reader, writer = await open_authenticated(host, port, client_id, security)
-        return cls(reader, writer, client_id, f"{host}:{port}")
+        address = f"{host}:{port}"
+        reader, writer, session_ms = await open_authenticated(host, port, client_id, security)
+        renewal = None
+        if security.login is not None and session_ms:
+            renewal = SessionRenewal(security.login, address, session_ms)
+        return cls(reader, writer, client_id, address, renewal)
 
     @property
     def is_open(self) -> bool:
@@ -145,6 +152,25 @@ class Connection:
         return next(self._numbers) & 0x7FFFFFFF
 
     async def _ask(
+        self,
+        name: str,
+        number: int,
+        frame: bytes,
+        decode: Callable[[bytes], Any],
+        timeout_s: float,
+    ) -> Any:
+        if self._renewal is not None:
+            await self._renewal.renew_in_time(self._ask_for_login)
+        return await self._exchange(name, number, frame, decode, timeout_s)
+
+    async def _ask_for_login(self, api: Api, version: int, body: Request) -> Response:
+        number = self._next_number()
+        frame = frames.encode_request(api, version, number, body, self._client_id)
+        decode = partial(frames.decode_response, api=api, version=version)
+        found = await self._exchange(api.name, number, frame, decode, REQUEST_TIMEOUT_S)
+        return cast(Response, found)
+
+    async def _exchange(
         self,
         name: str,
         number: int,

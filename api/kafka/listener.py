@@ -17,7 +17,7 @@ from api.callers import connected_caller
 from api.connections import Connections, Place, Quota
 from api.kafka import frames
 from api.kafka.apis import API_VERSIONS, Api, by_key
-from api.kafka.authentication import SASL_APIS, log_in, repeated_login
+from api.kafka.authentication import SASL_APIS, repeated_login
 from api.kafka.errors import NONE
 from api.kafka.features import Features, with_features
 from api.kafka.fields import Response
@@ -26,11 +26,12 @@ from api.kafka.frames import (
     RequestFrame,
     UnsupportedVersionError,
 )
+from api.kafka.identity import Identity
 from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
 from api.log_limit import limited_logger
 from api.security.errors import AuthenticationError
-from api.security.listeners import OPEN, ListenerSecurity, logged_in
+from api.security.listeners import OPEN, ListenerSecurity
 from api.shutdown import unless_set
 from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
@@ -182,7 +183,7 @@ async def answer(
     except UnavailableError as error:
         log.info("%s: %s", address, error)  # usually the other side disconnected
     except AuthenticationError as error:
-        log.warning("%s: authentication has failed %s", address, error)
+        log.warning("%s: authentication has failed: %s", address, error)
     except (FencedError, RequestError) as error:
         log.warning("%s: %s; the connection is closed", address, error)
     except Exception:
@@ -207,8 +208,9 @@ class _Conversation:
         self._apis = answering.apis()
         if security.authenticator is not None:
             self._apis |= by_key(SASL_APIS)
-        self._security = security
-        self._caller = Caller()
+        self._identity = Identity(reader, place, security, self._apis.values())
+        # Why reading has ended, raised once everything before is answered.
+        self._failure: AuthenticationError | None = None
         self._place = place
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
@@ -217,23 +219,15 @@ class _Conversation:
         self._gone = asyncio.Event()
 
     async def run(self) -> None:
-        if await self._has_authenticated():
+        if await self._identity.prove(self._writer.transport, self._send):
             await self._converse()
 
-    async def _has_authenticated(self) -> bool:
-        """Find out who the client is; False if it disconnects before."""
-        self._caller = self._security.connected(self._writer.transport)
-        authenticator = self._security.authenticator
-        if authenticator is None:
-            return True
-        address = self._caller.address or ""
-        login = await log_in(
-            self._reader, self._writer, self._place, authenticator, self._apis.values(), address
-        )
-        if login is None:
-            return False
-        self._caller = logged_in(self._caller, login)
-        return True
+    async def _send(self, raw: bytes) -> None:
+        self._writer.write(raw)
+        await self._writer.drain()
+
+    async def _send_in_turn(self, raw: bytes) -> None:
+        await self._answers.put(asyncio.create_task(_ready(raw)))
 
     async def _converse(self) -> None:
         writing = asyncio.create_task(self._write(), name="kafka answers")
@@ -244,11 +238,14 @@ class _Conversation:
                 await writing  # raises the error that ended it
             takeover = await reading
             await writing
+            if self._failure is not None:
+                raise self._failure
             if takeover is not None:
                 self._place.keep()
                 self._place.request_begun()  # it never ends
                 take_over = self._answering.takeovers[takeover.api]
-                await take_over(takeover, self._caller, self._reader, self._writer)
+                caller = self._identity.caller
+                await self._identity.hold(take_over(takeover, caller, self._reader, self._writer))
         finally:
             for task in (reading, writing):
                 task.cancel()
@@ -260,7 +257,11 @@ class _Conversation:
 
     async def _read(self) -> RequestFrame | None:
         """Start requests; after the last one notify the writer, unless it has ended already."""
-        takeover = await self._begin_requests()
+        takeover = None
+        try:
+            takeover = await self._begin_requests()
+        except AuthenticationError as error:
+            self._failure = error
         if takeover is None:
             self._gone.set()
         await self._answers.put(None)
@@ -279,6 +280,10 @@ class _Conversation:
                 await self._put(_ready(raw), received)
                 continue
             self._check_reserved(frame)
+            if self._identity.is_renewed_by(frame.api):
+                if not await self._identity.renew(received, self._send_in_turn):
+                    return None
+                continue
             if frame.api in self._answering.takeovers:
                 received.release()
                 return frame
@@ -313,7 +318,7 @@ class _Conversation:
         elif frame.api in SASL_APIS:
             body = repeated_login(frame)
         else:
-            caller = self._caller.named(frame.client_id)
+            caller = self._identity.caller.named(frame.client_id)
             body = await self._handled(frame, caller)
             if self._is_from_broker(frame) and _is_success(body):
                 self._place.keep()

@@ -1,6 +1,7 @@
 """The client's side of the beginning of a connection: TLS, then SASL."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from api.addresses import unanswered
 from api.kafka import frames
@@ -25,8 +26,11 @@ _ANSWER_SIZE_BYTES_MAX = 65_536
 
 async def open_authenticated(
     host: str, port: int, client_id: str | None, security: ConnectionSecurity
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, int]:
     """Connect, and authenticate.
+
+    Returns:
+        The stream, and how long the session holds in ms; 0: always.
 
     Raises:
         UnavailableError: no answer in time, or one side refuses the other's certificate.
@@ -34,21 +38,66 @@ async def open_authenticated(
     """
     reader, writer = await open_stream(host, port, security.tls)
     if security.login is None:
-        return reader, writer
+        return reader, writer, 0
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            login = _Login(reader, writer, client_id, f"{host}:{port}")
-            await login.run(security.login)
+            stream = _Stream(reader, writer, client_id, f"{host}:{port}")
+            session_ms = await log_in(stream.ask, security.login, f"{host}:{port}")
     except TimeoutError:
         await close_writer(writer)
         raise UnavailableError(f"{host}:{port} did not authenticate in time") from None
     except BaseException:
         await close_writer(writer)
         raise
-    return reader, writer
+    return reader, writer, session_ms
 
 
-class _Login:
+Ask = Callable[[Api, int, Request], Awaitable[Response]]
+"""Sends a request of a version, and returns the response."""
+
+
+async def log_in(ask: Ask, login: ClientLogin, address: str) -> int:
+    """Authenticate, also on a connection that has authenticated before (KIP-368).
+
+    Returns:
+        How long the session holds, in ms; 0: always.
+
+    Raises:
+        UnavailableError: no answer.
+        RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM.
+    """
+    handshake = await ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism=login.mechanism))
+    assert isinstance(handshake, SaslHandshakeResponse)
+    if handshake.error_code:
+        raise _refused(
+            address,
+            name_of(handshake.error_code),
+            f"{login.mechanism} is not offered; {', '.join(handshake.mechanisms)} are",
+        )
+    exchange = ClientExchange(login)
+    message: bytes | None = exchange.begin()
+    session_ms = 0
+    while message is not None:
+        answer = await ask(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(auth_bytes=message))
+        assert isinstance(answer, SaslAuthenticateResponse)
+        if answer.error_code:
+            name = name_of(answer.error_code)
+            raise _refused(address, name, answer.error_message or name)
+        session_ms = answer.session_lifetime_ms
+        try:
+            message = exchange.go_on(answer.auth_bytes)
+        except AuthenticationError as error:
+            raise _refused(address, "SASL_AUTHENTICATION_FAILED", str(error)) from error
+    return session_ms
+
+
+def _refused(address: str, code: str, why: str) -> RequestError:
+    return RequestError(code, f"{address}: {why}", outcome=Outcome.NOTHING)
+
+
+class _Stream:
+    """Sends one request after the other."""
+
     def __init__(
         self,
         reader: asyncio.StreamReader,
@@ -61,32 +110,7 @@ class _Login:
         self._client_id = client_id
         self._address = address
 
-    async def run(self, login: ClientLogin) -> None:
-        handshake = await self._ask(
-            SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism=login.mechanism)
-        )
-        assert isinstance(handshake, SaslHandshakeResponse)
-        if handshake.error_code:
-            raise self._refused(
-                name_of(handshake.error_code),
-                f"{login.mechanism} is not offered; {', '.join(handshake.mechanisms)} are",
-            )
-        exchange = ClientExchange(login)
-        message: bytes | None = exchange.begin()
-        while message is not None:
-            answer = await self._ask(
-                SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(auth_bytes=message)
-            )
-            assert isinstance(answer, SaslAuthenticateResponse)
-            if answer.error_code:
-                name = name_of(answer.error_code)
-                raise self._refused(name, answer.error_message or name)
-            try:
-                message = exchange.go_on(answer.auth_bytes)
-            except AuthenticationError as error:
-                raise self._refused("SASL_AUTHENTICATION_FAILED", str(error)) from error
-
-    async def _ask(self, api: Api, version: int, body: Request) -> Response:
+    async def ask(self, api: Api, version: int, body: Request) -> Response:
         self._writer.write(frames.encode_request(api, version, 0, body, self._client_id))
         try:
             await self._writer.drain()
@@ -96,6 +120,3 @@ class _Login:
             return frames.decode_response(raw, api, version)
         except (OSError, MalformedFrameError) as error:
             raise UnavailableError(f"{self._address}: {error}") from error
-
-    def _refused(self, code: str, why: str) -> RequestError:
-        return RequestError(code, f"{self._address}: {why}", outcome=Outcome.NOTHING)

@@ -32,12 +32,14 @@ class SecurityOptions(msgspec.Struct, frozen=True, kw_only=True):
         client_auth: For SSL listeners; on SASL_SSL the password counts.
         principal_rules: `ssl.principal.mapping.rules`.
         mechanisms: None: all, but PLAIN only where what it sends cannot be read on the way.
+        session_ms_max: `connections.max.reauth.ms`: after that clients log in again; 0: never.
     """
 
     tls: TlsFiles = TlsFiles()
     client_auth: ClientAuth = ClientAuth.NONE
     principal_rules: str = ""
     mechanisms: tuple[str, ...] | None = None
+    session_ms_max: int = 0
 
 
 def check_reachable(address: ListenerAddress, options: SecurityOptions) -> None:
@@ -99,7 +101,12 @@ class ListenerSecurities:
         """
         authenticator = None
         if address.protocol.has_sasl:
-            authenticator = Authenticator(self._users, self._mechanisms(address), address.name)
+            authenticator = Authenticator(
+                self._users,
+                self._mechanisms(address),
+                address.name,
+                self._options.session_ms_max,
+            )
             self.authenticators.append(authenticator)
         return ListenerSecurity(
             name=address.name,

@@ -36,10 +36,16 @@ _NONCE_SIZE_BYTES = 24
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has authenticated. `by_token`: with a delegation token of the principal."""
+    """Who has authenticated.
+
+    Attributes:
+        by_token: With a delegation token of the principal.
+        expires_ms: When the token expires; None: never.
+    """
 
     principal: str
     by_token: bool = False
+    expires_ms: int | None = None
 
 
 class Authenticator:
@@ -52,9 +58,14 @@ class Authenticator:
     """
 
     def __init__(
-        self, users: Users, mechanisms: tuple[str, ...] = MECHANISMS, listener: str = ""
+        self,
+        users: Users,
+        mechanisms: tuple[str, ...] = MECHANISMS,
+        listener: str = "",
+        session_ms_max: int = 0,
     ) -> None:
         self._users = users
+        self._session_ms_max = session_ms_max
         self._checks = asyncio.Semaphore(_CHECKS_MAX)
         self.mechanisms = mechanisms
         self.listener = listener
@@ -75,12 +86,26 @@ class Authenticator:
             return Attempt(mechanism, _PlainExchange(self._users, self._checks))
         return Attempt(mechanism, _ScramExchange(self._users, SCRAM[mechanism]))
 
+    def session_ms(self, login: Login) -> int:
+        """Return how long a login holds before the client must log in again; 0: always.
+
+        Source: KIP-368; ReauthInfo of Kafka 4.0.
+        """
+        ends = [self._session_ms_max] if self._session_ms_max > 0 else []
+        if login.expires_ms is not None:
+            ends.append(max(login.expires_ms - self._users.now_ms(), 1))
+        return min(ends, default=0)
+
 
 class Attempt:
-    """One login on a server, whatever protocol carries its messages."""
+    """One login on a server, whatever protocol carries its messages.
+
+    Attributes:
+        mechanism: The mechanism that the client chose.
+    """
 
     def __init__(self, mechanism: str, exchange: "ServerExchange") -> None:
-        self._mechanism = mechanism
+        self.mechanism = mechanism
         self._exchange = exchange
 
     async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
@@ -97,7 +122,7 @@ class Attempt:
         except AuthenticationError as error:
             await asyncio.sleep(answered_at - loop.time())
             who = f"as {exchange.user[:64]!r} " if exchange.user else ""
-            raise AuthenticationError(f"{who}by {self._mechanism}: {error}") from error
+            raise AuthenticationError(f"{who}by {self.mechanism}: {error}") from error
 
 
 class ServerExchange(Protocol):
@@ -122,6 +147,7 @@ class _ScramExchange:
         self._users = users
         self._mechanism = mechanism
         self._by_token = self._has_begun = False
+        self._expires_ms: int | None = None
         nonce = secrets.token_urlsafe(_NONCE_SIZE_BYTES)
         self._scram = ScramServer(mechanism, self._find, nonce)
         self.user = ""
@@ -133,13 +159,17 @@ class _ScramExchange:
             self.user = self._scram.user
             return first, None
         last, principal = self._scram.final(token)
-        return last, Login(principal=principal, by_token=self._by_token)
+        return last, Login(
+            principal=principal, by_token=self._by_token, expires_ms=self._expires_ms
+        )
 
     def _find(self, name: str, is_token: bool) -> Stored:
         _check_name(name)
         self._by_token = is_token
         find = self._users.token if is_token else self._users.user
-        return find(name, self._mechanism)
+        found = find(name, self._mechanism)
+        self._expires_ms = found.expires_ms
+        return found
 
 
 class _PlainExchange:

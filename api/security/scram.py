@@ -52,10 +52,12 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         principal: Whom the credential proves; None: nobody, as the user does not exist.
+        expires_ms: When it ends; None: never.
     """
 
     credential: ScramCredential
     principal: str | None
+    expires_ms: int | None = None
 
 
 class ScramServer:

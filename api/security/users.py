@@ -67,7 +67,8 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
             return self._decoy(token_id, mechanism)
         salt = self._derived("token", token_id, mechanism)[:SALT_SIZE_BYTES]
         credential = _token_credential(self.token_key, token_id, mechanism, salt)
-        return Stored(credential=credential, principal=token.owner)
+        ends = min(token.max_timestamp, token.expiration_timestamp)
+        return Stored(credential=credential, principal=token.owner, expires_ms=ends)
 
     def _decoy(self, name: str, mechanism: ScramMechanism) -> Stored:
         size = mechanism.key_size_bytes

@@ -45,6 +45,7 @@ class Entrance:
         caller: The caller, as far as it is known.
         hello: The client's first frame, once it came.
         is_known: True if nothing more is to be proved.
+        session_ms: How long the login holds; 0: always.
     """
 
     def __init__(self, security: ListenerSecurity, transport: asyncio.BaseTransport) -> None:
@@ -57,6 +58,7 @@ class Entrance:
         self._attempt: Attempt | None = None
         self.hello: Hello | None = None
         self.is_known = self._authenticator is None
+        self.session_ms = 0
         try:
             self.caller = security.connected(transport)
         except RequestError as error:
@@ -76,7 +78,7 @@ class Entrance:
             return
         offered = self._authenticator.mechanisms
         if hello.mechanism is None:
-            self._fail(": the client names no user")
+            self._fail("the client names no user")
             raise RequestError(
                 _FAILED,
                 "this socket asks for a user; write socket+sasl_ssl:// or "
@@ -99,7 +101,7 @@ class Entrance:
             message = decode_message(Kind.AUTHENTICATE, content)
             answer, login = await self._attempt.answer(message)
         except FrameError as error:
-            self._fail(f": {error}")
+            self._fail(str(error))
             raise RequestError("INVALID_REQUEST", str(error)) from error
         except AuthenticationError as error:
             self._fail(str(error))
@@ -107,18 +109,19 @@ class Entrance:
         if login is not None:
             self._authenticator.succeeded += 1
             self.caller = logged_in(self.caller, login)
+            self.session_ms = self._authenticator.session_ms(login)
             self.is_known = True
         return encode_message(Kind.CHALLENGE, answer)
 
     def time_out(self, seconds: float) -> None:
         """Note that the client took too long."""
         if not self.is_known:
-            self._fail(f": it did not authenticate within {seconds:g} s")
+            self._fail(f"it did not authenticate within {seconds:g} s")
 
     def _fail(self, why: str) -> None:
         assert self._authenticator is not None
         self._authenticator.failed += 1
-        _logger.warning("%s: authentication has failed %s", self.caller.address, why)
+        _logger.warning("%s: authentication has failed: %s", self.caller.address, why)
 
 
 class ClientHandshake:

@@ -67,7 +67,8 @@ class Connection(asyncio.Protocol):
         # Before the WELCOME only small frames are accepted.
         self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
         self._transport: asyncio.Transport | None = None
-        # Closes a client that is not welcome in time, or does not disconnect after a goodbye.
+        # Closes a client that is not welcome in time, whose session has ended, or that does not
+        # disconnect after a goodbye.
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._task_count = 0
@@ -330,6 +331,10 @@ class Connection(asyncio.Protocol):
         self._requests = Requests(session, layouts()[welcome.schema], self._gone)
         self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
         self._send(encode_welcome(welcome))
+        if entrance.session_ms:
+            self._set_timer(
+                entrance.session_ms / 1_000, lambda: self._give_way("its session has ended")
+            )
 
     # Answers
 

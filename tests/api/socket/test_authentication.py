@@ -103,7 +103,7 @@ async def test_a_failure_says_the_same_whether_or_not_the_user_exists(
         await connected(running, "sasl_plaintext", as_user(name, mechanism, password))
     assert caught.value.code == "SASL_AUTHENTICATION_FAILED"
     assert str(caught.value).endswith("Authentication failed: Invalid username or password")
-    assert f"authentication has failed as {name!r} by {mechanism}: " in caplog.text
+    assert f"authentication has failed: as {name!r} by {mechanism}: " in caplog.text
     assert password not in caplog.text
     (authenticator,) = running.authenticators
     assert (authenticator.succeeded, authenticator.failed) == (0, 1)
@@ -216,6 +216,21 @@ async def test_a_token_authenticates_its_owner(tmp_path: Path) -> None:
             await client.append(NOTE)
             with pytest.raises(RequestError, match="with a delegation token"):
                 await client.run(CreateToken())
+
+
+async def test_a_session_ends_with_a_reason_to_connect_again(tmp_path: Path) -> None:
+    security = SecurityOptions(session_ms_max=100)
+    async with (
+        served(tmp_path, "sasl_plaintext://127.0.0.1:0", security) as running,
+        await connected(running, "sasl_plaintext", as_user("ann", "PLAIN")) as client,
+    ):
+        with pytest.raises(UnavailableError, match="its session has ended; connect again"):
+            await _append_for_ever(client)
+
+
+async def _append_for_ever(client: SocketClient) -> None:
+    while True:
+        await client.append(NOTE)
 
 
 # TLS

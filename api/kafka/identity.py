@@ -1,0 +1,99 @@
+"""Who is at the other end of a connection of a listener, and until when."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+
+from api.connections import Place
+from api.kafka.apis import SASL_HANDSHAKE, Api
+from api.kafka.authentication import Client, Session, log_in
+from api.kafka.streams import Received
+from api.security.listeners import ListenerSecurity, logged_in
+from controller.authorization.caller import Caller
+from records.errors import UnavailableError
+
+Send = Callable[[bytes], Awaitable[None]]
+
+
+class Identity:
+    """The caller of one connection.
+
+    Attributes:
+        caller: The caller, as far as it is known.
+        session: Its login; None where there is none.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        place: Place,
+        security: ListenerSecurity,
+        listed: Collection[Api],
+    ) -> None:
+        """Nobody is known yet; `listed` are the requests that the listener takes."""
+        self._reader = reader
+        self._place = place
+        self._security = security
+        self._listed = listed
+        self.caller = Caller()
+        self.session: Session | None = None
+
+    async def prove(self, transport: asyncio.BaseTransport, send: Send) -> bool:
+        """Find out who the client is; False if it disconnects before.
+
+        Raises:
+            AuthenticationError: it has failed.
+            RequestError: its certificate names nobody.
+        """
+        self.caller = self._security.connected(transport)
+        if self._security.authenticator is None:
+            return True
+        if not await self._log_in(send):
+            return False
+        assert self.session is not None
+        self.caller = logged_in(self.caller, self.session.login)
+        return True
+
+    def is_renewed_by(self, api: Api) -> bool:
+        """True for the request that begins another login in a session that will end.
+
+        Raises:
+            AuthenticationError: the session has ended, and it is another request.
+        """
+        session = self.session
+        if session is None or session.ends_at is None:
+            return False
+        if api == SASL_HANDSHAKE:
+            return True
+        if session.has_ended:
+            raise session.end()
+        return False
+
+    async def renew(self, first: Received, send: Send) -> bool:
+        """Authenticate the client again; otherwise as `prove`. Source: KIP-368."""
+        return await self._log_in(send, before=self.session, first=first)
+
+    async def hold(self, work: Awaitable[None]) -> None:
+        """Await something while the session holds.
+
+        Raises:
+            UnavailableError: it has ended; the client connects again.
+        """
+        session = self.session
+        try:
+            async with asyncio.timeout_at(None if session is None else session.ends_at) as ending:
+                await work
+        except TimeoutError:
+            if session is None or not ending.expired():
+                raise
+            raise UnavailableError(f"the session of {self.caller.principal} has ended") from None
+
+    async def _log_in(
+        self, send: Send, *, before: Session | None = None, first: Received | None = None
+    ) -> bool:
+        authenticator = self._security.authenticator
+        assert authenticator is not None
+        client = Client(
+            reader=self._reader, place=self._place, send=send, address=self.caller.address or ""
+        )
+        self.session = await log_in(client, authenticator, self._listed, before=before, first=first)
+        return self.session is not None
