@@ -155,16 +155,25 @@ class Timeline:
         )
 
     def events(
-        self, from_offset: int, to_offset: int, progress: Progress | None = None
+        self,
+        from_offset: int,
+        to_offset: int,
+        progress: Progress | None = None,
+        *,
+        start: MetadataImage | None = None,
     ) -> "list[TimelineEvent]":
         """Return what happened in [from_offset, to_offset); see `timeline_events`.
 
         Notes about it count whenever they were written.
+
+        Args:
+            start: The image as of the offset before the range, if it is at hand.
         """
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes
 
-        events = timeline_events(self.source, from_offset, to_offset, self.image, progress)
+        before = self.image if start is None else lambda offset: start
+        events = timeline_events(self.source, from_offset, to_offset, before, progress)
         notes = self.notes_about(to_offset)
         return with_notes(events, notes, self.source, from_offset, to_offset)
 

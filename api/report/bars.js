@@ -261,10 +261,11 @@ function drawAxis(context, paint, scene, bottom) {
     const x = axis.x(time);
     context.fillStyle = paint.color("line");
     context.fillRect(x, bottom, 1, 5);
-    const inGap = axis.pieces.some((p) => p.idle && x + 56 > p.x0 && x < p.x1);
-    if (inGap) continue;
+    const text = clockText(time).replace(/\.000$/, "").replace(/:00$/, "");
+    const end = x + Math.max(56, context.measureText(text).width + 12);
+    if (axis.pieces.some((p) => p.idle && end > p.x0 && x < p.x1)) continue;
     context.fillStyle = paint.color("ink");
-    context.fillText(clockText(time).replace(/\.000$/, "").replace(/:00$/, ""), x + 3, bottom + 15);
+    context.fillText(text, x + 3, bottom + 15);
     const day = dayText(time);
     if (day !== last) {
       context.fillStyle = paint.color("muted");

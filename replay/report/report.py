@@ -82,7 +82,7 @@ def make_report(
             place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
             columns.add(place, each.touched)
             chains.add(row)
-    events = timeline.events(first, last + 1)
+    events = timeline.events(first, last + 1, start=image)
     found = most_eventful(weights)
     header, encoded = columns.encoded()
     words, of_words = chains.encoded()

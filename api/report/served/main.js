@@ -184,7 +184,11 @@ class Served {
       const begun = performance.now();
       try {
         const data = await this.service.columns(this.from, this.to);
-        if (data !== null) this._take(data);
+        if (data !== null) {
+          // The begin that was asked for first is still what is left out.
+          data.header.asked[0] = this.page?.data.header.asked[0];
+          this._take(data);
+        }
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         this.bar.say("away", `${error.message}; trying again. What is shown may be old.`);

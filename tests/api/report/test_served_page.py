@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from api.http import web_page
 from api.http.options import HttpOptions
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.decisions.context import Settings
@@ -153,6 +154,18 @@ def test_another_range_is_loaded(service: Served, visitor: Visitor) -> None:
         expect(page.locator(LIVE)).to_be_visible()
         first, last, _ = page.evaluate("[report.data.first, report.data.last, 0]")
         assert last == first + 1
+
+
+def test_what_is_left_out_of_a_long_log_is_said(
+    service: Served, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_page, "PAGE_RECORDS", 5)
+    with visitor.visit(service.url, until=LIVE) as page:
+        said = page.locator(".remarks li")
+        expect(said).to_contain_text(f"This is a part of offsets 0 {DASH} ")
+        service.create("later")
+        expect(page.locator("button.news")).to_be_visible()
+        expect(said).to_contain_text(f"This is a part of offsets 0 {DASH} ")
 
 
 def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
