@@ -11,7 +11,7 @@ from metadata_log.kraft.quorum.parting import common_end
 from metadata_log.kraft.quorum.rule import SEED, Verdict
 from records.errors import ContradictionError, CorruptLogError, UnknownHistoryError
 from replay.incidents.directory_events import directory_events
-from replay.incidents.event import CONTROLLERS, PARTITIONS
+from replay.incidents.event import CONTROLLERS, PARTITIONS, TimelineEvent
 
 
 class AtRisk(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,13 +52,7 @@ def _changes(
     end_offset = node.batches.end_offset
     if from_offset >= end_offset:
         return
-    try:
-        events = directory_events(open_directory(Path(node.name)), from_offset, end_offset)
-    except (ContradictionError, CorruptLogError, UnknownHistoryError) as error:
-        # Damage, or a record that contradicts: the words need an image, the bytes are still there.
-        text = f"records {from_offset} to {end_offset - 1}, which cannot be replayed: {error}"
-        yield AtRisk(offset=from_offset, text=text, on=(node.name,), kept=kept)
-        return
+    events, told_to, why = _events(node, from_offset, end_offset)
     ends = {each.name: common_end(node.batches, each.batches) for each in nodes}
     ends[node.name] = end_offset
     for event in events:
@@ -67,6 +61,31 @@ def _changes(
             is_one = event.kind == PARTITIONS and len(event.objects) == 1
             text = f"{event.objects[0]}: {event.text}" if is_one else event.text
             yield AtRisk(offset=event.from_offset, text=text, on=on, kept=kept)
+    if told_to < end_offset:
+        last = end_offset - 1
+        what = f"record {last}" if told_to == last else f"records {told_to} to {last}"
+        text = f"{what}, which cannot be replayed: {why}"
+        yield AtRisk(offset=told_to, text=text, on=(node.name,), kept=kept)
+
+
+def _events(
+    node: NodeFacts, from_offset: int, end_offset: int
+) -> tuple[list[TimelineEvent], int, str]:
+    """Return the events of a range, how far they can be told, and why no farther.
+
+    Where a log is damaged or a record contradicts, words need an image that there is not; the bytes
+    are still there.
+    """
+    directory = open_directory(Path(node.name))
+    try:
+        return directory_events(directory, from_offset, end_offset), end_offset, ""
+    except ContradictionError as error:
+        offset = from_offset if error.record is None else error.record.offset
+        if offset <= from_offset:
+            return [], from_offset, str(error)
+        return directory_events(directory, from_offset, offset), offset, str(error)
+    except (CorruptLogError, UnknownHistoryError) as error:
+        return [], from_offset, str(error)
 
 
 def _merged(changes: Sequence[AtRisk]) -> list[AtRisk]:

@@ -9,7 +9,9 @@ from benchmarks.generate_kraft import CLUSTER_ID, generate
 from metadata_log.kraft.batch import parse_header
 from metadata_log.kraft.names import META_PROPERTIES, QUORUM_STATE, segment_name
 from records.base import Uuid
+from records.control import KRaftVersionRecord
 from records.topics import TopicRecord
+from tests.api.advise.clusters import voters_record
 from tests.api.conftest import Metalog
 from tests.api.contradicting import WRONG_EPOCH, write_kraft_log
 from tests.metadata_log.kraft.logs import (
@@ -21,6 +23,8 @@ from tests.metadata_log.kraft.logs import (
 )
 
 _START = (batch(0, 1, leader_change()), batch(1, 1, topic("orders")))
+
+VOTERS_OF_FORMAT = (KRaftVersionRecord(version=0, kraft_version=1), voters_record(1, 2))
 
 
 def _other(name: str) -> TopicRecord:
@@ -194,3 +198,22 @@ def test_what_a_contradicting_log_holds_is_not_told_to_change_nothing(
 def _first_batch(partition: Path) -> bytes:
     content = (partition / segment_name(0)).read_bytes()
     return content[: parse_header(content).size]
+
+
+def test_a_zero_checkpoint_is_what_format_wrote_and_proves_nothing(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    """Both are voters of a dynamic quorum; the second was formatted and has fetched nothing."""
+    voter, formatted = (
+        _node(tmp_path / name, *batches, node_id=number)
+        for number, (name, batches) in enumerate((("a", _START), ("b", ())), 1)
+    )
+    for files in (voter, formatted):
+        files.checkpoint(0, 0, checkpoint(0, *VOTERS_OF_FORMAT))
+    (formatted.partition / segment_name(0)).unlink()
+    places = [str(voter.directory), str(formatted.directory)]
+    found = metalog("compare", *places, "--json").json
+    assert [(each["end"], each["committed_end"]) for each in found["nodes"]] == [(2, 0), (0, 0)]
+    assert (found["common_end"], found["behind"]) == (0, {places[1]: 2})
+    assert found["remarks"] == [f"{places[1]} holds no record: it was formatted, or emptied"]
+    assert [each["text"] for each in found["differences"]][-1] == "topic orders created"

@@ -168,6 +168,12 @@ def test_how_to_start_again_although_records_clash(
     assert (answer.code, advice["verdict"], advice["contradiction"]) == (1, "seed", CLASH)
     assert "--at 2982 --as checkpoint" in advice["steps"][0]
     assert "Kafka stops when it loads this log" in metalog("advise", node).out
+    *before, last = advice["at_risk"]
+    assert [each["offset"] for each in before][:6] == [0, 2, 3, 5, 6, 7]
+    assert (last["offset"], last["text"]) == (
+        2983,
+        f"record 2983, which cannot be replayed: {CLASH}",
+    )
     log, back, again = (tmp_path / name for name in ("log", "back", "again"))
     metalog("import", "kraft", node, log)
     assert metalog("export", "kraft", log, back, "--at", 2982, "--as", "checkpoint").code == 0

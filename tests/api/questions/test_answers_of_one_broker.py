@@ -191,6 +191,28 @@ def test_since_when_it_has_no_leader(
     assert metalog("check", log).code == 0
 
 
+@of_one_broker
+def test_the_topic_that_was_deleted_and_the_state_before_it(
+    metalog: Metalog,
+    log: Path,
+    records: list[dict[str, Any]],
+    tmp_path: Path,
+    data_set: DataSet,
+) -> None:
+    """Questions 16 and 19: 327 deleted the topic, whose one partition was on broker 1."""
+    name = topics(records)[191]
+    script, node, again = (tmp_path / each for each in ("script", "node", "again"))
+    of_topic = ("--as", "commands", "--only", f"topic:{name}")
+    assert metalog("export", "kraft", log, script, "--at", 326, *of_topic).code == 0
+    command = f'--bootstrap-server "$BOOTSTRAP" --create --topic {name} --replica-assignment 1'
+    assert script.read_text().splitlines()[-1] == f"kafka-topics.sh {command}"
+    assert metalog("export", "kraft", log, node, "--at", 326, "--as", "checkpoint").code == 0
+    assert metalog("import", "kraft", node, again).code == 0
+    differing = metalog("diff", f"{again}@end", f"{log}@327", "--json").json["changes"]
+    assert {each["object"] for each in differing} == {f"topic:{name}", f"partition:{name}/0"}
+    assert {each["after"] for each in differing} == {None}
+
+
 @of_many_configs
 def test_what_takes_the_room_and_what_blocks_the_upgrade(
     metalog: Metalog, log: Path, records: list[dict[str, Any]], data_set: DataSet
