@@ -68,6 +68,8 @@ def _run(command: str, directory: Path) -> str:
             _run_forked(shlex.split(command)[1:], directory, printed.fileno())
         printed.seek(0)
         output = printed.read()
+    if output and not output.endswith("\n"):
+        output += "\n"
     for pattern, replacement in _CHANGING:
         output = pattern.sub(replacement, output)
     return output
