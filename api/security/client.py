@@ -24,11 +24,10 @@ from typing import Self
 
 import msgspec
 
-from api.addresses import unreachable
 from api.security.listeners import SecurityProtocol
 from api.security.options import check_mechanisms
 from api.security.sasl import ClientLogin
-from api.security.tls import TlsFiles, client_context, load_certificate, tls_error
+from api.security.tls import TlsFiles, client_context, load_certificate, unconnected
 from controller.scram import ScramMechanism
 from records.errors import RequestError
 
@@ -141,10 +140,8 @@ async def open_stream(
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             return await asyncio.open_connection(host, port, ssl=tls)
-    except ssl.SSLError as error:
-        raise tls_error(f"{host}:{port}", error) from error
     except OSError as error:  # includes TimeoutError
-        raise unreachable(f"{host}:{port}", error) from error
+        raise unconnected(f"{host}:{port}", error) from error
 
 
 class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

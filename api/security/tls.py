@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from api.addresses import unreachable
 from api.security.certificates import Certificate, decode_certificate
 from api.security.principals import PrincipalMapping
 from records.errors import RequestError, UnavailableError
@@ -120,6 +121,8 @@ def load_certificate(
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise _wrong(f"the private key {key} is not that of certificate {path}") from error
+        if error.reason == "EE_KEY_TOO_SMALL":
+            raise _wrong(f"the key of certificate {path} is too short; use 2048 bits") from error
         raise _wrong(f"{key} has no private key in PEM that can be used") from error
 
 
@@ -181,9 +184,13 @@ _REASONS = {
 }
 
 
-def tls_error(address: str, error: Exception) -> UnavailableError:
-    """Return the error of a server that a client could not make a TLS connection to."""
-    return UnavailableError(f"{address}: {handshake_problem(error)}")
+def unconnected(address: str, error: OSError) -> UnavailableError:
+    """Return the error of a server that a client could not connect to, with TLS or without."""
+    # Only asyncio raises without a number, when a connection ends in its TLS handshake.
+    ended = isinstance(error, ConnectionError) and error.errno is None
+    if ended or isinstance(error, ssl.SSLError):
+        return UnavailableError(f"{address}: {handshake_problem(error)}")
+    return unreachable(address, error)
 
 
 def ended_after_handshake(address: str) -> UnavailableError:

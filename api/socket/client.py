@@ -3,14 +3,12 @@ callers.
 """
 
 import asyncio
-import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self, cast
 
-from api.addresses import unreachable
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
-from api.security.tls import tls_error
+from api.security.tls import unconnected
 from api.socket import limits
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import Welcome
@@ -101,10 +99,8 @@ class SocketClient(CommandClient):
             async with asyncio.timeout(limits.HANDSHAKE_TIMEOUT_S):
                 await opened(link)
                 welcome = await link.greet(cluster_id, client_id)
-        except ssl.SSLError as error:
-            raise tls_error(address, error) from error
         except OSError as error:  # includes TimeoutError
-            raise unreachable(address, error) from error
+            raise unconnected(address, error) from error
         return cls(link, welcome)
 
     async def append(
