@@ -4,6 +4,7 @@ const GAP_PX = 54;
 const SHARE_OF_GAPS = 0.4;
 const LEAST_SHARE = 0.04;
 const LEAST_GAP_MS = 1000;
+const LEAST_MARGIN_MS = 60000;
 
 /** @typedef {{start: number, end: number, x0: number, x1: number, idle: boolean}} Piece */
 
@@ -20,19 +21,17 @@ export class Axis {
     this.pieces = this._pieces(this._idle(times));
   }
 
+  /** A range with a margin, so that its first and last moment can be seen.
+   * @param {ArrayLike<number>} times @param {number} begin @param {number} end @returns {[number, number]} */
+  static withMargin(times, begin, end) {
+    const most = (end - begin) * 0.004, margin = marginOf(gapsOf(times, begin, end), end - begin) / 4;
+    const used = Math.max(Math.min(most, margin), 1);
+    return [begin - used, end + used];
+  }
+
   /** The largest gaps without anything, in order of time. @param {ArrayLike<number>} times */
   _idle(times) {
-    /** @type {[number, number][]} */
-    const gaps = [];
-    const least = Math.max(LEAST_GAP_MS, (this.end - this.begin) * LEAST_SHARE);
-    let last = this.begin;
-    for (let i = 0; i <= times.length; i++) {
-      const time = i < times.length ? times[i] : this.end;
-      if (time < last) continue;
-      if (Math.min(time, this.end) - last > least) gaps.push([last, Math.min(time, this.end)]);
-      if (time >= this.end) break;
-      last = time;
-    }
+    const gaps = gapsOf(times, this.begin, this.end);
     const most = Math.floor((this.width * SHARE_OF_GAPS) / GAP_PX);
     gaps.sort((a, b) => (b[1] - b[0]) - (a[1] - a[0]));
     return gaps.slice(0, most).sort((a, b) => a[0] - b[0]);
@@ -42,7 +41,7 @@ export class Axis {
   _pieces(idle) {
     const total = this.end - this.begin;
     // A gap keeps some of its length at both sides, so that what borders on it can be seen.
-    const margin = Math.min(...idle.map(([a, b]) => (b - a) / 10), total / 100);
+    const margin = Math.min(...idle.map(([a, b]) => (b - a) / 10), marginOf(idle, total));
     const cuts = idle.map(([a, b]) => [a + margin, b - margin]);
     const busy = total - cuts.reduce((sum, [a, b]) => sum + (b - a), 0);
     const scale = (this.width - cuts.length * GAP_PX) / Math.max(busy, 1);
@@ -102,6 +101,30 @@ export class Axis {
     }
     return found;
   }
+}
+
+/** The gaps that may be squeezed.
+ * @param {ArrayLike<number>} times @param {number} begin @param {number} end */
+function gapsOf(times, begin, end) {
+  /** @type {[number, number][]} */
+  const gaps = [];
+  const least = Math.max(LEAST_GAP_MS, (end - begin) * LEAST_SHARE);
+  let last = begin;
+  for (let i = 0; i <= times.length; i++) {
+    const time = i < times.length ? times[i] : end;
+    if (time < last) continue;
+    if (Math.min(time, end) - last > least) gaps.push([last, Math.min(time, end)]);
+    if (time >= end) break;
+    last = time;
+  }
+  return gaps;
+}
+
+/** How much of a gap stays at its sides: little of a year between two busy hours.
+ * @param {[number, number][]} gaps @param {number} total */
+function marginOf(gaps, total) {
+  const busy = total - gaps.reduce((sum, [a, b]) => sum + (b - a), 0);
+  return Math.min(total / 100, Math.max(busy / 10, LEAST_MARGIN_MS));
 }
 
 const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;

@@ -103,8 +103,7 @@ export class Picture {
   whole() {
     const { times } = this, [first, last] = this.data.header.times;
     const begin = Math.min(first ?? 0, times[0] ?? Infinity), end = Math.max(last ?? 1, times[times.length - 1] ?? 0);
-    const margin = Math.max((end - begin) * 0.004, 1);
-    return [begin - margin, end + margin];
+    return Axis.withMargin(times, begin, end);
   }
 
   /** Show the selected range, with something on both sides; or everything.

@@ -181,6 +181,22 @@ def test_a_range_is_dragged_and_a_moment_clicked(report_file: Path, opened: Open
     assert moment[2] is not None and moment[2].startswith("broker")
 
 
+_YEAR_BETWEEN_HOURS = """() => {
+  const hour = 3600000, year = 365 * 24 * hour, axis = report.picture.axis;
+  const times = [0, 0.3, 0.6, 1, year / hour, year / hour + 0.5].map((h) => h * hour);
+  const [begin, end] = axis.constructor.withMargin(times, 0, times.at(-1));
+  const made = new axis.constructor(times, begin, end, 1000);
+  const busy = made.x(hour) + made.width - made.x(year);
+  return { busy, tail: made.width - made.x(times.at(-1)) };
+}"""
+
+
+def test_a_year_between_two_hours_takes_little_room(report_file: Path, opened: Opened) -> None:
+    found = opened(report_file).evaluate(_YEAR_BETWEEN_HOURS)
+    assert found["busy"] > 700
+    assert 0 < found["tail"] < 50
+
+
 def test_everything_is_reached_by_keys(report_file: Path, opened: Opened) -> None:
     page = opened(report_file)
     page.keyboard.press("a")
