@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from metadata_log.care.backup import mark_file
+from metadata_log.care.copying import CheckedRead, file_size
 from metadata_log.commit_mark import CommitMark
-from metadata_log.fs import Fs, write_whole
+from metadata_log.fs import ByteStore, Fs, write_whole
 from metadata_log.lock import lock_directory
 from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind, Manifest, write_manifest
-from metadata_log.names import COMMIT_MARK, LOCK, claim_name
+from metadata_log.names import COMMIT_MARK, KRAFT_TABLES, LOCK, claim_name
 from records.errors import RequestError
 
 
@@ -74,6 +75,12 @@ class NewLog:
             file.sync()
         finally:
             file.close()
+
+    def add_tables(self, fs: ByteStore, directory: Path) -> None:
+        """Copy the tables of record types that a mirror keeps, if it does."""
+        path = directory / KRAFT_TABLES
+        if fs.exists(path):
+            self.add(KRAFT_TABLES, CheckedRead(fs, path, file_size(fs, path)))
 
     def publish(
         self,

@@ -76,6 +76,7 @@ def repair(
         salvage.copy_base(copy, bases[0])
         for base in bases:
             salvage.take(copy, base)
+        salvage.copy_tables(copy)
         mark = salvage.new_mark()
         copy.publish(salvage.manifest, mark, salvage.highest_epoch(), check)
     return RepairResult(

@@ -16,8 +16,10 @@ from metadata_log.care.lost_identity import claims, find_base, find_manifest
 from metadata_log.care.new_log import NewLog
 from metadata_log.commit_mark import CommitMark
 from metadata_log.fs import ByteStore, ReadableFile
+from metadata_log.kraft.tables import kept_tables
 from metadata_log.manifest import Kind
 from metadata_log.names import (
+    KRAFT_TABLES,
     index_name,
     segment_name,
     segment_offsets,
@@ -94,6 +96,16 @@ class Salvage:
         if base is not None:
             self.base_end = base.end_offset
             copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
+
+    def copy_tables(self, copy: NewLog) -> None:
+        """Copy the tables of a mirror, unless they are damaged."""
+        try:
+            kept_tables(self._fs, self._directory)
+        except CorruptLogError:
+            what = "damaged, left out; import into the copy with --tables DIR"
+            self.rebuilt.append(f"{KRAFT_TABLES}: {what}")
+            return
+        copy.add_tables(self._fs, self._directory)
 
     def take(self, copy: NewLog, base: int) -> None:
         """Copy what is intact of the next segment, if everything before it was."""

@@ -12,6 +12,7 @@ from records.avro.schema import projected_schema
 from records.errors import RequestError
 from replay.audit import settings
 from replay.audit.changes import changes
+from replay.audit.contradictions import first_contradiction
 from replay.audit.digest import digest_lines
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, read_around
@@ -82,6 +83,8 @@ class Audit:
             case "all_changes":
                 relation = self._relation(offsets.last, show_secrets=show_secrets)
                 return relation.selectExpr("*", f"offset >= {offsets.first} AS in_range")
+            case "contradictions":
+                return first_contradiction(self._history(offsets.last, with_origin=True))
             case "period":
                 return self._period(offsets)
             case "partition_states" | "broker_states":

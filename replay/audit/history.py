@@ -159,6 +159,21 @@ class History:
         open_ = (first for first, last in self._unfinished if last == _FOR_EVER)
         return next(open_, self._at + 1)
 
+    @property
+    def replayed_from(self) -> int:
+        """The first offset after the base; the log's start if there is none."""
+        return self._files.base_end_offset
+
+    @property
+    def misplaced_marker(self) -> int | None:
+        """The first begin inside a transaction, or end or abort outside one; None if none is."""
+        is_open = False
+        for mark in self._found["markers"]:
+            if is_open == (mark.kind == "begin"):
+                return int(mark.position)
+            is_open = not is_open
+        return None
+
     def effect_of(self, first: int) -> int:
         """Return the first offset of what is not part of the state before an offset.
 

@@ -21,6 +21,7 @@ VIEWS_ABOUT = {
     "all_changes": "the same from the start of the history; in_range tells",
     "partition_states": "states of each partition, and how long each lasted in the range",
     "broker_states": "states of each broker, and how long each lasted in the range",
+    "contradictions": "the first record that contradicts the state before it, if one does",
     "period": "offset of the first record in the range, times of the first and the last",
     **dict.fromkeys(PARTS, "part of the state at the end of the range: docs/digest.md"),
 }

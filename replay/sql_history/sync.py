@@ -66,8 +66,10 @@ def sync(
             UNSUPPORTED_VERSION, other replay rules made them.
         UnknownHistoryError: the log no longer has what follows the tables.
         UnavailableError: the database cannot be reached, or another process is syncing too.
-        CorruptLogError: a record contradicts the state before it. What is before it was added, but
-            for the last few.
+        ContradictionError: a record of a mirror contradicts the state before it. What is before it
+            was added.
+        CorruptLogError: the log is damaged; what is before that was added, but for the last few
+            records.
     """
     before = check_same_log(source, store)
     start = source.history_start if before is None else before.end_offset
@@ -77,13 +79,22 @@ def sync(
     writer = _Writer(source, store, start, before)
     if before is None:
         writer.pending.add_base(image)
+    ended = image
     try:
         for run in follow(source, image, end):
             if writer.add(run) and progress is not None:
                 progress(writer.written_end)
             image = run.image
-    except (ContradictionError, CorruptLogError):
-        # What is before the record that caused it is right.
+            ended = ended if run.end_offset is None else image
+    except ContradictionError as error:
+        # What is before the record is right; the run that it stands in is made anew up to there.
+        if error.record is not None:
+            writer.forget_unfinished()
+            for run in follow(source, ended, error.record.offset):
+                writer.add(run)
+        writer.write()
+        raise
+    except CorruptLogError:
         writer.write()
         raise
     writer.write()
@@ -131,6 +142,10 @@ class _Writer:
             return False
         self.write()
         return True
+
+    def forget_unfinished(self) -> None:
+        """Drop the runs after the last place where the log can be continued."""
+        self._unfinished = []
 
     def write(self) -> None:
         """Write what was gathered."""

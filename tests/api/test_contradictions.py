@@ -8,6 +8,7 @@ import pytest
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
+from metadata_log.mirror_writer import MirrorWriter
 from records.errors import ContradictionError
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
@@ -181,6 +182,20 @@ def test_what_was_left_out_is_never_stored_exported_or_digested(
     words = [imported if word == "LOG" else word for word in question.split()]
     answer = metalog(*words, "--keep-going")
     assert (answer.code, "No such option: --keep-going" in answer.err) == (2, True)
+
+
+def test_sql_sync_adds_what_is_before_and_stops_there(metalog: Metalog, imported: Path) -> None:
+    with MirrorWriter(imported) as writer:
+        writer.commit(END)  # Kafka's checkpoint covers it
+    for _ in range(2):
+        answer = metalog("sql", "sync", imported)
+        assert answer.code == 1
+        assert answer.err.startswith(f"error: CONTRADICTION: offset {WRONG_EPOCH}: FenceBroker")
+    before = str(WRONG_EPOCH - 1)
+    by_sql = metalog("digest", imported, "--at", before, "--by", "sql", "--json").json["digest"]
+    assert by_sql == metalog("digest", imported, "--at", before, "--json").json["digest"]
+    refused = metalog("digest", imported, "--at", str(WRONG_EPOCH), "--by", "sql")
+    assert (refused.code, "is not in the tables yet" in refused.err) == (3, True)
 
 
 def test_keep_going_on_an_own_log_leaves_nothing_out(metalog: Metalog, demo_log: Path) -> None:

@@ -105,6 +105,29 @@ def test_tables_go_with_a_backup_and_stay_when_the_mirror_grows(
     assert metalog("verify", log).code == 0
     assert metalog("backup", log, copy).code == 0
     assert metalog("dump", copy, "--json").out == metalog("dump", log, "--json").out
+    for command in ("restore", "repair"):
+        again = tmp_path / command
+        assert metalog(command, copy, again).code == 0
+        assert metalog("dump", again, "--json").out == metalog("dump", log, "--json").out
+
+
+def test_tables_go_with_an_archive(metalog: Metalog, files: LogFiles, tmp_path: Path) -> None:
+    """The archive takes sealed segments: the source has two."""
+    files.segment(6, batch(6, 1, unknown(V0)))
+    log, archive = tmp_path / "log", tmp_path / "archive"
+    tables = tmp_path / "tables"
+    command = ("import", "kraft", files.directory, log, "--tables", tables, "--noop", "keep")
+    assert metalog(*command).code == 0
+    assert metalog("archive", log, archive).code == 0
+    assert (archive / KRAFT_TABLES).read_bytes() == (log / KRAFT_TABLES).read_bytes()
+    lines = metalog("dump", archive, "--json").lines
+    assert lines == metalog("dump", log, "--json", "--to", "5").lines
+    assert lines[2]["by_table"]["type"] == "VirtualClusterRecord"
+    # A later import with other tables is taken over by the next run.
+    (tables / "VirtualClusterRecord.json").write_text(TABLE.replace('"Name"', '"Label"'))
+    assert metalog(*command).code == 0
+    assert metalog("archive", log, archive).code == 0
+    assert metalog("dump", archive, "--json").lines[2]["by_table"]["fields"]["label"] == "one"
 
 
 def test_a_damaged_file_of_tables_is_told_and_costs_nothing_else(
@@ -117,6 +140,9 @@ def test_a_damaged_file_of_tables_is_told_and_costs_nothing_else(
     assert refused.code == 5
     assert f"{KRAFT_TABLES} byte 0" in refused.err
     assert "import again with --tables DIR, or remove the file" in refused.err
+    mended = metalog("repair", log, tmp_path / "mended")
+    assert (mended.code, f"{KRAFT_TABLES}: damaged, left out" in mended.out) == (0, True)
+    assert "by_table" not in metalog("dump", tmp_path / "mended", "--json").out
     (log / KRAFT_TABLES).unlink()
     assert metalog("dump", log).code == 0
 

@@ -262,9 +262,25 @@ def test_history_that_the_log_lost_meanwhile_is_told(store: HistoryStore) -> Non
     ids=lambda each: type(each).__name__,
 )
 def test_a_contradiction_is_named(store: HistoryStore, impossible: Record) -> None:
-    log = FakeLog(batches((topic("orders"),), (impossible,), (topic("no"),)))
-    with pytest.raises(ContradictionError, match=f"offset 1: {type(impossible).__name__}"):
-        synced(log, store)
+    log = FakeLog(batches((topic("orders"), topic("more")), (impossible,), (topic("no"),)))
+    for _ in range(2):
+        with pytest.raises(ContradictionError, match=f"offset 2: {type(impossible).__name__}"):
+            synced(log, store)
+        assert_same_digests(FakeLog(log.log[:1]), store, range(2))
+
+
+@pytest.mark.parametrize(("is_open", "end_offset"), [(False, 3), (True, 2)])
+def test_all_before_a_contradiction_in_a_batch_is_added(
+    store: HistoryStore, is_open: bool, end_offset: int
+) -> None:
+    nothing = RemoveTopicRecord(topic_id=uid("nothing"))
+    begin = BeginTransactionRecord(name=None) if is_open else topic("third")
+    rows = (topic("orders"), topic("more"), begin, nothing, EndTransactionRecord())
+    with pytest.raises(ContradictionError, match="offset 3"):
+        synced(FakeLog(batches(rows)), store)
+    position = store.position()
+    assert position is not None
+    assert position.end_offset == end_offset
 
 
 def test_what_a_removed_topic_got_in_the_same_batch_has_ended(store: HistoryStore) -> None:

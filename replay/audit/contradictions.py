@@ -1,0 +1,183 @@
+"""The first record that contradicts the state before it, found without replay.
+
+The rules are those of Kafka's records, each as a condition over the records before: what must be
+there, what must not, and which epoch it must have. All of them took effect before the first
+contradiction, so each condition may take that for granted; after it no state is defined, and
+nothing is looked for. Records of our own types (namespaces, removals of partitions) are not
+checked; a mirror holds none.
+"""
+
+from pyspark.sql import DataFrame
+
+from replay.audit.digest import id_text
+from replay.audit.history import History
+from replay.audit.parts.topics import name_changes
+
+_MAKE, _SET, _NEED, _END = "make", "set", "need", "end"
+"""What a record does to its object: makes a new one, makes or replaces it, needs it, removes it."""
+
+_OBJECTS = (
+    ("RegisterBrokerRecord", "broker", "CAST({0}.broker_id AS string)", _SET, "{0}.broker_epoch"),
+    ("UnregisterBrokerRecord", "broker", "CAST({0}.broker_id AS string)", _END, "{0}.broker_epoch"),
+    ("FenceBrokerRecord", "broker", "CAST({0}.id AS string)", _NEED, "{0}.epoch"),
+    ("UnfenceBrokerRecord", "broker", "CAST({0}.id AS string)", _NEED, "{0}.epoch"),
+    (
+        "BrokerRegistrationChangeRecord",
+        "broker",
+        "CAST({0}.broker_id AS string)",
+        _NEED,
+        "{0}.broker_epoch",
+    ),
+    ("TopicRecord", "topic", id_text("{0}.topic_id"), _MAKE, "null"),
+    ("RemoveTopicRecord", "topic", id_text("{0}.topic_id"), _END, "null"),
+    ("AccessControlEntryRecord", "acl", id_text("{0}.id"), _SET, "null"),
+    ("RemoveAccessControlEntryRecord", "acl", id_text("{0}.id"), _END, "null"),
+    ("UserScramCredentialRecord", "scram", "{0}.name || '/' || {0}.mechanism", _SET, "null"),
+    ("RemoveUserScramCredentialRecord", "scram", "{0}.name || '/' || {0}.mechanism", _END, "null"),
+    # A token's id is a secret; a hash tells tokens apart.
+    ("DelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _SET, "null"),
+    ("RemoveDelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _END, "null"),
+)
+"""Record type, kind of its object, the object's key, what it does, and the epoch it names."""
+
+
+def first_contradiction(history: History) -> DataFrame:
+    """Return the first record up to the end of a history that contradicts the state before it.
+
+    Args:
+        history: With the column `timestamp`.
+
+    Returns:
+        One row, or none: (offset long, time timestamp, record string, object string, what string).
+    """
+    found = [_of_objects(history), _of_partitions(history), _of_markers(history)]
+    if history.has("TopicRecord"):
+        found.append(_of_names(history))
+    if history.has("ProducerIdsRecord"):
+        found.append(_of_producer_ids(history))
+    every = found[0]
+    for more in found[1:]:
+        every = every.union(more)
+    return history.sql(
+        f"""
+        SELECT position AS offset, timestamp_millis(timestamp) AS time, record, object, what
+        FROM {{every}} WHERE position >= {history.replayed_from}L
+        ORDER BY position, what LIMIT 1
+        """,
+        every=every,
+    )
+
+
+def _of_objects(history: History) -> DataFrame:
+    """Objects that are made twice, or not there when they are needed, or of another epoch."""
+    events = " UNION ALL ".join(
+        f"SELECT position, timestamp, '{name}' AS record, '{kind}' AS kind, "
+        f"{key.format(name)} AS key, '{action}' AS action, "
+        f"CAST({epoch.format(name)} AS long) AS epoch FROM {{rare}} WHERE {name} IS NOT null"
+        for name, kind, key, action, epoch in _OBJECTS
+    )
+    return history.sql(f"""
+        SELECT position, timestamp, record, kind || ':' || key AS object,
+               CASE WHEN before.is_there AND action <> '{_MAKE}'
+                    THEN 'its epoch is ' || before.epoch || ', not ' || epoch
+                    WHEN before.is_there THEN 'it exists'
+                    ELSE 'it does not exist' END AS what
+        FROM (SELECT *,
+                     last(CASE WHEN action <> '{_NEED}'
+                               THEN struct(action <> '{_END}' AS is_there, epoch) END) IGNORE NULLS
+                         OVER (PARTITION BY kind, key ORDER BY position
+                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+              FROM ({events}))
+        WHERE CASE action
+                  WHEN '{_SET}' THEN false
+                  WHEN '{_MAKE}' THEN coalesce(before.is_there, false)
+                  ELSE NOT coalesce(before.is_there AND before.epoch <=> epoch, false) END
+    """)
+
+
+def _of_partitions(history: History) -> DataFrame:
+    """Partitions of topics that are not there, and changes to partitions that are not there."""
+    return history.sql(
+        f"""
+        SELECT position, timestamp, record,
+               'partition:@' || {id_text("topic_id")} || '/' || partition_id AS object,
+               if(born IS null, 'its topic does not exist', 'it does not exist') AS what
+        FROM (SELECT *, min(CASE WHEN record = 'PartitionRecord' THEN position END)
+                            OVER (PARTITION BY topic_id, born, partition_id) AS made_at
+              FROM (SELECT *, last(lives) IGNORE NULLS
+                                  OVER (PARTITION BY topic_id ORDER BY position).born AS born
+                    FROM (SELECT position, timestamp, record, part.topic_id AS topic_id,
+                                 part.partition_id AS partition_id,
+                                 CAST(null AS struct<born: long>) AS lives
+                          FROM (SELECT position, timestamp, 'PartitionRecord' AS record,
+                                       struct(PartitionRecord.topic_id,
+                                              PartitionRecord.partition_id) AS part
+                                FROM {{partitions}} WHERE PartitionRecord IS NOT null
+                                UNION ALL
+                                SELECT position, timestamp, 'PartitionChangeRecord',
+                                       struct(PartitionChangeRecord.topic_id,
+                                              PartitionChangeRecord.partition_id)
+                                FROM {{partitions}} WHERE PartitionChangeRecord IS NOT null)
+                          UNION ALL
+                          SELECT position, timestamp, 'TopicRecord', TopicRecord.topic_id, null,
+                                 struct(position)
+                          FROM {{rare}} WHERE TopicRecord IS NOT null
+                          UNION ALL
+                          SELECT position, timestamp, 'RemoveTopicRecord',
+                                 RemoveTopicRecord.topic_id, null, struct(CAST(null AS long))
+                          FROM {{rare}} WHERE RemoveTopicRecord IS NOT null)))
+        WHERE partition_id IS NOT null
+              AND (born IS null OR made_at IS null OR made_at > position)
+        """,
+        partitions=history.partitions,
+    )
+
+
+def _of_names(history: History) -> DataFrame:
+    """Topics that take the name of another."""
+    return history.sql(
+        """
+        SELECT position, timestamp, record, 'topic:' || full_name AS object,
+               'another topic has this name' AS what
+        FROM (SELECT full_name, position, step, topic_id,
+                     lag(topic_id) OVER (PARTITION BY full_name ORDER BY position, step) AS holder
+              FROM {changes})
+             JOIN (SELECT position AS at, timestamp, if(TopicRecord IS null, 'MoveTopicRecord',
+                                                        'TopicRecord') AS record
+                   FROM {rare} WHERE TopicRecord IS NOT null OR MoveTopicRecord IS NOT null)
+             ON at = position
+        WHERE topic_id IS NOT null AND holder IS NOT null
+        """,
+        changes=name_changes(history),
+    )
+
+
+def _of_producer_ids(history: History) -> DataFrame:
+    """Blocks of producer ids that go back."""
+    return history.sql("""
+        SELECT position, timestamp, 'ProducerIdsRecord' AS record, 'producer_ids' AS object,
+               'the next id ' || next_id || ' is below ' || before AS what
+        FROM (SELECT position, timestamp, next_id, lag(next_id) OVER (ORDER BY position) AS before
+              FROM (SELECT position, timestamp, ProducerIdsRecord.next_producer_id AS next_id
+                    FROM {rare} WHERE ProducerIdsRecord IS NOT null))
+        WHERE next_id < before
+    """)
+
+
+def _of_markers(history: History) -> DataFrame:
+    """The first marker of a transaction that is out of place, also of one that took no effect."""
+    at = history.misplaced_marker
+    wanted = "false" if at is None else f"position = {at}L"
+    return history.sql(
+        f"""
+        SELECT position, timestamp,
+               CASE WHEN BeginTransactionRecord IS NOT null THEN 'BeginTransactionRecord'
+                    WHEN EndTransactionRecord IS NOT null THEN 'EndTransactionRecord'
+                    ELSE 'AbortTransactionRecord' END AS record,
+               'transaction' AS object,
+               if(BeginTransactionRecord IS NOT null, 'inside a transaction',
+                  'outside a transaction') AS what
+        FROM {{written}} WHERE {wanted}
+        """,
+        written=history.rare_written,
+    )
