@@ -18,6 +18,7 @@ from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
 from replay.image.metadata import MetadataImage
+from replay.image.partition_list import find
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.topics import Topic
 
@@ -94,11 +95,13 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         update = _Update(self)
         update.learn_groups(after, groups)
         for topic_id, partition_ids in touched.items():
+            olds, news = before.partitions(topic_id), after.partitions(topic_id)
+            if not olds:
+                for new in news:
+                    update.put(None, new)
+                continue
             for partition_id in partition_ids:
-                update.put(
-                    before.partition(topic_id, partition_id),
-                    after.partition(topic_id, partition_id),
-                )
+                update.put(find(olds, partition_id), find(news, partition_id))
         # Remove old names first: within one batch a name may pass from one topic to another.
         renamed = [i for i in touched if before.topic(i) != after.topic(i)]
         for topic_id in renamed:
@@ -165,6 +168,11 @@ class _Update:
         self._leaderless = NestedMapDelta(index._leaderless)
         self._imbalanced = NestedMapDelta(index._imbalanced)
         self._moving = NestedMapDelta(index._moving)
+        self._sets = (
+            (self._leaderless, _is_leaderless),
+            (self._imbalanced, _is_imbalanced),
+            (self._moving, is_moving),
+        )
         self._by_collision = index._by_collision.mutate()
         self._subscriptions = MapDelta(index.subscriptions)
 
@@ -186,15 +194,13 @@ class _Update:
             or old.replicas is not new.replicas
             or old.removing_replicas is not new.removing_replicas
         ):
-            self._weigh(old, -1)
-            self._weigh(new, 1)
+            if old is not None:
+                self._weigh(old, -1)
+            if new is not None:
+                self._weigh(new, 1)
         one = new or old
         assert one is not None, "not both are None"
-        for partitions, has in (
-            (self._leaderless, _is_leaderless),
-            (self._imbalanced, _is_imbalanced),
-            (self._moving, is_moving),
-        ):
+        for partitions, has in self._sets:
             had_it, has_it = old is not None and has(old), new is not None and has(new)
             if has_it and not had_it:
                 partitions.at(one.topic_id).put(one.partition_id, True)
@@ -248,10 +254,8 @@ class _Update:
                 loads[broker_id] = load
         return loads.finish()
 
-    def _weigh(self, partition: Partition | None, count: int) -> None:
+    def _weigh(self, partition: Partition, count: int) -> None:
         """Add a partition to the load of its brokers, or subtract it."""
-        if partition is None:
-            return
         held, replicas = self._held[partition.topic_id], self._replicas
         for broker_id in partition.replicas:
             held[broker_id] += count
