@@ -5,8 +5,7 @@
 Source: Avro 1.12 specification, "Object Container Files".
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import google_crc32c
 import msgspec
@@ -32,6 +31,9 @@ _OPTIONS = {
     # Detects changed content. Damage that leaves the content equal is caught by the chain of CRCs.
     zstd.CompressionParameter.checksum_flag: 1,
 }
+
+
+_ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 
 
 class StoredBlock(msgspec.Struct, frozen=True, gc=False):
@@ -67,8 +69,10 @@ class BlockEncoder:
         Raises:
             RequestError: the batch is too large, or a value does not fit its field's type.
         """
-        with _refusing():
+        try:
             plain, count = codec.encode_rows(rows), len(rows)
+        except _ENCODING_ERRORS as error:
+            raise _cannot_be_encoded(error) from error
         if rest is not None:
             plain, count = plain + rest.rows, count + rest.count
         self.encoded_bytes += len(plain)
@@ -89,15 +93,11 @@ def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> En
             field's type.
     """
     first, *others = rows
-    with _refusing():
+    try:
         size_bytes = len(codec.encode_rows((first,)))
-        rest = encode_records(
-            [row.payload for row in others],
-            [row.record_version for row in others],
-            place=Place(first.offset + 1, first.leader_epoch, first.timestamp, first.batch_offset),
-            origin=first.origin,
-            payloads=payloads[1:],
-        )
+        rest = _encoded_rest(first, others, payloads[1:]) if others else b""
+    except _ENCODING_ERRORS as error:
+        raise _cannot_be_encoded(error) from error
     _check_size(size_bytes + len(rest), BATCH_SIZE_BYTES_MAX)
     return EncodedRows(
         base_offset=first.offset,
@@ -108,15 +108,21 @@ def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> En
     )
 
 
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Raise what encoding raises as a refusal of the batch."""
-    try:
-        yield
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
-        raise RequestError(
-            "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
-        ) from error
+def _encoded_rest(first: Envelope, others: Sequence[Envelope], payloads: Sequence[bytes]) -> bytes:
+    place = Place(first.offset + 1, first.leader_epoch, first.timestamp, first.batch_offset)
+    return encode_records(
+        [row.payload for row in others],
+        [row.record_version for row in others],
+        place=place,
+        origin=first.origin,
+        payloads=payloads,
+    )
+
+
+def _cannot_be_encoded(error: Exception) -> RequestError:
+    return RequestError(
+        "INVALID_RECORD", f"a record cannot be encoded: {error}; check its fields' types"
+    )
 
 
 def _check_size(size_bytes: int, size_bytes_max: int) -> None:

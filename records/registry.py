@@ -108,5 +108,4 @@ def newest_versions(records: Sequence[Record]) -> list[int]:
     Raises:
         TypeError: one is not a record.
     """
-    versions = {cls: newest_version(cls) for cls in set(map(type, records))}
-    return [versions[type(record)] for record in records]
+    return [newest_version(type(record)) for record in records]

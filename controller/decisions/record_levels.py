@@ -88,6 +88,9 @@ _OF_VALUES: Mapping[type[Record], tuple[tuple[str, int], Callable[[Any], _Need]]
 }
 
 
+_AT_MOST = {**_OF_TYPES, **{cls: most for cls, (most, _) in _OF_VALUES.items()}}
+
+
 def needed_level(record: Record) -> tuple[str, int] | None:
     """Return the feature and the level that a record needs; None if every log may hold it."""
     of_values = _OF_VALUES.get(type(record))
@@ -101,11 +104,8 @@ def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
 
 def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
     """True if a record of these types can need more than the levels, or change them."""
-    of_values = [_OF_VALUES[cls][0] for cls in types & _OF_VALUES.keys()]
-    of_types = [_OF_TYPES[cls] for cls in types & _OF_TYPES.keys()]
-    return configs.FeatureLevelRecord in types or any(
-        _is_missing(levels, *need) for need in (*of_values, *of_types)
-    )
+    needs = [_AT_MOST[cls] for cls in types if cls in _AT_MOST]
+    return configs.FeatureLevelRecord in types or any(_is_missing(levels, *need) for need in needs)
 
 
 def first_missing_level(
