@@ -1,6 +1,8 @@
 """`metalog serve --http`: where it listens, when it is ready, and how it ends."""
 
 import asyncio
+import itertools
+import json
 import socket
 import stat
 from pathlib import Path
@@ -13,6 +15,8 @@ from api.http import options, protocol
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from metadata_log.creation import create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
 from records.errors import RequestError, UnavailableError
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import CLUSTER_ID, server
@@ -100,6 +104,37 @@ async def test_before_the_log_is_loaded_only_health_is_answered() -> None:
                 assert response.json()["outcome"] == "nothing"
     finally:
         await server.close()
+
+
+async def test_a_stop_under_load_answers_or_disconnects_and_loses_nothing(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    acknowledged: list[tuple[int, str]] = []
+    with serving(tmp_path / "log", "--http", "127.0.0.1:0") as served:
+
+        async def caller(name: str) -> None:
+            async with httpx.AsyncClient(base_url=served.http, timeout=60) as client:
+                for number in itertools.count():
+                    text = f"{name} {number}"
+                    note = {"at_offset": 0, "author": "ann", "text": text}
+                    done = await client.post(
+                        "/v1/records/append",
+                        content=json.dumps({"type": "NoteRecord", "data": note}),
+                        headers={"Content-Type": "application/x-ndjson"},
+                    )
+                    if done.status_code != 200:
+                        return
+                    acknowledged.append((done.json()["first_offset"], text))
+                    if len(acknowledged) == 50:
+                        served.process.terminate()
+
+        ended = await asyncio.gather(*map(caller, "abcdefgh"), return_exceptions=True)
+        assert all(end is None or isinstance(end, httpx.TransportError) for end in ended), ended
+        assert await asyncio.to_thread(served.ended) == 0
+    with LogReader.open(tmp_path / "log") as reader:
+        rows = {row.offset: row.payload for batch in reader.batches() for row in batch.rows}
+    texts = {at: row.text for at, row in rows.items() if isinstance(row, NoteRecord)}
+    assert len(acknowledged) >= 50
+    assert [(at, texts[at]) for at, _ in acknowledged] == acknowledged
 
 
 def test_other_machines_are_not_answered_without_authentication(
