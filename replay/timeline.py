@@ -172,9 +172,12 @@ class Timeline:
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes
 
+        source, written = self.source, list[NoteRecord]()
         before = self.image if start is None else lambda offset: start
-        events = timeline_events(self.source, from_offset, to_offset, before, progress)
-        notes = self.notes_about(to_offset)
+        events = timeline_events(source, from_offset, to_offset, before, progress, written.append)
+        # Of a whole log all notes were in the range.
+        is_whole = from_offset <= 0 and source.base is None and to_offset == source.end_offset
+        notes = list(dict.fromkeys(written)) if is_whole else self.notes_about(to_offset)
         return with_notes(events, notes, self.source, from_offset, to_offset)
 
     def notes_about(self, to_offset: int) -> list[NoteRecord]:

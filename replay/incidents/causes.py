@@ -36,7 +36,7 @@ NO_HEARTBEAT = "no heartbeat in time"
 NO_HEARTBEAT_OR_STOPPED = "no heartbeat in time, or it stopped, leading no partition"
 
 
-class Cause(msgspec.Struct, frozen=True):
+class Cause(msgspec.Struct, frozen=True, gc=False):
     """A record that brought something about, in words."""
 
     offset: int

@@ -19,7 +19,7 @@ OTHERS = "others"
 KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
 
 
-class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True):
+class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What some records did.
 
     Attributes:

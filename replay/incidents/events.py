@@ -22,7 +22,6 @@ from replay.incidents.event import (
     PARTITIONS,
     TOPICS,
     Group,
-    ObjectKey,
     TimelineEvent,
     partition_effects,
 )
@@ -33,6 +32,7 @@ from replay.incidents.words import effect_of
 from replay.loader import BatchSource, check_point, explains, provenance_at
 from replay.transactions import Transactions, rows_within
 
+_NEW_PARTITION = ("new partition%s",)
 _SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
 
 
@@ -43,6 +43,7 @@ def timeline_events(
     to_offset: int,
     start: Callable[[int], MetadataImage],
     progress: Callable[[int], None] | None = None,
+    noted: Callable[[control.NoteRecord], object] = lambda _: None,
 ) -> list[TimelineEvent]:
     """Return the events of [from_offset, to_offset) in order of their first records.
 
@@ -52,6 +53,7 @@ def timeline_events(
     Args:
         start: Returns the image as of an offset.
         progress: Called with the end offset of each batch read.
+        noted: Called with each note that was written in the range.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -66,7 +68,11 @@ def timeline_events(
         source.batches(min(begin, from_offset), to_offset) if from_offset < to_offset else ()
     ):
         told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
-        told.follow(list(transactions.effective(rows_within(batch, begin, to_offset))))
+        rows = list(transactions.effective(rows_within(batch, begin, to_offset)))
+        told.follow(rows)
+        for row in rows:
+            if isinstance(row.payload, control.NoteRecord):
+                noted(row.payload)
         told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
         if progress is not None:
             progress(batch.end_offset)
@@ -113,6 +119,8 @@ class _Events:
             record_type = type(row.payload)
             if record_type is partitions.PartitionChangeRecord:
                 self._partition(row)
+            elif record_type is partitions.PartitionRecord:
+                self._new_partition(row)
             elif record_type in BROKER_RECORDS:
                 self._broker(row)
             elif record_type in _SILENT:
@@ -173,16 +181,17 @@ class _Events:
             self._add(group, row)
 
     def _add(self, group: Group, row: Envelope) -> None:
-        group.add(row, self._name(row.payload), (effect_of(row.payload, self._state),))
-        self._touch(group, row.payload)
-
-    def _name(self, record: Record) -> ObjectKey | None:
-        """Return the object that a record adds to the topics; `touched_objects` has the others."""
-        if isinstance(record, partitions.PartitionRecord):
-            return self._state.topic_label(record.topic_id), record.partition_id
+        record, name = row.payload, None
         if isinstance(record, topics.TopicRecord):
-            return f"topic:{self._state.topic_label(record.topic_id)}"
-        return None
+            name = f"topic:{self._state.topic_label(record.topic_id)}"
+        # `touched_objects` has the names of all others.
+        group.add(row, name, (effect_of(record, self._state),))
+        self._touch(group, record)
+
+    def _new_partition(self, row: Envelope) -> None:
+        _, after = self._state.set_partition(row)
+        name = (self._state.topic_label(after.topic_id), after.partition_id)
+        self._group((TOPICS, row.batch_offset), TOPICS, row).add(row, name, _NEW_PARTITION)
 
     def _touch(self, group: Group, record: Record) -> None:
         for name in touched_objects(record, self._state):
@@ -252,7 +261,6 @@ _KINDS: dict[type[Record], str] = {
     topics.TopicRecord: TOPICS,
     topics.RemoveTopicRecord: TOPICS,
     topics.MoveTopicRecord: TOPICS,
-    partitions.PartitionRecord: TOPICS,
     partitions.RemovePartitionsRecord: TOPICS,
     configs.ConfigRecord: TOPICS,
     control.NoteRecord: NOTES,

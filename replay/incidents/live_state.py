@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from records.base import Uuid
 from records.envelope import Envelope
+from records.errors import ContradictionError, RecordPlace
+from records.partitions import PartitionChangeRecord
 from records.text import uuid_text
 from replay.image.cluster import Broker
 from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
@@ -42,8 +44,15 @@ class LiveState:
         Raises:
             CorruptLogError: as `replay`.
         """
-        self.replay(row)
-        topics = self._topics
+        topics, record = self._topics, row.payload
+        if type(record) is PartitionChangeRecord and row.extra is None:
+            # Most of a log: the shortest way.
+            try:
+                topics.change_partition(record, row.offset)
+            except ContradictionError as error:
+                raise error.replaced(record=RecordPlace.of(row)) from None
+        else:
+            self.replay(row)
         assert topics.after is not None, "the record has just set it"
         return topics.before, topics.after
 

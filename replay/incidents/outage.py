@@ -28,7 +28,7 @@ SHUTTING_DOWN = "shutting_down"
 KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
 
 
-class Outage(msgspec.Struct, frozen=True, kw_only=True):
+class Outage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One interval.
 
     Attributes:

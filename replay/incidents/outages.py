@@ -1,6 +1,7 @@
 """Finds the outages of a log by one replay."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -70,18 +71,19 @@ def find_outages(
     return watch.finish(from_offset, provenance, now)
 
 
-_NONE: Mapping[str, "_Open"] = {}
+_NONE: Mapping[str, "_Interval"] = {}
 
 _Key = tuple[Uuid, int] | int
 """Of a partition, or of a broker."""
 
 
-class _Open(msgspec.Struct):
-    """An interval that has not ended.
+class _Interval(msgspec.Struct, gc=False):
+    """An interval, which may not have ended.
 
     Texts are made when it is shown.
 
     Attributes:
+        end: The row that ended it; None if it lasts.
         row: None if it began before the kept history.
         cause: OWN if `row` is.
         before, after: The partition before and after `row`; None for a broker.
@@ -95,6 +97,11 @@ class _Open(msgspec.Struct):
     before: Partition | None
     after: Partition | None
     missing: tuple[int, ...]
+    end: Envelope | None = None
+
+    def ended_since(self, offset: int) -> bool:
+        """True if it ended at an offset or later."""
+        return self.end is not None and self.end.offset >= offset
 
     def shown_cause(self) -> Cause | None:
         """Return the cause with its text."""
@@ -123,8 +130,8 @@ class _Watch:
         self._min_isr: dict[Uuid, int] = {}
         self._unknown: set[Uuid] = set()
         # Objects in an outage only.
-        self._open: dict[_Key, Mapping[str, _Open]] = {}
-        self._ended: list[tuple[_Open, Envelope]] = []
+        self._open: dict[_Key, Mapping[str, _Interval]] = {}
+        self._ended: list[_Interval] = []
         self._start_time = image.provenance.timestamp
         for broker in image.brokers():
             self._see_broker(None, broker.broker_id)
@@ -158,13 +165,10 @@ class _Watch:
         Args:
             now: The time up to which lasting intervals are counted, ms since 1970.
         """
-        ended = [self._outage(*each, now) for each in self._ended if each[1].offset >= from_offset]
-        lasting = [
-            self._outage(each, None, now) for of in self._open.values() for each in of.values()
-        ]
-        found = sorted(
-            ended + lasting, key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object)
-        )
+        ended = (each for each in self._ended if each.ended_since(from_offset))
+        lasting = (each for of in self._open.values() for each in of.values())
+        found = [self._outage(each, now) for each in chain(ended, lasting)]
+        found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
         unknown = len(self._unknown)
         return Outages(
             intervals=found,
@@ -173,8 +177,8 @@ class _Watch:
             image=self._state.image(provenance),
         )
 
-    def _outage(self, it: _Open, end: Envelope | None, now: int) -> Outage:
-        row, after = it.row, it.after
+    def _outage(self, it: _Interval, now: int) -> Outage:
+        row, end, after = it.row, it.end, it.after
         began = self._start_time if row is None else row.timestamp
         return Outage(
             object=it.shown_object(),
@@ -201,7 +205,7 @@ class _Watch:
             # Most records: nothing is down.
             open_ = self._open.pop((topic_id, after.partition_id), None)
             if open_ is not None:
-                self._ended += [(it, row) for it in open_.values()]
+                self._end(open_.values(), row)
             return
         kinds = partition_kinds(after, min_isr)
         known = self._open.get((topic_id, after.partition_id), _NONE)
@@ -223,26 +227,33 @@ class _Watch:
         known = self._take((topic_id, partition.partition_id), kinds, row)
         if not kinds:
             return
-        now: dict[str, _Open] = {}
+        now: dict[str, _Interval] = {}
         for kind in kinds:
             missing = tuple(brokers_missing(kind, partition))
             it = known.get(kind)
             if it is None:
                 label = self._state.topic_label(topic_id)
-                it = _Open(label, kind, row, cause, before, partition, missing)
+                it = _Interval(label, kind, row, cause, before, partition, missing)
             elif missing != it.missing:
                 it.missing = tuple(dict.fromkeys(it.missing + missing))
             now[kind] = it
         self._open[topic_id, partition.partition_id] = now
 
-    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Mapping[str, _Open]:
+    def _take(
+        self, key: _Key, kinds: Sequence[str], row: Envelope | None
+    ) -> Mapping[str, _Interval]:
         """Return the intervals that an object was in; those of other kinds than `kinds` end."""
         known = self._open.pop(key, _NONE)
-        for kind, it in known.items():
-            if kind not in kinds:
-                assert row is not None, "nothing ends before the history's start"
-                self._ended.append((it, row))
+        over = [it for kind, it in known.items() if kind not in kinds]
+        if over:
+            assert row is not None, "nothing ends before the history's start"
+            self._end(over, row)
         return known
+
+    def _end(self, intervals: Iterable[_Interval], row: Envelope) -> None:
+        for it in intervals:
+            it.end = row
+            self._ended.append(it)
 
     def _min_isr_of(self, topic_id: Uuid) -> int:
         found = self._min_isr.get(topic_id)
@@ -263,8 +274,8 @@ class _Watch:
         self._end_partitions(row, record.topic_id, record.partition_ids)
 
     def _end_partitions(self, row: Envelope, topic_id: Uuid, ids: Iterable[int]) -> None:
-        for it in [it for n in ids for it in self._open.pop((topic_id, n), {}).values()]:
-            self._ended.append((it, row))
+        for partition_id in ids:
+            self._end(self._open.pop((topic_id, partition_id), _NONE).values(), row)
 
     def _move_topic(self, row: Envelope, record: MoveTopicRecord) -> None:
         self._state.replay(row)
@@ -306,6 +317,6 @@ class _Watch:
         if kinds:
             self._open[broker_id] = {
                 kind: known.get(kind)
-                or _Open(f"broker:{broker_id}", kind, row, cause, None, None, (broker_id,))
+                or _Interval(f"broker:{broker_id}", kind, row, cause, None, None, (broker_id,))
                 for kind in kinds
             }

@@ -19,8 +19,6 @@ _ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
 def effect_of(record: Any, state: LiveState) -> str:
     """Return what a record does, given the state in which its object has a name."""
     match record:
-        case partitions.PartitionRecord():
-            return "new partition%s"
         case topics.TopicRecord(topic_id=topic_id):
             return f"topic {state.topic_name(topic_id)} created"
         case topics.RemoveTopicRecord(topic_id=topic_id):
