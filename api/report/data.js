@@ -24,6 +24,7 @@ export class Data extends Decoded {
   /** @type {Set<number>|null} */ _moved = null;
   /** @type {Map<string, number[]>|null} */ _topics = null;
   /** @type {Map<number, number[]>|null} */ _partitions = null;
+  /** @type {boolean|null} */ _shared = null;
 
   /** The last row that took effect at or before an offset; 0 is the state before the range.
    * @param {number} offset */
@@ -144,7 +145,8 @@ export class Data extends Decoded {
     const found = [];
     for (let i = 0; i < seen.length; i++) if (seen[i]) found.push(i);
     // They are in order already, but for topics that moved or got the name of another.
-    return found.length > SORTED_MAX ? found : this._sorted(found, before, after);
+    const isSorted = found.length > SORTED_MAX || !this.hasSharedNames;
+    return isSorted ? found : this._sorted(found, before, after);
   }
 
   _sorted(/** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
@@ -212,6 +214,12 @@ export class Data extends Decoded {
       }
     }
     return this._topics;
+  }
+
+  /** True if a topic had several names, or a name meant several topics. */
+  get hasSharedNames() {
+    this._shared ??= this.moved.size > 0 || [...this.topicsByLabel.values()].some((of) => of.length > 1);
+    return this._shared;
   }
 
   /** The partitions of a topic, all that it ever had in the range. @param {number} topic */
@@ -295,10 +303,12 @@ export class Data extends Decoded {
   /** @returns {Told} */
   _event(/** @type {number} */ i, /** @type {number} */ to) {
     const { event_texts: texts, event_kinds: kinds, principals } = this.header;
+    const data = this;
     return {
       from: this.eventFrom[i], to: this.eventTo[i], time: this.eventTime[i],
       kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
-      objects: this.eventNames(i),
+      // There may be thousands, and most events are never opened.
+      get objects() { return data.eventNames(i); },
       cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
       principal: principals[this.eventPrincipal[i]],
       goesOn: this.eventTo[i] > to,

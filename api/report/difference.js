@@ -4,7 +4,7 @@ import { diffCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { changeLines, countText, plain, valueText } from "report/words.js";
 
-const OBJECTS_AT_FIRST = 40, BUDGET_MS = 12;
+const OBJECTS_AT_FIRST = 40, FIRST_BUDGET_MS = 4, BUDGET_MS = 12;
 
 /** @typedef {import("report/data.js").Change} Change */
 
@@ -65,10 +65,11 @@ export class Difference {
   _count(/** @type {HTMLElement} */ about, /** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
     const ticket = ++this.shown;
     const { from, to } = this.selection;
-    let fields = 0, differ = 0, at = 0;
+    let fields = 0, differ = 0, at = 0, budget = FIRST_BUDGET_MS;
     const step = () => {
       if (ticket !== this.shown) return;
-      const end = performance.now() + BUDGET_MS;
+      const end = performance.now() + budget;
+      budget = BUDGET_MS;
       for (; at < objects.length && performance.now() < end; at++) {
         const found = this.data.differenceOf(objects[at], before, after).length;
         fields += found;

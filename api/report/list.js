@@ -16,6 +16,9 @@ export class List {
     this.list = make("ol", { class: "events" });
     this.foot = make("div");
     this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.list, this.foot);
+    // To ask where a list is scrolled to would lay the page out.
+    this.isScrolled = false;
+    this.list.addEventListener("scroll", () => { this.isScrolled = true; }, { passive: true });
     selection.watch(() => this.show());
   }
 
@@ -28,7 +31,8 @@ export class List {
     this.list.replaceChildren();
     if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
     else fill(this.list, this._items(this.data.told(from, to)), EVENTS_AT_FIRST);
-    this.list.scrollTop = 0;
+    if (this.isScrolled) this.list.scrollTop = 0;
+    this.isScrolled = false;
     this.foot.replaceChildren(this._earlier(from, to), commandLine(timelineCommand(from, to)));
   }
 
@@ -37,8 +41,9 @@ export class List {
     const found = this.data.toldBefore(from, to);
     if (!found.length) return "";
     const list = make("ol", { class: "events" });
-    fill(list, this._items(found), EVENTS_AT_FIRST);
-    return make("details", {}, make("summary", {}, `${countText(found.length, "earlier event")} with a part in this range`), list);
+    const folded = make("details", {}, make("summary", {}, `${countText(found.length, "earlier event")} with a part in this range`), list);
+    folded.addEventListener("toggle", () => fill(list, this._items(found), EVENTS_AT_FIRST), { once: true });
+    return folded;
   }
 
   /** @param {Iterable<import("report/data.js").Told>} events */
