@@ -1,11 +1,12 @@
 """The history of all objects whose names match a pattern: `topic:orders*`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from records import brokers, configs, partitions
 from records.base import Record
 from records.envelope import Envelope
-from records.errors import RequestError
+from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -15,10 +16,8 @@ from replay.time_travel.changes import EffectiveChange, record_changes
 from replay.time_travel.kinds import Kind
 from replay.time_travel.name_patterns import name_matcher
 from replay.time_travel.objects import ObjectName
+from replay.time_travel.pattern_rows import Missed, Shown, matching_rows
 from replay.transactions import effective_rows
-
-Shown = Callable[[str, str], str]
-"""Returns the name of an object as it is matched and shown, from its kind and label."""
 
 # They change no object's name, so that those of other objects need no image of their own.
 _NAMELESS: frozenset[type[Record]] = frozenset(
@@ -53,21 +52,35 @@ def history_matching(
         CorruptLogError: a record contradicts the state before it.
     """
     check_point(source, to_offset - 1)
-    watch = _Watch(start, pattern, shown)
     first = max(start.provenance.next_offset, source.history_start)
+    told = 0
+
+    def told_by(rows: Iterable[Envelope]) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
+        watch = _Watch(start, pattern, shown)
+        for row in rows:
+            if progress is not None and row.offset % 1000 == 0:
+                progress(row.offset)
+            for label, changes in watch.replay(row):
+                if row.offset >= from_offset:
+                    yield label, row, changes
+        if not watch.has_matched and not watch.matches_any():
+            raise RequestError(
+                "RESOURCE_NOT_FOUND",
+                f"no {pattern.kind.name} matches {pattern.text} between offsets {from_offset} and "
+                f"{to_offset - 1}",
+            )
+
+    skimmed = matching_rows(source, pattern, shown, start, first, to_offset)
+    if skimmed is not None:
+        try:
+            for each in told_by(skimmed):
+                yield each
+                told += 1
+            return
+        except (ContradictionError, CorruptLogError, Missed):
+            pass  # reading all of it raises the same error as other commands
     batches = source.batches(first, to_offset) if first < to_offset else ()
-    for row in effective_rows(batches, first, to_offset):
-        if progress is not None and row.offset % 1000 == 0:
-            progress(row.offset)
-        for label, changes in watch.replay(row):
-            if row.offset >= from_offset:
-                yield label, row, changes
-    if not watch.has_matched and not watch.matches_any():
-        raise RequestError(
-            "RESOURCE_NOT_FOUND",
-            f"no {pattern.kind.name} matches {pattern.text} between offsets {from_offset} and "
-            f"{to_offset - 1}",
-        )
+    yield from islice(told_by(effective_rows(batches, first, to_offset)), told, None)
 
 
 class _Watch:

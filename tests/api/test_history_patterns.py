@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from records.base import Record
+from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
 from records.json import to_json
+from records.partitions import ClearElrRecord
 from records.security import DelegationTokenRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.loader import load_image
 from replay.time_travel.name_patterns import name_matcher
 from replay.time_travel.objects import parse_object
@@ -17,12 +21,52 @@ from replay.time_travel.pattern_history import history_matching
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
 from tests.histories import random_history
-from tests.replay.builders import FakeLog
+from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
+from tests.replay.time_travel.test_skim import SkimmedLog
 
 PATTERNS = (
     *("topic:*", "topic:*a*", "partition:*/0", "partition:*/?#leader", "broker:?", "broker:1*"),
     *("config:topic/*", "config:broker/?", "namespace:*", "quota:*", "acl:*", "removal:*"),
 )
+
+
+_TOPICS: list[list[Record]] = [
+    [topic("orders-a"), partition("orders-a", 0)],
+    [topic("audit"), partition("audit", 0), partition("audit", 1)],
+    [change("audit", 0, leader=2), change("orders-a", 0, leader=2)],
+    [BeginTransactionRecord(), change("orders-a", 0, leader=3)],
+    [topic("orders-b"), partition("orders-b", 0), EndTransactionRecord()],
+    [ClearElrRecord(topic_name="")],
+    [RemoveTopicRecord(topic_id=uid("orders-a")), change("audit", 1, leader=3)],
+    [topic("orders-a", topic_id="second"), partition("second", 0)],
+]
+_MOVED: list[list[Record]] = [
+    [change("audit", 0, leader=3)],
+    [MoveTopicRecord(topic_id=uid("audit"), name="orders-c", namespace_id=None)],
+    [change("audit", 0, leader=1)],
+]
+_NAMESPACES: list[list[Record]] = [
+    [namespace("orders")],
+    [topic("x", namespace="orders"), partition("x", 0)],
+    [change("x", 0, leader=2)],
+]
+
+
+@pytest.mark.parametrize("more", [[], _MOVED, _NAMESPACES, [*_MOVED, *_NAMESPACES]])
+def test_a_skimmed_history_is_that_of_the_whole_log(more: list[list[Record]]) -> None:
+    written = batches(*_TOPICS, *more, *([change("orders-b", 0, leader=n)] for n in range(1, 4)))
+    plain, skimmed = FakeLog(written), SkimmedLog(written)
+    patterns = ("topic:ord*", "topic:*-a", "topic:*:x", "partition:orders*", "partition:or*a/?")
+    for text in (*patterns, "partition:*/0#leader", "topic:*", "partition:orders*/*#isr"):
+        for first in range(skimmed.end_offset):
+            assert told_by(skimmed, text, first) == told_by(plain, text, first), (text, first)
+
+
+def test_only_blocks_that_name_what_matches_are_decoded() -> None:
+    written = batches(*_TOPICS[:3], *([change("audit", 0, leader=n)] for n in (1, 2, 3)))
+    log = SkimmedLog(written)
+    assert told_by(log, "partition:orders-*", 0)
+    assert log.decoded == [written[0].base_offset, written[2].base_offset]
 
 
 def told_by(log: FakeLog, text: str, first: int) -> list[tuple[Any, ...]]:

@@ -1,0 +1,137 @@
+"""Skims a log for the records of the topics or partitions whose names match a pattern.
+
+Topics are found by the part of the pattern without wildcards, and their records by their ids, all
+at once. The whole log is needed for other kinds, for patterns that match many topics, and in logs
+with namespaces, because these are part of a topic's name, but not of its record.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from metadata_log.needles import Needles
+from records.base import Uuid
+from records.control import BeginTransactionRecord
+from records.envelope import Envelope
+from records.partitions import ClearElrRecord
+from records.topics import MoveTopicRecord, NamespaceRecord, TopicRecord
+from replay.image.metadata import MetadataImage
+from replay.loader import BatchSource
+from replay.time_travel.escapes import escaped
+from replay.time_travel.name_patterns import is_pattern, name_matcher
+from replay.time_travel.objects import ObjectName
+from replay.time_travel.skim import SkimmableSource
+from replay.transactions import Transactions, rows_within
+
+Shown = Callable[[str, str], str]
+"""Returns the name of an object as it is matched and shown, from its kind and label."""
+
+TOPICS_MAX = 50
+"""Searching a block for more ids than this takes as long as decoding it."""
+
+
+_LITERAL_MIN = 3
+
+
+class Missed(Exception):
+    """Records were passed over that turned out to be needed."""
+
+
+def matching_rows(
+    source: BatchSource,
+    pattern: ObjectName,
+    shown: Shown,
+    start: MetadataImage,
+    from_offset: int,
+    to_offset: int,
+) -> Iterator[Envelope] | None:
+    """Return the rows in [from_offset, to_offset) that take effect on what matches.
+
+    Args:
+        start: The image before `from_offset`.
+
+    Returns:
+        None if the log cannot be skimmed for such a pattern. Iterating raises Missed, or an error
+        about the log, where it turns out that rows are missing; those before are right.
+    """
+    if not isinstance(source, SkimmableSource) or pattern.kind.name not in ("topic", "partition"):
+        return None
+    if next(start.namespaces(), None) is not None:
+        return None
+    search = _Search(pattern, shown, start)
+    return None if search.is_wide else search.rows(source, from_offset, to_offset)
+
+
+class _Search:
+    """The topics that match, and how to find their records."""
+
+    def __init__(self, pattern: ObjectName, shown: Shown, start: MetadataImage) -> None:
+        self._may_match = _topic_matcher(pattern, shown)
+        self._needles = Needles()
+        for each in (BeginTransactionRecord, ClearElrRecord, NamespaceRecord, MoveTopicRecord):
+            self._needles.add_type(each)
+        literal = _longest_literal(pattern)
+        if len(literal) < _LITERAL_MIN:
+            self._needles.add_type(TopicRecord)
+        else:
+            self._needles.add(literal.encode("utf-8", "surrogatepass"))
+        self._ids: set[Uuid] = set()
+        for topic in start.topics():
+            if self._may_match(escaped(topic.name)):
+                self._add(topic.topic_id)
+
+    @property
+    def is_wide(self) -> bool:
+        """True if too many topics match."""
+        return len(self._ids) > TOPICS_MAX
+
+    def rows(self, source: SkimmableSource, from_offset: int, to_offset: int) -> Iterator[Envelope]:
+        """Yield the rows, in the order in which they take effect."""
+        if from_offset >= to_offset:
+            return
+        transactions = Transactions()
+        for batch in source.skim(self._needles, to_offset, from_offset=from_offset):
+            for row in transactions.effective(rows_within(batch, from_offset, to_offset)):
+                if self._takes(row):
+                    yield row
+            self._needles.everything = transactions.begin_offset is not None
+
+    def _takes(self, row: Envelope) -> bool:
+        record = row.payload
+        if isinstance(record, NamespaceRecord):
+            raise Missed
+        if (
+            isinstance(record, TopicRecord | MoveTopicRecord)
+            and record.topic_id not in self._ids
+            and self._may_match(escaped(record.name))
+        ):
+            self._add(record.topic_id)
+            if self.is_wide or isinstance(record, MoveTopicRecord):
+                raise Missed
+        # Without a name it concerns all topics.
+        return isinstance(record, ClearElrRecord) or getattr(record, "topic_id", None) in self._ids
+
+    def _add(self, topic_id: Uuid) -> None:
+        self._ids.add(topic_id)
+        self._needles.add(topic_id)
+
+
+def _longest_literal(pattern: ObjectName) -> str:
+    """Return a part that the name of every topic that matches has."""
+    text = pattern.object.partition(":")[2]
+    if pattern.kind.name == "partition" and "/" in text:
+        text = text.rpartition("/")[0]
+    # An escape stands for another character, and digits may be a partition's number.
+    return max(re.split(r"[*?]|%..|\b[0-9]+\b", text), key=len)
+
+
+def _topic_matcher(pattern: ObjectName, shown: Shown) -> Callable[[str], bool]:
+    """Return the check whether an object of a topic with this label may match; True if unsure."""
+    kind, text = pattern.kind.name, pattern.object.partition(":")[2]
+    if kind == "topic":
+        matches = name_matcher(pattern.object, ())
+        return lambda label: matches(f"topic:{shown('topic', label)}")
+    topic, slash, number = text.rpartition("/")
+    if slash and "*" not in number:
+        return name_matcher(topic, ()) if is_pattern(topic) else topic.__eq__
+    literal = text.partition("*")[0].partition("?")[0]
+    return lambda label: label.startswith(literal) or literal.startswith(label)
