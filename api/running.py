@@ -177,7 +177,8 @@ async def serving(
         if http is not None:
             from api.http.metrics import Sources
 
-            kafka_url = f"kafka://{options.kafka[0].host}:{listeners[0].port}"
+            listened = options.kafka[0].url(listeners[0].port)
+            kafka_url = listened if "://" in listened else f"kafka://{listened}"
             sources = Sources(
                 connections=connections.counts,
                 jobs=jobs,

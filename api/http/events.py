@@ -6,10 +6,11 @@
 
 A client that comes back with `Last-Event-ID` goes on after that record. Silence is broken by
 comments. A stream that cannot keep up is told so by an event `behind`, and goes on from the log.
+Before each chunk it is checked that the caller's token is still known, and its rights.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from litestar.response import Stream
 
 from api.documents.errors import Error
 from api.http.asking import COMMON, ROUTES, path_of
+from api.http.callers import authenticated
 from api.http.feed import Event, Feed
 from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
 from api.http.parameters import read_request
@@ -25,7 +27,6 @@ from api.http.problems import code_of
 from api.http.requests import Asked, asked_of
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
 from api.questions.table import guard_of
-from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError, UnknownHistoryError
 
@@ -50,12 +51,17 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
             may not see all records.
         UnavailableError: the service cannot answer now.
     """
-    asked = asked_of(request)
+    asked, room = asked_of(request), request.app.state.room
     wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
     last = asked.headers.get("last-event-id")
     if last is not None:
         wanted = msgspec.structs.replace(wanted, first=str(_offset(last) + 1))
-    stream = _Events(asked, request.app.state.room.feed, wanted, asked.acting_caller())
+
+    def is_known() -> bool:
+        # SIGHUP may have taken the token away, or given it to somebody else.
+        return authenticated(room.entrance, request.scope) == asked.caller
+
+    stream = _Events(asked, room.feed, wanted, is_known)
     await stream.begin()
     return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
@@ -69,9 +75,12 @@ def _offset(text: str) -> int:
 class _Events:
     """One stream."""
 
-    def __init__(self, asked: Asked, feed: Feed, wanted: FollowRows, caller: Caller) -> None:
+    def __init__(
+        self, asked: Asked, feed: Feed, wanted: FollowRows, is_known: Callable[[], bool]
+    ) -> None:
         self._service = asked.service
-        self._feed, self._wanted, self._caller = feed, wanted, caller
+        self._feed, self._wanted, self._is_known = feed, wanted, is_known
+        self._caller = asked.acting_caller()
         self._offset = feed.end_offset
         self._is_live = True
         self._first: RowsFollowed | None = None
@@ -126,6 +135,8 @@ class _Events:
             self._feed.streams -= 1
 
     def _check(self) -> None:
+        if not self._is_known():
+            raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self, within_s: float) -> bytes:

@@ -51,11 +51,17 @@ class At:
             for each in ("kafka", "socket", "http")
         }
 
+    def asking(self, token: str) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.served.http.replace("http://", "https://"),
+            headers={"Authorization": f"Bearer {token}"},
+            verify=ssl.create_default_context(cafile=str(self.ca.path)),
+            timeout=30,
+        )
+
     def status(self, token: str) -> int:
-        url = self.served.http.replace("http://", "https://")
-        headers = {"Authorization": f"Bearer {token}"}
-        context = ssl.create_default_context(cafile=str(self.ca.path))
-        return httpx.get(f"{url}/v1/info", headers=headers, verify=context).status_code
+        with self.asking(token) as client:
+            return client.get("/v1/info").status_code
 
 
 def _common_name(url: str, ca: Path) -> str:
@@ -117,3 +123,31 @@ def test_a_wrong_file_changes_nothing_and_is_named_in_one_line(at: At, wrong: st
     assert (at.shown(), at.status("ann"), at.status("cat")) == (before, 200, 401)
     for path, content in kept.items():
         path.write_bytes(content)
+
+
+def test_a_stream_of_events_ends_with_its_token(at: At) -> None:
+    at.know("ann", "bob")
+    at.reload()
+    until(lambda: at.status("bob") == 200)
+    with (
+        at.asking("ann") as ann,
+        at.asking("bob") as bob,
+        bob.stream("GET", "/v1/events") as events,
+    ):
+        lines = events.iter_lines()
+        assert next(lines).startswith(": from offset")
+        at.know("ann")
+        at.reload()
+        until(lambda: at.status("bob") == 401)
+        note = {"at_offset": 0, "text": "not for bob"}
+        assert ann.post("/v1/notes/add", json=note).status_code == 200
+        rest = "\n".join(lines)
+    assert "AUTHENTICATION_FAILED" in rest
+    assert "not for bob" not in rest
+
+
+def test_pages_name_the_listener_as_commands_take_it(at: At) -> None:
+    with at.asking("ann") as ann:
+        columns = ann.get("/v1/report/columns")
+    assert columns.headers["metalog-server"] == at.served.kafka
+    assert at.served.kafka.startswith("ssl://127.0.0.1:")
