@@ -14,19 +14,38 @@ log = logging.getLogger(__name__)
 Use = Callable[[], Any]
 """Puts what was read to use."""
 
+PAUSE_S = 1.0
+"""From one reading to the next: signals in between count as one, so that any number of them delays
+no requests."""
+
 
 class Renewal:
     """What is read again: all of it before any of it is used, so a wrong file changes nothing."""
 
     def __init__(self) -> None:
         self._reads: list[Callable[[], Use]] = []
+        self._not_before = 0.0
+        # The reading that is still to come.
+        self._timer: asyncio.TimerHandle | None = None
 
     def add(self, read: Callable[[], Use]) -> None:
         """Add a function that reads files, and raises RequestError if one cannot be used."""
         self._reads.append(read)
 
+    def ask(self) -> None:
+        """Read everything again at once, or once the pause since the last time is over."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_at(self._not_before, self.run)
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
     def run(self) -> None:
         """Read everything again; log the result."""
+        self._timer = None
+        self._not_before = asyncio.get_running_loop().time() + PAUSE_S
         try:
             uses = [read() for read in self._reads]
         except RequestError as error:
@@ -42,8 +61,9 @@ def renewed_by_signal() -> Iterator[Renewal]:
     """Yield what SIGHUP runs, instead of ending the process."""
     renewal = Renewal()
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, renewal.run)
+    loop.add_signal_handler(signal.SIGHUP, renewal.ask)
     try:
         yield renewal
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
+        renewal.stop()

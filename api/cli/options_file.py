@@ -76,7 +76,7 @@ class _Place(NamedTuple):
         for count in range(len(lines)):
             try:
                 found: Any = tomllib.loads("".join(lines[:count]))
-            except tomllib.TOMLDecodeError:
+            except (ValueError, RecursionError):
                 continue
             for key in self.keys:
                 found = found.get(key) if isinstance(found, dict) else None
@@ -99,7 +99,8 @@ def _text(path: Path) -> str:
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    # A ValueError also of a number that is too long; that of TOML is one.
+    except (ValueError, RecursionError) as error:
         raise BadParameter(f"{path} is not TOML: {error}", param_hint=_OPTION) from error
 
 
@@ -127,6 +128,8 @@ def _value(param: Any, ctx: Any, value: Any, place: _Place) -> Any:
     for item in items:
         if not isinstance(item, wanted) or (bool not in wanted and isinstance(item, bool)):
             raise place.error(f"{item!r} is not {_kind(param, is_list)}")
+        if isinstance(item, str) and "\0" in item:
+            raise place.error(f"{item!r} has a NUL character")
     given = [item if isinstance(item, bool) else str(item) for item in items]
     found = given if is_list else given[0]
     try:

@@ -108,6 +108,9 @@ def test_server_level_configs_are_a_table_and_those_of_the_command_line_count(
         ("[config]\n\nlog.retention.ms = 'soon'\n", "line 3: config.log.retention.ms: "),
         ("config = 'a'\n", "line 1: config: is a table"),
         ("a = \n", "is not TOML: Invalid value (at line 1, column 5)"),
+        ("retry-ms = " + "9" * 5_000, "is not TOML: Exceeds the limit"),
+        ("kafka = " + "[" * 5_000, "is not TOML: maximum recursion depth exceeded"),
+        ('archive = "a\\u0000b"\n', "line 1: archive: 'a\\x00b' has a NUL character"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_its_line(

@@ -1,5 +1,6 @@
 """SIGHUP: files are read again while the service runs; wrong ones change nothing."""
 
+import asyncio
 import hashlib
 import shutil
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.renewal import PAUSE_S, Use, renewed_by_signal
 from api.security.certificates import decode_certificate
 from api.security.tls import TlsFiles
 from metadata_log.creation import create_log
@@ -144,6 +146,30 @@ def test_a_stream_of_events_ends_with_its_token(at: At) -> None:
         rest = "\n".join(lines)
     assert "AUTHENTICATION_FAILED" in rest
     assert "not for bob" not in rest
+
+
+async def test_signals_in_a_row_are_two_readings(caplog: pytest.LogCaptureFixture) -> None:
+    reads: list[float] = []
+    used = asyncio.Event()
+    now = asyncio.get_running_loop().time
+
+    def read() -> Use:
+        reads.append(now())
+        return used.set
+
+    with renewed_by_signal() as renewal:
+        renewal.add(read)
+        for _ in range(100):
+            signal.raise_signal(signal.SIGHUP)
+        await used.wait()
+        used.clear()
+        # Of files that changed after the first reading.
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        await used.wait()
+    assert len(reads) == 2
+    assert reads[1] - reads[0] > PAUSE_S / 2
+    assert len(caplog.records) == 2
 
 
 def test_pages_name_the_listener_as_commands_take_it(at: At) -> None:
