@@ -74,7 +74,8 @@ def _as_counted(rows: Rows, not_counted: int) -> Rows:
     """Return rows at the offset that the controller expected for the first one.
 
     Before 3.6 it did not count the record of its own election, so that the epoch of a broker that
-    registered first is one below its offset (QuorumController of 3.5, `writeOffset + 1`).
+    registered first is one below its offset (QuorumController of 3.5, `writeOffset + 1`). Brokers
+    before 3.3 name no metadata.version (KIP-778).
 
     Args:
         not_counted: How many records were written by elections since the last batch of others.
@@ -83,7 +84,7 @@ def _as_counted(rows: Rows, not_counted: int) -> Rows:
     if not isinstance(record, RegisterBrokerRecord):
         return rows
     levels = [f.max_supported_version for f in record.features if f.name == METADATA_VERSION]
-    if max(levels, default=_LEVEL_OF_3_6) >= _LEVEL_OF_3_6:
+    if max(levels, default=0) >= _LEVEL_OF_3_6:
         return rows
     return (replace(rows[0], offset=rows[0].offset - not_counted), *rows[1:])
 

@@ -17,8 +17,8 @@ LOOKED_AT = frozenset(
         *("kafka-raft-3node-33", "ldi-poc", "middleware-sasl-snapshots", "otus-histories"),
     }
 )
-"""Data sets whose differences were looked at while decisions were mended; the others only give the
-figure."""
+"""Data sets whose differences were looked at while decisions were mended; the others only gave the
+figure, until theirs were read to explain them."""
 
 
 class Shares(msgspec.Struct):
