@@ -1,6 +1,7 @@
 """Unix sockets: only the user of this process and root can connect, and the system says who did."""
 
 import contextlib
+import errno
 import os
 import pwd
 import socket
@@ -62,8 +63,17 @@ def listening_at(path: Path) -> Listening:
         listening.listen_at(path)
     except OSError as error:
         listening.close()
-        raise UnavailableError(f"cannot listen on {path}: {error.strerror or error}") from error
+        raise UnavailableError(f"cannot listen on {path}: {_problem(path, error)}") from error
     return listening
+
+
+def _problem(path: Path, error: OSError) -> str:
+    """Return why a path cannot be listened on, in words."""
+    if error.errno != errno.EADDRINUSE:
+        return error.strerror or str(error)
+    if path.is_socket():
+        return "it is in use by another process; end that, or choose another path"
+    return "it is in use by something that is no socket; remove that, or choose another path"
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

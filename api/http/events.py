@@ -78,7 +78,7 @@ class _Events:
     def __init__(
         self, asked: Asked, feed: Feed, wanted: FollowRows, is_known: Callable[[], bool]
     ) -> None:
-        self._service = asked.service
+        self._asked, self._service = asked, asked.service
         self._feed, self._wanted, self._is_known = feed, wanted, is_known
         self._caller = asked.acting_caller()
         self._offset = feed.end_offset
@@ -137,6 +137,8 @@ class _Events:
     def _check(self) -> None:
         if not self._is_known():
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+        # The right to take the identity may have gone, too.
+        self._caller = self._asked.acting_caller()
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self, within_s: float) -> bytes:

@@ -38,16 +38,16 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     def parse(
         cls, text: str, tokens: Path | None = None, security: SecurityOptions | None = None
     ) -> "HttpOptions":
-        """Read `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
+        """Read `[http://]HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
 
         Args:
             tokens: A file of bearer tokens.
             security: That of all listeners.
 
         Raises:
-            RequestError: INVALID_REQUEST, it is neither; other machines can reach the address and
-                nobody is authenticated; or the libraries are not installed. INVALID_CONFIG, the
-                tokens cannot be read.
+            RequestError: INVALID_REQUEST, it is none of them; other machines can reach the address
+                and nobody is authenticated; or the libraries are not installed. INVALID_CONFIG,
+                the tokens cannot be read.
         """
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
         if missing:
@@ -56,10 +56,13 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
                 f"HTTP needs {', '.join(missing)}: pip install 'metadata-log[http]'",
             )
         known = {} if tokens is None else read_tokens(tokens)
+        if text == UNIX:
+            raise RequestError("INVALID_REQUEST", f"{text!r} has no path; write unix:PATH")
         if text.startswith(UNIX):
             return cls(path=Path(text.removeprefix(UNIX)), tokens=known, tokens_file=tokens)
         has_tls = text.startswith(HTTPS)
+        scheme = HTTPS if has_tls else "http://"
         auth = ClientAuth.NONE if security is None else security.client_auth
         is_known = bool(known) or (has_tls and auth is ClientAuth.REQUIRED)
-        host, port = parse_address(text.removeprefix(HTTPS), allow_remote=is_known)
+        host, port = parse_address(text.removeprefix(scheme), allow_remote=is_known)
         return cls(host=host, port=port, has_tls=has_tls, tokens=known, tokens_file=tokens)

@@ -20,7 +20,7 @@ from api.http.callers import Entrance
 from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, HEAD_SIZE_BYTES_MAX
 from api.http.metrics import Sources
-from api.http.options import HttpOptions
+from api.http.options import HTTPS, HttpOptions
 from api.http.protocol import connections_of
 from api.http.room import Room
 from api.http.tokens import read_tokens
@@ -38,7 +38,7 @@ class HttpServer:
     """Listens, and answers. Created by `listen`.
 
     Attributes:
-        address: `HOST:PORT`, or `unix:PATH`.
+        address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
         room: What its handlers share.
     """
 
@@ -95,6 +95,8 @@ class HttpServer:
         tls = _tls(options, security)
         acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
         address = f"{_bracketed(options.host)}:{acceptor.port}"
+        if options.has_tls:
+            address = HTTPS + address
         return cls(room, state, acceptor, address, options, security)
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:

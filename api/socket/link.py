@@ -75,7 +75,8 @@ class Link(asyncio.Protocol):
         elif self._has_tls:
             self._fail(ended_after_handshake(self._address))
         else:
-            self._fail(unanswered(self._address, "kafka", "ssl", "sasl_ssl", "socket+ssl"))
+            schemes = ("kafka", "ssl", "sasl_ssl", "socket+ssl", "socket+sasl_ssl")
+            self._fail(unanswered(self._address, *schemes))
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:

@@ -28,7 +28,7 @@ class Served:
         ready = json.loads(line)
         self.kafka = ready["kafka"] if "://" in ready["kafka"] else f"kafka://{ready['kafka']}"
         self.socket = socket_url(ready["socket"])
-        self.http = f"http://{ready['http']}" if "http" in ready else ""
+        self.http = http_url(ready["http"]) if "http" in ready else ""
         self.leader_epoch: int = ready["leader_epoch"]
 
     @property
@@ -48,6 +48,11 @@ class Served:
     def ended(self) -> int:
         """Wait for its end; return its exit code."""
         return self.process.wait(timeout=30)
+
+
+def http_url(address: str) -> str:
+    """Return the URL of a listener that a service names so."""
+    return address if "://" in address else f"http://{address}"
 
 
 def socket_url(ready: str) -> str:

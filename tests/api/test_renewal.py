@@ -16,6 +16,7 @@ import pytest
 from api.renewal import PAUSE_S, Use, renewed_by_signal
 from api.security.certificates import decode_certificate
 from api.security.tls import TlsFiles
+from controller.authorization.authorizer import Operation, ResourceType
 from metadata_log.creation import create_log
 from tests.api.services import Served, serving
 from tests.certificates import Authority
@@ -55,7 +56,7 @@ class At:
 
     def asking(self, token: str) -> httpx.Client:
         return httpx.Client(
-            base_url=self.served.http.replace("http://", "https://"),
+            base_url=self.served.http,
             headers={"Authorization": f"Bearer {token}"},
             verify=ssl.create_default_context(cafile=str(self.ca.path)),
             timeout=30,
@@ -146,6 +147,28 @@ def test_a_stream_of_events_ends_with_its_token(at: At) -> None:
         rest = "\n".join(lines)
     assert "AUTHENTICATION_FAILED" in rest
     assert "not for bob" not in rest
+
+
+def test_a_stream_of_events_ends_with_the_right_to_take_an_identity(at: At) -> None:
+    at.know("ann", "cat")
+    at.reload()
+    until(lambda: at.status("cat") == 403)
+    right = {
+        "principal": "User:cat",
+        "resource_type": ResourceType.USER.value,
+        "resource_name": "User:ann",
+        "operation": Operation.CREATE_TOKENS.value,
+    }
+    with at.asking("ann") as ann, at.asking("cat") as cat:
+        assert ann.post("/v1/acls/create", json={"acls": [right]}).status_code == 200
+        with cat.stream("GET", "/v1/events", params={"as": "User:ann"}) as events:
+            lines = events.iter_lines()
+            assert next(lines).startswith(": from offset")
+            gone = ann.post("/v1/acls/delete", json={"filters": [{"principal": "User:cat"}]})
+            assert gone.status_code == 200
+            rest = "\n".join(lines)
+    assert "User:cat may not CREATE_TOKENS the user 'User:ann'" in rest
+    assert "RemoveAccessControlEntryRecord" not in rest
 
 
 async def test_signals_in_a_row_are_two_readings(caplog: pytest.LogCaptureFixture) -> None:

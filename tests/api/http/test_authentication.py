@@ -103,6 +103,12 @@ def test_a_byte_order_mark_is_named(tmp_path: Path) -> None:
         read_tokens(path)
 
 
+def test_an_address_is_taken_as_a_browser_shows_it() -> None:
+    assert HttpOptions.parse("http://127.0.0.1:80") == HttpOptions.parse("127.0.0.1:80")
+    with pytest.raises(RequestError, match="'unix:' has no path"):
+        HttpOptions.parse("unix:")
+
+
 def test_with_tokens_other_machines_are_answered(tmp_path: Path) -> None:
     tokens = _file(tmp_path, _line("ann", "new"))
     assert HttpOptions.parse("0.0.0.0:0", tokens).host == "0.0.0.0"
@@ -121,7 +127,7 @@ async def test_a_certificate_is_a_principal(tmp_path: Path) -> None:
     )
     http = HttpOptions.parse("https://127.0.0.1:0", None, security)
     async with server(tmp_path, http=http, security=security) as at:
-        url = at.http_url.replace("http://", "https://")
+        url = at.http_url
         known = client_context(authority.issue("bob"))
         async with httpx.AsyncClient(base_url=url, verify=known) as client:
             added = await client.post("/v1/notes/add", json=NOTE)

@@ -48,11 +48,11 @@ def test_a_unix_socket_is_for_its_owner_alone_and_goes_with_the_service(tmp_path
 async def test_a_socket_in_use_and_a_file_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "http.sock"
     server = await HttpServer.listen(HttpOptions(path=path), Connections())
-    with pytest.raises(UnavailableError, match="in use"):
+    with pytest.raises(UnavailableError, match="in use by another process; end that"):
         await HttpServer.listen(HttpOptions(path=path), Connections())
     await server.close()
     path.write_text("mine")
-    with pytest.raises(UnavailableError, match="in use"):
+    with pytest.raises(UnavailableError, match="in use by something that is no socket; remove"):
         await HttpServer.listen(HttpOptions(path=path), Connections())
     assert path.read_text() == "mine"
 

@@ -25,6 +25,7 @@ from controller.decisions.levels import SUPPORTED_LEVELS
 from metadata_log.creation import create_log
 from records.base import Uuid
 from records.text import uuid_text
+from tests.api.services import http_url
 
 CLUSTER_ID = uuid_text(bytes(range(16)))
 
@@ -44,7 +45,7 @@ class Server:
         self.socket_url = (
             "" if running.socket is None else f"socket://127.0.0.1:{running.socket.port}"
         )
-        self.http_url = "" if running.http is None else f"http://{running.http.address}"
+        self.http_url = "" if running.http is None else http_url(running.http.address)
         self._http = running.http
         self._socket_client = socket_client
 
