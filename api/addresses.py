@@ -9,21 +9,16 @@ from records.errors import RequestError, UnavailableError
 LOOPBACK = "127.0.0.1"
 
 
-def parse_address(text: str, *, allow_remote: bool = False) -> tuple[str, int]:
+def parse_address(text: str) -> tuple[str, int]:
     """Parse `HOST:PORT`, `[IPv6]:PORT` or `:PORT` (loopback).
 
-    Args:
-        allow_remote: Accept hosts that other machines can reach; there is no authentication.
-
     Raises:
-        RequestError: INVALID_REQUEST, the address is malformed, or may not be listened on.
+        RequestError: INVALID_REQUEST, the address is malformed.
     """
     host, colon, port = text.rpartition(":")
     host = host.strip("[]") or LOOPBACK
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise RequestError("INVALID_REQUEST", f"{text!r} is not HOST:PORT")
-    if not allow_remote:
-        require_loopback(host)
     return host, int(port)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from api.child import end, start_command
+from api.documents.errors import Error
 from api.jobs import JobRuns
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,14 @@ class Upkeep:
         finally:
             await end(child)
         if child.returncode != 0:
-            reason = errors.decode(errors="replace").strip()
-            raise subprocess.SubprocessError(reason or f"exit code {child.returncode}")
+            raise subprocess.SubprocessError(_reason(errors) or f"exit code {child.returncode}")
         return msgspec.json.decode(printed, type=_Line)
+
+
+def _reason(errors: bytes) -> str:
+    """Return why a command failed: the message of its error, or all that it said."""
+    text = errors.decode(errors="replace").strip()
+    try:
+        return msgspec.json.decode(text.rpartition("\n")[2], type=Error).message
+    except msgspec.MsgspecError:
+        return text

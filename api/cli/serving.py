@@ -204,6 +204,10 @@ def serve(
 
     if http_tokens is not None and http is None:
         raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
+    if archive == "":
+        raise typer.BadParameter(
+            "the path is empty; write . for the working directory", param_hint="--archive"
+        )
     if retain is not None and age_in(retain) is None:
         raise typer.BadParameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
     use_log_format(log_format)

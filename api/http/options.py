@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.addresses import parse_address
+from api.addresses import parse_address, require_loopback
 from api.http.tokens import Tokens, read_tokens
 from api.security.options import SecurityOptions
 from api.security.tls import ClientAuth
@@ -64,5 +64,9 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         scheme = HTTPS if has_tls else "http://"
         auth = ClientAuth.NONE if security is None else security.client_auth
         is_known = bool(known) or (has_tls and auth is ClientAuth.REQUIRED)
-        host, port = parse_address(text.removeprefix(scheme), allow_remote=is_known)
+        host, port = parse_address(text.removeprefix(scheme))
+        if not is_known:
+            require_loopback(
+                host, "say --http-tokens, or write https:// with --client-auth required"
+            )
         return cls(host=host, port=port, has_tls=has_tls, tokens=known, tokens_file=tokens)

@@ -88,7 +88,7 @@ def parse_listener(text: str) -> ListenerAddress:
         ) from None
     if equals and not name:
         raise RequestError("INVALID_REQUEST", f"{text!r} names no listener before the =")
-    host, port = parse_address(address, allow_remote=True)
+    host, port = parse_address(address)
     return ListenerAddress(
         name=(name or protocol.name).upper(), protocol=protocol, host=host, port=port
     )

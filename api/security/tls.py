@@ -164,6 +164,12 @@ def handshake_problem(error: Exception) -> str:
     return "the other side disconnected during the TLS handshake"
 
 
+_UNKNOWN = (18, 19, 20, 21)
+"""Codes of a certificate whose authority is not known.
+
+Source: x509_vfy.h of OpenSSL 3 (DEPTH_ZERO_SELF_SIGNED_CERT to UNABLE_TO_VERIFY_LEAF_SIGNATURE).
+"""
+
 _OTHER_SIDE = "the other side refuses the certificate"
 _REASONS = {
     "WRONG_VERSION_NUMBER": "the other side does not speak TLS here",
@@ -189,7 +195,9 @@ def unconnected(address: str, error: OSError) -> UnavailableError:
     # Only asyncio raises without a number, when a connection ends in its TLS handshake.
     ended = isinstance(error, ConnectionError) and error.errno is None
     if ended or isinstance(error, ssl.SSLError):
-        return UnavailableError(f"{address}: {handshake_problem(error)}")
+        unknown = isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _UNKNOWN
+        hint = "; if you trust its authority, name that as ca_file" if unknown else ""
+        return UnavailableError(f"{address}: {handshake_problem(error)}{hint}")
     return unreachable(address, error)
 
 

@@ -67,6 +67,7 @@ async def test_what_cannot_be_archived_is_a_warning_and_tried_again(
     options = ("--archive", tmp_path / "cold", "--upkeep-every-s", 1, "--http", "127.0.0.1:0")
     service = await serve(log, started, *options)
     await soon(lambda: service.errors.count("no archive of") >= 2, LONG_S)
+    assert '"message"' not in service.errors
     assert _metrics(service)["metalog_job_runs_total archive failed"] >= 1
     assert await service.stop() == 0
 
@@ -74,6 +75,11 @@ async def test_what_cannot_be_archived_is_a_warning_and_tried_again(
 def test_retention_needs_an_age(metalog: Metalog, log: Path) -> None:
     answer = metalog("serve", log, "--retain", "100")
     assert (answer.code, "'100' is not an age such as 30d" in answer.err) == (2, True)
+
+
+def test_an_archive_needs_a_place(metalog: Metalog, log: Path) -> None:
+    answer = metalog("serve", log, "--archive", "")
+    assert (answer.code, "--archive: the path is empty" in answer.err) == (2, True)
 
 
 def test_a_run_that_does_not_succeed_has_failed() -> None:

@@ -211,7 +211,11 @@ NOT_ACCEPTED = "it requires a client certificate, or refuses the one that was sh
         (_expired_later, f"{REFUSED}: certificate has expired", GONE),
         (_valid_later, f"{REFUSED}: certificate is not yet valid", GONE),
         (_other_host, f"{REFUSED}: Hostname mismatch", GONE),
-        (_of_other_authority, f"{REFUSED}: unable to get local issuer", GONE),
+        (
+            _of_other_authority,
+            f"{REFUSED}: unable to get local issuer certificate; if you trust",
+            GONE,
+        ),
         (_self_signed, f"{REFUSED}: self-signed certificate", GONE),
         (_for_clients, f"{REFUSED}: unsuitable certificate purpose", GONE),
         (_old_version, GONE, "the other side has no version of TLS from 1.2 on"),
