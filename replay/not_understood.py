@@ -25,6 +25,9 @@ from replay.loader import BatchSource
 from replay.time_travel.skim import SkimmableSource
 from replay.transactions import effective_rows
 
+_Kind = tuple[str, int, int | None, str | None]
+"""Type, version, tag and path, as in `UnknownKind`."""
+
 _TYPES = (
     UnknownRecord,
     BeginTransactionRecord,
@@ -99,8 +102,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
     for row, offset in _rows(source, at, 0):
         tables = tables_of(source)
         kinds = dict.fromkeys(kinds_of(row, tables))
-        if isinstance(row.payload, UnknownRecord) and tables.name(row.payload) is not None:
-            by_table.update(kinds)
+        by_table.update(_by_table(row, tables))
         for kind in kinds:
             counts[kind] = NotUnderstood.added(counts.get(kind), offset)
     return [
@@ -117,8 +119,18 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
     ]
 
 
-_Kind = tuple[str, int, int | None, str | None]
-"""Type, version, tag and path, as in `UnknownKind`."""
+def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
+    """Return what of a row is not understood, but named by a table."""
+    record = row.payload
+    if isinstance(record, UnknownRecord):
+        return [] if tables.name(record) is None else kinds_of(row, tables)
+    tags = () if row.extra is None else row.extra.unknown_tags
+    name, version = type(record).__name__, row.record_version
+    return [
+        (name, version, each.tag, each.path)
+        for each in tags
+        if tables.has_tag(type(record), version, each)
+    ]
 
 
 def tables_of(source: object) -> Tables:

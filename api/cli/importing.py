@@ -104,8 +104,8 @@ def _print_result(result: "ImportResult", log: Path) -> None:
         print_line(f"  {count:>9,} {name}")
     if result.unknown_records:
         print_line(f"  {result.unknown_records} records of unknown type or version, kept raw")
-        for name, count in _named_by_tables(log):
-            print_line(f"  {count:>9,} {name}, known by its table, not replayed")
+    for name, count in _named_by_tables(log):
+        print_line(f"  {count:>9,} {name}, known by its table, not replayed")
     if result.trailing_bytes:
         print_line(
             f"  {result.trailing_bytes} bytes of an incomplete last batch were left out: "
@@ -114,13 +114,16 @@ def _print_result(result: "ImportResult", log: Path) -> None:
 
 
 def _named_by_tables(log: Path) -> list[tuple[str, int]]:
-    """Return the record types of a mirror that its tables name, and how many records they have."""
+    """Return what a mirror's tables name, types and tagged fields, and how many records have it."""
     from api.cli.reading import open_reader
     from replay.not_understood import unknown_kinds
 
     with open_reader(log) as reader:
+        if not reader.tables:
+            return []
         kinds = unknown_kinds(reader, reader.end_offset - 1)
-    return [(kind.type, kind.records) for kind in kinds if kind.has_table]
+    named = [kind for kind in kinds if kind.has_table]
+    return [(kind.type if kind.tag is None else kind.text, kind.records) for kind in named]
 
 
 def replaced_text(replaced: "Replaced") -> str:

@@ -16,6 +16,7 @@ from records.control import UnknownRecord
 from records.envelope import Asked, Envelope, Origin
 from records.errors import CorruptLogError
 from records.json import fields_json, to_json
+from records.kafka.tables import Tables
 from records.secrets import redact_record
 from replay.time_travel.objects import parse_object
 
@@ -24,7 +25,10 @@ TAIL_BYTES = MIB
 
 
 class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An unknown record as a table of the mirror reads it; `error` says why it cannot."""
+    """An unknown record as a table of the mirror reads it; `error` says why it cannot.
+
+    Of a record that this release knows, `fields` are the tagged ones that it does not, by path.
+    """
 
     type: str
     fields: dict[str, Any] | None = None
@@ -34,7 +38,8 @@ class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A record with its place, in the shape of `dump --json`: `data` holds its fields.
 
-    `by_table`: what the mirror's tables say of a record that this release does not know.
+    `by_table`: what the mirror's tables say of a record, or of tagged fields in it, that this
+    release does not know.
     """
 
     offset: int
@@ -185,7 +190,7 @@ def row_json(
 def _by_table(row: Envelope, reader: LogReader) -> RowByTable | UnsetType:
     record = row.payload
     if not isinstance(record, UnknownRecord):
-        return UNSET
+        return _tags_by_table(row, reader.tables)
     name = reader.tables.name(record)
     if name is None:
         return UNSET
@@ -195,6 +200,19 @@ def _by_table(row: Envelope, reader: LogReader) -> RowByTable | UnsetType:
         return RowByTable(type=name, error=f"the table does not fit: {error}")
     assert named is not None
     return RowByTable(type=name, fields=named.fields)
+
+
+def _tags_by_table(row: Envelope, tables: Tables) -> RowByTable | UnsetType:
+    unknown = () if row.extra is None else row.extra.unknown_tags
+    record = type(row.payload)
+    try:
+        found = [tables.tag(record, row.record_version, each) for each in unknown]
+    except CorruptLogError as error:
+        return RowByTable(type=record.__name__, error=f"the table does not fit: {error}")
+    named = [each for each in found if each is not None]
+    if not named:
+        return UNSET
+    return RowByTable(type=record.__name__, fields={each.path: each.value for each in named})
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:

@@ -8,6 +8,7 @@ Source: clients/src/main/resources/common/message/README.md of Kafka (the form o
 """
 
 import base64
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -18,10 +19,11 @@ from records.base import Record, Uuid
 from records.control import UnknownRecord
 from records.envelope import UnknownTag
 from records.kafka import reference
-from records.kafka.layout import ArrayOf, Field, FieldType, Layout
+from records.kafka.layout import ArrayOf, Field, FieldType, Layout, metadata_types
 from records.varint import decode_unsigned
 
 _NEVER = "none"
+_NO_TAGS = b"\0"
 _KEY_MAX = 32_767
 _RANGE = re.compile(r"none|\d+(\+|-\d+)?")
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
@@ -78,12 +80,23 @@ class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
     unknown_tags: tuple[UnknownTag, ...] = ()
 
 
+class NamedTag(msgspec.Struct, frozen=True, kw_only=True):
+    """An unknown tagged field as the table of its record reads it; `path` leads to it."""
+
+    path: str
+    value: Any
+
+
 class Tables:
     """Record types by their key."""
 
     def __init__(self, tables: Iterable[Table] = ()) -> None:
         self._by_key = {table.api_key: table for table in tables}
         self._layouts: dict[tuple[int, int], Layout] = {}
+
+    def __bool__(self) -> bool:
+        """True if there is a table."""
+        return bool(self._by_key)
 
     def name(self, record: UnknownRecord) -> str | None:
         """Return the name of a record's type; None if no table has its key and version."""
@@ -113,10 +126,63 @@ class Tables:
             unknown_tags=tags,
         )
 
+    def has_tag(self, record: type[Record], version: int, unknown: UnknownTag) -> bool:
+        """True if the table of a known record type has a tagged field."""
+        return self._tagged(record, version, unknown) is not None
+
+    def tag(self, record: type[Record], version: int, unknown: UnknownTag) -> NamedTag | None:
+        """Return a tagged field of a known record type; None if its table lacks the field.
+
+        Raises:
+            CorruptLogError: the table does not fit the bytes; names the byte and the field.
+        """
+        field = self._tagged(record, version, unknown)
+        if field is None:
+            return None
+        # The field alone, as a structure without tags of its own.
+        alone = Layout(
+            cls=cast(type[Record], _values_of([field])),
+            version=version,
+            fields=(field,),
+            tagged=(),
+            absent=(),
+            flexible=True,
+        )
+        values, _ = reference.decode(alone, unknown.value + _NO_TAGS, 0)
+        path = "/".join(filter(None, [unknown.path, field.name]))
+        return NamedTag(path=path, value=cast(dict[str, Any], values)[field.name])
+
+    def _tagged(self, record: type[Record], version: int, unknown: UnknownTag) -> Field | None:
+        table = self._by_key.get(_keys().get(record, -1))
+        if table is None or not _contains(table.valid_versions, version):
+            return None
+        layout = _structure_at(self._layout(table.api_key, version), unknown.path)
+        return next((each for each in layout.tagged if each.tag == unknown.tag), None)
+
     def _layout(self, api_key: int, version: int) -> Layout:
         if (api_key, version) not in self._layouts:
             self._layouts[api_key, version] = _layout(self._by_key[api_key], version)
         return self._layouts[api_key, version]
+
+
+@functools.cache
+def _keys() -> dict[type[Record], int]:
+    return {record: key for key, record in metadata_types().items()}
+
+
+def _structure_at(layout: Layout, path: str) -> Layout:
+    """Return the structure that a path of field names and indexes leads to; else an empty one."""
+    for name in filter(None, path.split("/")):
+        if name.isdecimal():
+            continue
+        fields = (*layout.fields, *layout.tagged)
+        found: FieldType | None = next((each.type for each in fields if each.name == name), None)
+        while isinstance(found, ArrayOf):
+            found = found.item
+        if not isinstance(found, Layout):
+            return msgspec.structs.replace(layout, fields=(), tagged=())
+        layout = found
+    return layout
 
 
 def parse_table(text: str) -> Table | None:

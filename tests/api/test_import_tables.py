@@ -4,10 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from metadata_log.names import KRAFT_TABLES
 from records.base import Uuid
+from records.brokers import RegisterBrokerRecord
 from records.control import UnknownRecord
+from records.envelope import UnknownTag
+from records.kafka.tables import NamedTag, Tables, parse_table
+from records.topics import TopicRecord
 from tests.api.conftest import Metalog
 from tests.metadata_log.kraft.logs import LogFiles, batch, leader_change, topic
 
@@ -37,6 +42,22 @@ V0 += b"\x01\x03\x08" + (9).to_bytes(8)
 V1 = bytes([1, 0xF5, 0x03, 1]) + bytes(16) + b"\0" + b"\x02" + b"\0\0\0\x08" + b"\x03ab\0" + b"\0"
 V2 = bytes([1, 0xF5, 0x03, 2]) + b"whatever"
 SHORT = bytes([1, 0xF5, 0x03, 0]) + b"short"
+
+
+TOPIC_TABLE = """{
+  "apiKey": 2, "type": "metadata", "name": "TopicRecord", "validVersions": "0",
+  "flexibleVersions": "0+",
+  "fields": [
+    { "name": "Name", "type": "string", "versions": "0+" },
+    { "name": "TopicId", "type": "uuid", "versions": "0+" },
+    { "name": "VirtualClusters", "type": "[]string", "versions": "0+", "taggedVersions": "0+",
+      "tag": 10000 }
+  ]
+}
+"""
+# frame version 1, key 2, version 0; name, id; tags: 10000 with a list of two, 10001 with a byte
+TAGGED_TOPIC = bytes([1, 2, 0]) + b"\x07tagged" + bytes(range(16)) + b"\x02"
+TAGGED_TOPIC += b"\x90\x4e\x05\x03\x02a\x02b" + b"\x91\x4e\x01\x09"
 
 
 def unknown(value: bytes) -> UnknownRecord:
@@ -90,6 +111,50 @@ def test_records_of_a_fork_are_named_counted_and_dumped(
     (exported,) = out.rglob(name)
     (original,) = source.rglob(name)
     assert exported.read_bytes() == original.read_bytes()
+
+
+def test_tagged_fields_of_a_fork_in_known_records_are_named(
+    metalog: Metalog, files: LogFiles, tmp_path: Path
+) -> None:
+    tagged = UnknownRecord(api_key=2, record_version=0, value=TAGGED_TOPIC)
+    files.segment(6, batch(6, 1, tagged))
+    tables, log = tmp_path / "tables", tmp_path / "log"
+    (tables / "TopicRecord.json").write_text(TOPIC_TABLE)
+    done = metalog("import", "kraft", files.directory, log, "--tables", tables, "--noop", "keep")
+    assert "1 TopicRecord version 0, tag 10000, known by its table, not replayed" in done.out
+    row = metalog("dump", log, "--from", "6", "--json").lines[0]
+    assert (row["type"], row["data"]["name"]) == ("TopicRecord", "tagged")
+    assert row["by_table"] == {"type": "TopicRecord", "fields": {"virtual_clusters": ["a", "b"]}}
+    assert "= TopicRecord virtual_clusters=[a,b], not replayed" in metalog("dump", log).out
+    info = metalog("info", log, "--json").json["unknown"]
+    assert {each["tag"]: each.get("has_table") for each in info if each["tag"]} == {
+        10000: True,
+        10001: None,
+    }
+    (tables / "TopicRecord.json").write_text(TOPIC_TABLE.replace('"[]string"', '"int64"'))
+    metalog("import", "kraft", files.directory, log, "--tables", tables, "--noop", "keep")
+    wrong = metalog("dump", log, "--from", "6", "--json").lines[0]["by_table"]
+    assert "the table does not fit: byte" in wrong["error"]
+
+
+def test_tagged_fields_are_found_inside_structures() -> None:
+    table = parse_table("""{
+      "apiKey": 0, "type": "metadata", "name": "RegisterBrokerRecord", "validVersions": "0-1",
+      "flexibleVersions": "0+",
+      "fields": [ { "name": "EndPoints", "type": "[]EndPoint", "versions": "0+", "fields": [
+        { "name": "Name", "type": "string", "versions": "0+" },
+        { "name": "Zone", "type": "int8", "versions": "1+", "taggedVersions": "1+", "tag": 5 }
+      ]}]
+    }""")
+    assert table is not None
+    tables = Tables([table])
+    unknown = UnknownTag(path="end_points/3", tag=5, value=b"\x07")
+    found = tables.tag(RegisterBrokerRecord, 1, unknown)
+    assert found == NamedTag(path="end_points/3/zone", value=7)
+    assert tables.tag(RegisterBrokerRecord, 0, unknown) is None
+    assert tables.tag(RegisterBrokerRecord, 1, replace(unknown, path="end_points/3/name")) is None
+    assert tables.tag(RegisterBrokerRecord, 1, replace(unknown, path="features/0")) is None
+    assert tables.tag(TopicRecord, 1, unknown) is None
 
 
 def test_tables_go_with_a_backup_and_stay_when_the_mirror_grows(
