@@ -65,7 +65,8 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
             settings = msgspec.convert(tomllib.loads(path.read_text()), _Settings)
         except OSError as error:
             raise _wrong(f"{path} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        # A ValueError also of a number that is too long; those of TOML and UTF-8 are such.
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise _wrong(f"{path}: {error}") from error
         return cls.of(settings, path.parent)
 
