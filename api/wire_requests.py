@@ -1,16 +1,20 @@
 """Commands and questions as every connection carries them: a name and an encoded request."""
 
 from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 from api.commands import find_command, named
+from api.questions.rows import TAIL, FollowRows, RowsFollowed
 from api.questions.table import find_question
+from api.subscription import subscribed
 from controller.changed_versions import ObjectVersion
 from controller.pending_answers import Answer
 from controller.request import Request as TypedRequest
 from controller.wire import from_wire, to_wire
+from metadata_log.batch import Batch
 from records.errors import MetadataLogError, Outcome, UnavailableError
 from replay.about import About
 
@@ -189,6 +193,33 @@ class CommandClient(ABC):
             from_wire(answer.about, About, lenient=True) if answer.about else None,
             answer.cursor,
         )
+
+    def subscribe(
+        self, from_offset: int, *, show_secrets: bool = False, principal: str | None = None
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield committed batches from an offset on, then each new one as it commits, for ever.
+
+        Whole batches, each once and in order. An offset past the log's end waits for it; an offset
+        within a batch begins with that record. A slow subscriber is not buffered for. Secrets are
+        left out: config values are "(redacted)", keys and ids of credentials are empty; so is
+        `asked`.
+
+        Args:
+            show_secrets: With secrets, which needs a right of its own.
+            principal: As for `run`.
+
+        Raises:
+            UnknownHistoryError: the offset is before the kept history; its `history_start` says
+                where that begins.
+            RequestError: refused; or UNSUPPORTED_VERSION, a record is of a later release.
+            UnavailableError: the connection was lost; go on after the last batch with a new one.
+        """
+
+        async def ask(request: FollowRows) -> tuple[RowsFollowed, About | None]:
+            answer = await self.page(TAIL.name, request, principal=principal)
+            return answer.response, answer.about
+
+        return subscribed(ask, from_offset, show_secrets=show_secrets)
 
 
 def _of_question(error: UnavailableError) -> MetadataLogError:

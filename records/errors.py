@@ -89,10 +89,15 @@ class RequestError(MetadataLogError):
 
 
 class UnknownHistoryError(RequestError):
-    """The point is before the kept history: whether the object existed is not known."""
+    """The point is before the kept history: whether the object existed is not known.
 
-    def __init__(self, message: str) -> None:
+    Attributes:
+        history_start: The first offset kept; None where the error does not say.
+    """
+
+    def __init__(self, message: str, *, history_start: int | None = None) -> None:
         super().__init__("OFFSET_OUT_OF_RANGE", message)
+        self.history_start = history_start
 
 
 class CorruptLogError(MetadataLogError):

@@ -21,7 +21,7 @@ from records.secrets import redact_record
 from replay.time_travel.objects import parse_object
 
 TAIL_BYTES = MIB
-"""About as much as one answer to `FollowRows` holds."""
+"""An answer to `FollowRows` ends with the batch that reaches this size."""
 
 
 class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,11 +122,13 @@ class RowsFollowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
-    """Return about 1 MiB of records, up to an offset."""
+    """Return about 1 MiB of records in whole batches, up to an offset."""
     first = first_followed(past, request.first)
     found: list[Row] = []
     size, next_offset = 0, first
     for row in _range(past, first, at + 1):
+        if size >= TAIL_BYTES and row.offset == row.batch_offset:
+            break
         next_offset = row.offset + 1
         if not request.types or type(row.payload).__name__ in request.types:
             shown = row_json(
@@ -137,8 +139,6 @@ def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
             )
             found.append(shown)
             size += len(msgspec.msgpack.encode(shown))
-        if size >= TAIL_BYTES:
-            break
     answer = RowsFollowed(rows=tuple(found), next_offset=next_offset)
     return Computed(answer=answer, about=lambda: past.about(at))
 
