@@ -152,6 +152,7 @@ class Timeline:
             until_ms=until_ms,
             assumed_min_isr=assumed_min_isr,
             progress=progress,
+            newest=self.newest_snapshot,
         )
 
     def events(

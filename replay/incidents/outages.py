@@ -24,8 +24,8 @@ from replay.transactions import Transactions, rows_within
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
     """The outages of a range of a log, longest first, and the image at its end.
 
-    `known_topics` and `unknown_topics` count the topics by whether their min.insync.replicas is in
-    the log.
+    `known_topics` and `unknown_topics` count the topics of that image that have partitions by
+    whether their min.insync.replicas is in the log.
     """
 
     intervals: list[Outage]
@@ -43,10 +43,12 @@ def find_outages(
     until_ms: int | None = None,
     assumed_min_isr: int | None = None,
     progress: Callable[[int], None] | None = None,
+    newest: Callable[[int], MetadataImage | None] = lambda _: None,
 ) -> Outages:
     """Return the outages of which a part is in [from_offset, end_offset).
 
-    Replays the log from its start, because no snapshot says where an interval began.
+    Replays the log from its start, because no snapshot says where an interval began; from a
+    snapshot before the range if nothing was down then.
 
     Args:
         until_ms: The time up to which lasting intervals are counted, ms since 1970; None, or a time
@@ -54,12 +56,15 @@ def find_outages(
         assumed_min_isr: For topics whose min.insync.replicas is not in the log; None: those are
             never below it.
         progress: Called with the end offset of each batch as it is replayed.
+        newest: Returns the newest snapshot at or below an offset, if there is one.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    start = source.history_start
-    image = load_image(source, start - 1)
+    image = _quiet_image(source, newest, min(from_offset, end_offset), assumed_min_isr)
+    if image is None:
+        image = load_image(source, source.history_start - 1)
+    start = max(source.history_start, image.provenance.next_offset)
     watch, transactions = _Watch(image, assumed_min_isr), Transactions()
     provenance = image.provenance
     for batch in source.batches(start, end_offset) if start < end_offset else ():
@@ -70,6 +75,29 @@ def find_outages(
     now = provenance.timestamp if until_ms is None else max(until_ms, provenance.timestamp)
     return watch.finish(from_offset, provenance, now)
 
+
+def _quiet_image(
+    source: BatchSource,
+    newest: Callable[[int], MetadataImage | None],
+    end_offset: int,
+    assumed_min_isr: int | None,
+) -> MetadataImage | None:
+    """Return a late snapshot below an offset at which nothing was down; None if there is none.
+
+    One inside a batch does not count: causes are found in whole batches.
+    """
+    for _ in range(_SNAPSHOTS_TRIED):
+        image = newest(end_offset - 1) if end_offset > source.history_start else None
+        if image is None or image.provenance.next_offset < source.history_start:
+            return None
+        if not image.provenance.mid_batch and _Watch(image, assumed_min_isr).is_quiet:
+            return image
+        end_offset = image.provenance.next_offset - 1
+    return None
+
+
+# Loading one takes as long as replaying some 30,000 records of a large cluster.
+_SNAPSHOTS_TRIED = 2
 
 _NONE: Mapping[str, "_Interval"] = {}
 
@@ -149,6 +177,11 @@ class _Watch:
             **dict.fromkeys(BROKER_RECORDS, self._set_broker),
         }
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if nothing is in an outage."""
+        return not self._open
+
     def replay(self, rows: Sequence[Envelope]) -> None:
         """Apply rows that take effect together."""
         self._causes.enter(rows)
@@ -169,12 +202,14 @@ class _Watch:
         lasting = (each for of in self._open.values() for each in of.values())
         found = [self._outage(each, now) for each in chain(ended, lasting)]
         found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
-        unknown = len(self._unknown)
+        image = self._state.image(provenance)
+        topics = {each.topic_id for each in image.topics() if image.partitions(each.topic_id)}
+        unknown = len(topics & self._unknown)
         return Outages(
             intervals=found,
-            known_topics=len(self._min_isr) - unknown,
+            known_topics=len(topics) - unknown,
             unknown_topics=unknown,
-            image=self._state.image(provenance),
+            image=image,
         )
 
     def _outage(self, it: _Interval, now: int) -> Outage:

@@ -1,7 +1,11 @@
 """Outages: when they begin and end, and what caused them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+import pytest
+
+from metadata_log.batch import Batch
 from records.base import Record
 from records.brokers import (
     BrokerRegistrationChangeRecord,
@@ -12,8 +16,10 @@ from records.brokers import (
 from records.configs import ConfigRecord
 from records.partitions import RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.image.metadata import MetadataImage
 from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages
+from replay.loader import load_image
 from tests.replay.builders import (
     Base,
     FakeLog,
@@ -198,3 +204,74 @@ def test_range_takes_what_ended_in_it_but_not_what_ended_before() -> None:
     assert len(find_outages(log, log.end_offset, from_offset=4).intervals) == 1
     (then,) = find_outages(log, 3).intervals
     assert then.to_offset is None
+
+
+@dataclass(frozen=True)
+class WatchedLog(FakeLog):
+    """Keeps from where it was read."""
+
+    read_from: list[int | None] = field(default_factory=list)
+
+    def batches(
+        self, from_offset: int | None = None, to_offset: int | None = None
+    ) -> Iterator[Batch]:
+        self.read_from.append(from_offset)
+        return super().batches(from_offset, to_offset)
+
+
+def snapshots(*images: MetadataImage) -> Callable[[int], MetadataImage | None]:
+    """Return what finds the newest of some images, given from the newest to the oldest."""
+    return lambda at: next((i for i in images if i.provenance.next_offset <= at + 1), None)
+
+
+NIGHT = batches(
+    UP,
+    ORDERS,
+    (topic("gone"), partition("gone", 0)),
+    # Nothing is down between the first two, but they belong together.
+    (
+        change("orders", 0, leader=2),
+        FenceBrokerRecord(id=1, epoch=10),
+        change("orders", 0, isr=(2, 3)),
+    ),
+    (UnfenceBrokerRecord(id=1, epoch=10),),
+    (change("orders", 0, isr=(2, 3, 1)),),
+    (RemoveTopicRecord(topic_id=uid("gone")),),
+    (min_isr(2, "orders", "2"), change("orders", 0, isr=(2,)), change("orders", 0, isr=(1, 2, 3))),
+    (BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=10, in_controlled_shutdown=1),),
+    (change("orders", 0, leader=3, isr=(1, 3)), FenceBrokerRecord(id=2, epoch=10)),
+    (UnfenceBrokerRecord(id=2, epoch=10), change("orders", 0, isr=(1, 2, 3))),
+    (change("orders", 0, leader=-1),),
+)
+
+
+@pytest.mark.parametrize("assumed_min_isr", [None, 3])
+def test_range_after_any_snapshot_has_the_same_outages(assumed_min_isr: int | None) -> None:
+    log = FakeLog(NIGHT)
+    for end in range(1, log.end_offset + 1):
+        for first in range(end + 1):
+            expected = find_outages(log, end, from_offset=first, assumed_min_isr=assumed_min_isr)
+            for at in range(first):
+                found = find_outages(
+                    log,
+                    end,
+                    from_offset=first,
+                    assumed_min_isr=assumed_min_isr,
+                    newest=snapshots(load_image(log, at)),
+                )
+                assert found == expected, (first, end, at)
+
+
+def test_log_is_read_from_a_snapshot_at_which_nothing_was_down() -> None:
+    log = WatchedLog(NIGHT)
+    # Nothing is down after broker 1 is back in the ISR, until broker 2 shuts down.
+    quiet, shutting_down = NIGHT[5].end_offset, NIGHT[8].end_offset
+    images = [load_image(log, end - 1) for end in (shutting_down, quiet)]
+    log.read_from.clear()
+    find_outages(
+        log,
+        log.end_offset,
+        from_offset=shutting_down,
+        newest=snapshots(*images),
+    )
+    assert log.read_from == [quiet]
