@@ -31,7 +31,7 @@ from metadata_log.names import BACKUP_NOTE
 from records.base import Record
 from records.control import NoOpRecord, NoOpRunRecord
 from records.envelope import Envelope
-from records.errors import RequestError, UnavailableError
+from records.errors import MetadataLogError, RequestError, UnavailableError
 
 
 class Recorder:
@@ -133,7 +133,7 @@ class Recorder:
             CorruptLogError: the source or the mirror is damaged.
         """
         try:
-            source = open_directory(self._path)
+            source = self._open_source()
             state = source.state()
             is_new, self._seen = state != self._seen, None
             is_first = is_new and not self._is_reconciled
@@ -148,6 +148,14 @@ class Recorder:
             self._seen = state
         except UnavailableError:
             self._is_reconciled = False
+            raise
+
+    def _open_source(self) -> KraftDirectory:
+        try:
+            return open_directory(self._path)
+        except MetadataLogError:
+            # A source that is away may not come back, and gathered batches would be lost with it.
+            self.write_gathered()
             raise
 
     def write_gathered(self) -> None:

@@ -310,6 +310,22 @@ def test_gathered_batches_are_written_when_the_recorder_is_stopped(node: Node, l
     assert read(log) == node.rows
 
 
+def test_gathered_batches_are_written_when_the_source_is_away(node: Node, log: Path) -> None:
+    with gathering(node, log, Clock()) as recorder:
+        recorder.step()
+        node.append(topic("gathered"))
+        recorder.step()
+        away = node.directory.rename(node.directory.with_name("away"))
+        assert read(log) == node.rows[:-1]
+        with pytest.raises((RequestError, UnavailableError)):
+            recorder.step()
+        assert read(log) == node.rows
+        away.rename(node.directory)
+        node.append(topic("later"))
+        recorder.step()
+    assert read(log) == node.rows
+
+
 def test_recorder_that_dies_while_it_gathers_reads_again(
     node: Node, log: Path, tmp_path: Path
 ) -> None:
