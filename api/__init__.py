@@ -9,9 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from api.admin.admin import Admin as Admin
     from api.admin.local import LocalAdmin as LocalAdmin
+    from api.blocking import BlockingClient as BlockingClient
     from api.client import MetadataClient as MetadataClient
     from api.commands import COMMANDS as COMMANDS
     from api.connecting import connect as connect
+    from api.reconnecting import ReconnectingClient as ReconnectingClient
     from api.running import ServeOptions as ServeOptions
     from api.running import Serving as Serving
     from api.running import serving as serving
@@ -26,9 +28,11 @@ else:
         {
             "admin.admin": "Admin",
             "admin.local": "LocalAdmin",
+            "blocking": "BlockingClient",
             "client": "MetadataClient",
             "commands": "COMMANDS",
             "connecting": "connect",
+            "reconnecting": "ReconnectingClient",
             "running": "ServeOptions Serving serving",
             "service": "Service",
             "session": "Session",

@@ -116,6 +116,11 @@ class MetadataClient(CommandClient):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @property
+    def is_open(self) -> bool:
+        """True if requests can still be sent."""
+        return self.connection.is_open
+
     async def close(self) -> None:
         """Close the connection."""
         await self.connection.close()

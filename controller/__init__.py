@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from controller.decisions.namespaces import CreateNamespace as CreateNamespace
     from controller.decisions.namespaces import DeleteNamespace as DeleteNamespace
     from controller.decisions.namespaces import MoveTopics as MoveTopics
+    from controller.decisions.notes import AddNote as AddNote
     from controller.decisions.outcome import Refusal as Refusal
     from controller.decisions.partition_removal import DeletePartitions as DeletePartitions
     from controller.decisions.partition_removal import TopicShrink as TopicShrink
@@ -50,6 +51,7 @@ else:
             "decisions.context": "Settings",
             "decisions.growth": "CreatePartitions TopicGrowth",
             "decisions.namespaces": "CreateNamespace DeleteNamespace MoveTopics",
+            "decisions.notes": "AddNote",
             "decisions.outcome": "Refusal",
             "decisions.partition_removal": "DeletePartitions TopicShrink",
             "decisions.topics": "CreateTopics DeleteTopics NewTopic",

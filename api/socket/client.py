@@ -42,6 +42,11 @@ class SocketClient(CommandClient):
         self.cluster_id = welcome.cluster_id
         self.version = welcome.version
 
+    @property
+    def is_open(self) -> bool:
+        """True if requests can still be sent."""
+        return self._link.is_open
+
     @classmethod
     async def connect(
         cls,

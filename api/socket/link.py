@@ -50,6 +50,11 @@ class Link(asyncio.Protocol):
         self.writable = asyncio.Event()
         self.writable.set()
 
+    @property
+    def is_open(self) -> bool:
+        """True if requests can still be sent."""
+        return self._end is None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast: not every event loop derives its transports from asyncio's.
         self._transport = cast("asyncio.Transport", transport)

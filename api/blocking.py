@@ -1,0 +1,78 @@
+"""The client for programs without an event loop."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from typing import Any, Self, TypeVar
+
+from api.reconnecting import PATIENCE_S, ReconnectingClient
+from api.wire_requests import AnswerPage
+from controller.pending_answers import Answer
+from controller.request import Request
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import Batch, NewBatch
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class BlockingClient:
+    """The calls of `ReconnectingClient`, each of which returns once it is answered.
+
+    Threads may share it; their requests share a connection. It runs an event loop in a thread of
+    its own until it is closed.
+    """
+
+    def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
+        """As `ReconnectingClient`."""
+        self._client = ReconnectingClient(url, patience_s=patience_s)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="metalog client", daemon=True
+        )
+        self._thread.start()
+
+    def run(self, request: Request[A], **options: Any) -> Answer[A]:
+        """Run a command; takes the options of `CommandClient.run`, and raises as that."""
+        return self._wait(self._client.run(request, **options))
+
+    def page(self, question: str, request: Any, **options: Any) -> AnswerPage:
+        """Ask a question; as `CommandClient.page`."""
+        return self._wait(self._client.page(question, request, **options))
+
+    def append(self, batch: NewBatch, **conditions: Any) -> AppendResult:
+        """Commit a batch; as `ReconnectingClient.append`."""
+        return self._wait(self._client.append(batch, **conditions))
+
+    def subscribe(self, from_offset: int, **options: Any) -> Iterator[Batch]:
+        """Yield committed batches from an offset on, for ever; as `CommandClient.subscribe`."""
+        batches = self._client.subscribe(from_offset, **options)
+
+        async def following() -> Batch:
+            return await anext(batches)
+
+        while True:
+            yield self._wait(following())
+
+    def close(self) -> None:
+        """Wait for outstanding answers, disconnect, and end the thread."""
+        self._wait(self._client.close())
+        self._wait(self._loop.shutdown_asyncgens())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _wait(self, call: Coroutine[Any, Any, T]) -> T:
+        """Run a call in the loop and return its result; an interrupt cancels it."""
+        answer = asyncio.run_coroutine_threadsafe(call, self._loop)
+        try:
+            return answer.result()
+        except BaseException:
+            answer.cancel()
+            raise

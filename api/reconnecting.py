@@ -1,0 +1,151 @@
+"""A client that connects again when its connection is lost, and retries what is safe.
+
+A question changes nothing, and a request with an id is carried out once however often it is sent.
+Everything else is sent again only if it is certain that nothing of it is in the log.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
+
+from api.client import MetadataClient
+from api.connecting import connect
+from api.socket.client import SocketClient
+from api.wire_requests import CommandClient, WireAnswer, WireRequest
+from controller.decisions.versions import ExpectedVersion
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+from metadata_log.request_window import is_repeatable
+from records.errors import FencedError, Outcome, RequestError, UnavailableError
+
+T = TypeVar("T")
+Client = MetadataClient | SocketClient
+
+PATIENCE_S = 60.0
+"""How long a request is retried: a service that is restarted loads its log meanwhile."""
+
+_PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
+"""Between two attempts: doubled each time, and shortened by chance so that clients spread."""
+
+
+class ReconnectingClient(CommandClient):
+    """A client of the service at a URL, as `connect` takes it; connects with the first request.
+
+    Errors are those of the last attempt. `subscribe` goes on after the last batch that it yielded.
+    """
+
+    def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
+        """Do not connect yet.
+
+        Args:
+            patience_s: How long each request is retried, in s.
+        """
+        self._url = url
+        self._patience_s = patience_s
+        self._client: Client | None = None
+        self._cluster_id: str | None = None
+        self._connecting = asyncio.Lock()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def run_wire(self, request: WireRequest) -> WireAnswer:
+        """Run a command or ask a question; raises as `run`."""
+        may_repeat = request.is_question or request.request_id is not None
+        return await self._tried(lambda client: client.run_wire(request), may_repeat=may_repeat)
+
+    async def append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> AppendResult:
+        """Commit a batch, as `SocketClient.append`.
+
+        Batches in flight together may change their order when the connection is lost.
+
+        Args:
+            batch: With a request id and a hash in its origin it is sent again whatever its outcome.
+
+        Raises:
+            RequestError: as `SocketClient.append`; or the URL is not that of a socket.
+            UnavailableError, FencedError, CorruptLogError: as there.
+        """
+
+        async def append(client: Client) -> AppendResult:
+            if not isinstance(client, SocketClient):
+                raise RequestError(
+                    "INVALID_REQUEST",
+                    f"{self._url} takes no batches; write the URL of the service's socket, "
+                    "socket://HOST:PORT",
+                )
+            return await client.append(
+                batch,
+                expected_end_offset=expected_end_offset,
+                expected_versions=expected_versions,
+            )
+
+        return await self._tried(append, may_repeat=is_repeatable(batch.origin))
+
+    async def close(self) -> None:
+        """Wait for outstanding answers, and disconnect."""
+        if self._client is not None:
+            await self._client.close()
+        await asyncio.gather(*self._closing)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _tried(self, call: Callable[[Client], Awaitable[T]], *, may_repeat: bool) -> T:
+        """Return the result of the first attempt that gets an answer."""
+        loop = asyncio.get_running_loop()
+        deadline, pause_s = loop.time() + self._patience_s, _PAUSE_S_MIN
+        while True:
+            try:
+                return await call(await self._connected())
+            except (UnavailableError, FencedError) as error:
+                is_safe = may_repeat or error.outcome is Outcome.NOTHING
+                if not is_safe or loop.time() + pause_s > deadline:
+                    raise
+            await asyncio.sleep(pause_s * random.uniform(0.5, 1))
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    async def _connected(self) -> Client:
+        """Return an open connection.
+
+        Raises:
+            UnavailableError: no answer.
+            RequestError: INCONSISTENT_CLUSTER_ID, another cluster answers; or as `connect`.
+        """
+        if self._client is not None and self._client.is_open:
+            return self._client
+        async with self._connecting:
+            if self._client is None or not self._client.is_open:
+                await self._connect()
+            assert self._client is not None
+            return self._client
+
+    async def _connect(self) -> None:
+        if self._client is not None:
+            # Not waited for: answers may still come on it.
+            closing = asyncio.create_task(self._client.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._client = None
+        client = await connect(self._url)
+        if isinstance(client, SocketClient):
+            await self._check_cluster(client)
+        self._client = client
+
+    async def _check_cluster(self, client: SocketClient) -> None:
+        expected = self._cluster_id = self._cluster_id or client.cluster_id
+        if client.cluster_id != expected:
+            await client.close()
+            raise RequestError(
+                "INCONSISTENT_CLUSTER_ID",
+                f"{self._url} is now cluster {client.cluster_id}, it was {expected}; "
+                "connect with a new client if that is meant",
+            )
