@@ -244,7 +244,7 @@ class Timeline:
 
         check_point(self.source, at)
         of = why_broker if name.kind.name == "broker" else why_partition
-        return of(self.source, name, at, progress)
+        return of(self.source, name, at, progress, self._index)
 
     def replicas_since(
         self,

@@ -21,6 +21,7 @@ from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
 from replay.incidents.live_state import LiveState
 from replay.incidents.outage import LEADERLESS, brokers_missing
 from replay.loader import BatchSource, explains, load_image
+from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.skim import reaching_rows
@@ -57,20 +58,23 @@ def why_partition(
     name: ObjectName,
     at: int,
     progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> Chain:
     """Return what led to the leader, or the ISR, of a partition at offset `at`.
 
     Args:
         name: Of a partition, with the field `leader` or `isr`.
+        progress: Called with the end offset of each batch read.
+        index: Knows the records of partitions and brokers, where it reaches.
 
     Raises:
         RequestError: there is no such partition then; as `absence` says.
         CorruptLogError: the log is damaged.
     """
-    follower = _followed(source, name, at, progress)
+    follower = _followed(source, name, at, progress, index)
     key = name.key(follower.image())
     if key is None:
-        raise absence(source, name, at)
+        raise absence(source, name, at, index)
     return follower.chain_of_partition(key, name.field or "leader")
 
 
@@ -80,12 +84,13 @@ def why_broker(
     name: ObjectName,
     at: int,
     progress: Callable[[int], None] | None = None,
+    index: ChangeIndex | None = None,
 ) -> Chain:
     """Return what led to a broker's being up or down at offset `at`; raises as `why_partition`."""
-    follower = _followed(source, name, at, progress)
+    follower = _followed(source, name, at, progress, index)
     key = name.key(follower.image())
     if key is None:
-        raise absence(source, name, at)
+        raise absence(source, name, at, index)
     broker = follower.state.broker(key)
     assert broker is not None, "it was found"
     value = (
@@ -95,10 +100,14 @@ def why_broker(
 
 
 def _followed(
-    source: BatchSource, name: ObjectName, at: int, progress: Callable[[int], None] | None
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    progress: Callable[[int], None] | None,
+    index: ChangeIndex | None,
 ) -> "Follower":
     with_brokers = name.kind.name == "partition"
-    found = reaching_rows(source, name, at + 1, progress, with_brokers=with_brokers)
+    found = reaching_rows(source, name, at + 1, progress, index, with_brokers=with_brokers)
     start = source.history_start
     if found is None:
         follower = Follower(load_image(source, start - 1))

@@ -229,6 +229,13 @@ def _add_of_topic(
         tables.add("pending_removal_version", "topic_id = ?", topic_id)
 
 
+def _find_brokers(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
+    if name.name == "*":
+        tables.add("broker_version")
+    else:
+        tables.add("broker_version", "broker_id = ?", int(name.name))
+
+
 def _find_deletion(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
     for topic_id in _add_topics(tables, name.name.rsplit("/", 2)[0], ids):
         tables.add("replica_deletion_version", "topic_id = ?", topic_id)
@@ -268,7 +275,7 @@ _FINDERS: dict[str, _Finder] = {
     "removal": _find_partition,
     "deletion": _find_deletion,
     "config": _find_config,
-    "broker": _by("broker_version", "broker_id", int),
+    "broker": _find_brokers,
     "controller": _by("controller_version", "controller_id", int),
     "feature": _by("feature_version", "name", unescaped),
     "acl": _by("acl_version", "id", _id_text),

@@ -21,6 +21,12 @@ class FoundChanges(msgspec.Struct, frozen=True):
     offsets: list[int]
     end_offset: int
 
+    def with_others(self, other: "FoundChanges") -> "FoundChanges":
+        """Return the records of both, up to where both are known."""
+        end_offset = min(self.end_offset, other.end_offset)
+        both = {*self.offsets, *other.offsets}
+        return FoundChanges(sorted(each for each in both if each < end_offset), end_offset)
+
 
 class ChangeIndex(Protocol):
     """Knows which records of a log took effect on which object, up to some offset."""
@@ -36,5 +42,6 @@ class ChangeIndex(Protocol):
         A few more may be among them. None: reading the log is as fast, or the only way.
 
         Args:
+            name: `broker:*` stands for all brokers.
             ids: Topics and namespaces that the name is known to mean, besides those the index has.
         """

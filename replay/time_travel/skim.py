@@ -57,7 +57,7 @@ def reaching_rows(
 
     Args:
         progress: Called with the end offset of each batch read.
-        index: Knows the records of the object; not together with `with_brokers`.
+        index: Knows the records of the object.
         past: Stretches in which it shows that nothing touched the object are not read.
         with_brokers: Of a partition: also return the rows about its replicas' brokers.
 
@@ -76,13 +76,23 @@ def reaching_rows(
         rows: list[Envelope] = []
         again: int | None = end
         while again is not None:
-            known = index.changes_of(name, reach.ids, again) if index and reach.is_indexed else None
+            known = _indexed(index, name, reach, again, with_brokers) if index else None
             before, found, again = _rows_of(source, reach, again, progress, known, past)
             rows = found + rows
         return before, rows
     except (ContradictionError, CorruptLogError, OverflowError, ValueError):
         # Reading the whole log raises the same error as other commands.
         return None
+
+
+def _indexed(
+    index: ChangeIndex, name: ObjectName, reach: Reach, end: int, with_brokers: bool
+) -> FoundChanges | None:
+    found = index.changes_of(name, reach.ids, end) if reach.is_indexed else None
+    if found is None or not with_brokers:
+        return found
+    brokers = index.changes_of(parse_object("broker:*"), (), end)
+    return None if brokers is None else found.with_others(brokers)
 
 
 def reached_rows(

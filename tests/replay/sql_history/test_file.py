@@ -86,6 +86,28 @@ def test_answers_are_those_of_a_replay(seed: int, url: URL) -> None:
     assert index.used > 40
 
 
+def why_answer(timeline: Timeline, name: str, at: int) -> object:
+    try:
+        return timeline.why(parse_object(name), at)
+    except RequestError as error:
+        return error.code, str(error)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chains_of_partitions_and_brokers_are_those_of_skimming(seed: int, url: URL) -> None:
+    rng = random.Random(seed)
+    history = random_history(rng, 60)
+    path = synced(FakeLog(history[: rng.randint(30, 60)]), url)
+    skimmed = SkimmedLog(history)
+    index = _Counted(path, skimmed)
+    names = [n for n in names_in(FakeLog(history)) if n.startswith(("partition:", "broker:"))]
+    for name in rng.sample(names, min(len(names), 40)):
+        at = rng.randrange(skimmed.end_offset)
+        with_tables = why_answer(Timeline(skimmed, index=index), name, at)
+        assert with_tables == why_answer(Timeline(skimmed), name, at), (name, at)
+    assert index.used > 20
+
+
 @pytest.mark.parametrize("kind", ["config", "deletion", "removal"])
 def test_answers_about_configs_and_removals_are_those_of_a_replay(kind: str, url: URL) -> None:
     used = 0
