@@ -62,14 +62,18 @@ class Needles:
         """Decode blocks that hold a record with unknown tags, as only imported logs do."""
         self._with_unknown_tags = True
 
-    def found_in(self, body: bytes, count: int) -> bool:
-        """True if the block with this body, of `count` rows, is to be decoded."""
+    def found_in(self, body: bytes, count: int, *, holds_batches: bool = False) -> bool:
+        """True if the block with this body, of `count` rows, is to be decoded.
+
+        Args:
+            holds_batches: It may hold several batches. Then its rows cannot be told apart.
+        """
         if self.everything:
             return True
         for needle in self._found:  # twice as fast as any()
             if needle in body:
                 return True
-        if self._with_unknown_tags and holds_unknown_tags(body, count):
+        if self._with_unknown_tags and (holds_batches or holds_unknown_tags(body, count)):
             return True
         if len(self._hints) <= _HINTS_MAX:
             for hint in self._hints:
@@ -77,7 +81,7 @@ class Needles:
                     break
             else:
                 return False
-        return holds_record(body, count, self._beginnings)
+        return holds_batches or holds_record(body, count, self._beginnings)
 
 
 def previous_crc32c_bytes(crc32c: int) -> bytes:

@@ -210,7 +210,7 @@ class SegmentScan:
         is_last = block.end_position >= self._limit
         if is_last or self.last_crc32c is None or not self._has_newest_schema:
             return False
-        if needles.found_in(body, block.count):
+        if needles.found_in(body, block.count, holds_batches=self._holds_batches):
             return False
         return previous_crc32c_bytes(self.last_crc32c) in body
 

@@ -167,11 +167,11 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
     """True if a batch holds one of some records, which are known by their first bytes.
 
     Rows are found by what all rows of a batch share: epoch, time and base offset. So the answer is
-    exact, and costs far less than decoding. It is also True for what cannot be searched: several
-    batches, damaged rows, times before 1970-01-01T00:00:00.064, whose bytes may be anywhere.
+    exact, and costs far less than decoding. It is also True for what cannot be searched: damaged
+    rows, times before 1970-01-01T00:00:00.064, whose bytes may be anywhere.
 
     Args:
-        data: `count` rows of the newest layout.
+        data: `count` rows of the newest layout, of one batch.
         beginnings: For the encoded place of a type in the registry, which is one byte, what its
             records looked for begin with.
     """

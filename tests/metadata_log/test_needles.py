@@ -7,6 +7,7 @@ from metadata_log.needles import Needles
 from records.avro.codec import encode_rows
 from records.base import Record
 from records.brokers import FenceBrokerRecord, RegisterBrokerRecord
+from records.control import UnknownRecord
 from records.envelope import Asked, Origin
 from records.varint import LONGS
 from tests.replay.builders import batch, broker, partition
@@ -67,3 +68,13 @@ def test_what_cannot_be_searched_is_decoded() -> None:
     assert needles.found_in(encode_rows(rows)[:12], 1)
     early = batch(50, partition("orders", 0), timestamp=63).rows
     assert needles.found_in(encode_rows(early), 1)
+
+
+def test_bytes_of_a_record_hide_no_record_of_a_later_batch_in_its_block() -> None:
+    """Rows are told apart by what all rows of a batch share, which a record may hold, too."""
+    needles = Needles()
+    needles.add_type(RegisterBrokerRecord)
+    shared = bytes(encode_rows(batch(50, partition("orders", 0)).rows))[1:14]
+    hiding = batch(50, UnknownRecord(api_key=501, record_version=0, value=shared)).rows
+    block = encode_rows([*hiding, *batch(51, broker(7)).rows])
+    assert needles.found_in(block, 2, holds_batches=True)
