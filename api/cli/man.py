@@ -4,7 +4,6 @@
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -15,6 +14,7 @@ from typer.main import get_command
 from api.cli.app import complete_app
 from api.cli.help_sections import SECTIONS
 from api.cli.main import load_commands
+from api.cli.output import print_line
 
 _STATUSES = {
     "0": "done",
@@ -96,4 +96,5 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(man_page())
+    for line in man_page().splitlines():
+        print_line(line)

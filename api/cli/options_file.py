@@ -12,7 +12,7 @@ The command line counts before the file. An error names the file and the line.
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,7 +96,7 @@ def _text(path: Path) -> str:
         raise BadParameter(f"{path} cannot be read: {error}", param_hint=_OPTION) from error
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parsed(path: Path, text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
     # A ValueError also of a number that is too long; that of TOML is one.
