@@ -1,14 +1,15 @@
 """Answers of a running service, limited to what the caller may see."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
+from api.feed import Feed
 from api.history import History
+from api.live_rows import live_rows
 from api.questions.deciding import described
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
@@ -25,11 +26,16 @@ from controller.decisions.context import Context
 from controller.log_port import ServedLog
 from controller.result import ControllerResult
 from controller.wire import from_wire, to_wire
+from records.errors import UnavailableError
 from replay.about import About
 from replay.image.provenance import Provenance
 
 FOLLOW_WAIT_MS_MAX = 30_000
 """Longest wait for new records: what is silent for long may be closed on its way."""
+
+FOLLOWERS_MAX = 2_000
+"""Questions that may wait for new records at once: less than half of the requests that all
+connections of the socket may have in flight, so that appends have room beside them."""
 
 END = "end"
 """The point that the controller itself answers."""
@@ -51,18 +57,22 @@ class Answers:
         controller: Controller,
         history: History,
         access: Callable[[Caller], Access],
+        feed: Callable[[], Feed],
     ) -> None:
         """Use the log of a controller.
 
         Args:
             history: Tells when something was committed.
             access: Returns what a caller may do now.
+            feed: Returns the newest records.
         """
         with log.reader() as reader:
             self.history_start = reader.history_start
         self._controller = controller
         self._access = access
         self._history = history
+        self._feed = feed
+        self._waiting = 0
         self._workers = Workers(log.directory)
         self._visible = VisiblePages()
         self._stopping = asyncio.Event()
@@ -95,8 +105,10 @@ class Answers:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
         guard_of(question).check(access, request)
-        if isinstance(request, FollowRows):
+        if isinstance(request, FollowRows) and at == END and is_offset(request.first):
             await self._rows_come(request)
+            if (rows := live_rows(self._feed(), request)) is not None:
+                return Page(payload=rows, about=self._about_feed())
         shown = guard_of(question).shown
         if shown is None or access.allows_all:
             return await self._workers.page(name, payload, at, cursor)
@@ -114,12 +126,28 @@ class Answers:
 
     async def _rows_come(self, request: FollowRows) -> None:
         """Wait as long as the request says for the records that it asks for."""
-        if request.wait_ms > 0 and is_offset(request.first):
-            wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    beyond = self._history.beyond(int(request.first) - 1)
-                    await first_of(beyond, self._stopping.wait())
+        feed, first = self._feed(), int(request.first)
+        if request.wait_ms <= 0 or feed.end_offset > first:
+            return
+        if self._waiting >= FOLLOWERS_MAX:
+            raise UnavailableError(
+                f"{FOLLOWERS_MAX} subscriptions are waiting for records; try again later"
+            )
+        wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
+        self._waiting += 1
+        try:
+            await first_of(feed.beyond(first, wait_s), self._stopping.wait())
+        finally:
+            self._waiting -= 1
+
+    def _about_feed(self) -> About:
+        end = self._feed().end_offset
+        return About(
+            as_of=end - 1,
+            history_start=self.history_start,
+            log_end=end,
+            not_understood=self._history.image.provenance.not_understood,
+        )
 
     def stop(self) -> None:
         """Answer questions that wait for new records now, and fail those that take much longer:

@@ -8,7 +8,7 @@ import asyncio
 import gc
 import random
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from api.answers import Answers
 from api.commands import Command, any_command
+from api.feed import Feed
 from api.history import History
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -82,7 +83,9 @@ class Service:
             on_commit=self._committed,
         )
         self._timers = Timers(self._controller, metadata_log.clock)
-        self.answers = Answers(metadata_log, self._controller, self.history, self.access)
+        self.answers = Answers(
+            metadata_log, self._controller, self.history, self.access, lambda: self.feed
+        )
         self._running: asyncio.Task[None] | None = None
 
     @classmethod
@@ -133,6 +136,13 @@ class Service:
     def image(self) -> MetadataImage:
         """The committed image."""
         return self._controller.image
+
+    @cached_property
+    def feed(self) -> Feed:
+        """The newest committed records, kept from the first use on."""
+        feed = Feed(self.image.provenance.next_offset)
+        self.on_commit.append(feed.committed)
+        return feed
 
     @property
     def settings(self) -> Settings:

@@ -18,9 +18,9 @@ from litestar import Request
 from litestar.response import Stream
 
 from api.documents.errors import Error
+from api.feed import Event, Feed
 from api.http.asking import COMMON, ROUTES, path_of
 from api.http.callers import authenticated
-from api.http.feed import Event, Feed
 from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
 from api.http.parameters import read_request
 from api.http.problems import code_of

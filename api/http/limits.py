@@ -30,9 +30,6 @@ UNSENT_BYTES_MAX = 64 * 1024
 HEARTBEAT_S = 15.0
 """Silence in a stream of events after which a comment is sent, before proxies close it."""
 
-EVENTS_ROWS_MAX = 10_000
-"""The newest records kept for streams of events; a stream that is further behind reads the log."""
-
 EVENTS_A_CHUNK = 200
 """Records that a stream sends before others have their turn."""
 

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram,
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from api.http.feed import Feed
+from api.feed import Feed
 from api.http.requests import asked_of
 from api.jobs import JobRuns
 from api.security.sasl import Authenticator

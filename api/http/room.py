@@ -1,7 +1,7 @@
 """What the handlers of HTTP share."""
 
+from api.feed import Feed
 from api.http.callers import Entrance
-from api.http.feed import Feed
 from api.http.metrics import Metrics, Sources
 from api.service import Service
 from records.errors import UnavailableError
@@ -26,8 +26,7 @@ class Room:
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer from a service from now on."""
         self.kafka = kafka
-        self._feed = Feed(service.image.provenance.next_offset)
-        service.on_commit.append(self._feed.committed)
+        self._feed = service.feed
         self._metrics = Metrics(service, self._feed, sources)
         self.service = service
 

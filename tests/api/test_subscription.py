@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from api.answers import FOLLOWERS_MAX
 from api.client import MetadataClient
 from api.connecting import connect
 from api.questions.rows import TAIL_BYTES, FollowRows
@@ -15,6 +16,7 @@ from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
 from api.service import Service
 from api.socket.client import SocketClient
+from api.socket.limits import SERVER_REQUESTS_MAX
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.notes import AddNote
 from metadata_log.batch import Batch, NewBatch
@@ -22,7 +24,7 @@ from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.control import NoteRecord
-from records.errors import RequestError, UnknownHistoryError
+from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from records.security import UserScramCredentialRecord
 from replay.care.retain import retain
 
@@ -188,3 +190,46 @@ async def test_a_record_of_a_later_release_is_refused_by_name(
     with pytest.raises(RequestError, match=r"offset 0: .* upgrade the client") as caught:
         await anext(client.subscribe(0))
     assert caught.value.code == "UNSUPPORTED_VERSION"
+
+
+async def test_subscribers_at_the_end_are_answered_from_memory(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One commit reaches all of them without a process that reads the log."""
+    async with serving(ServeOptions(log=log, socket=LOCAL)) as running:
+        assert running.socket is not None
+
+        async def unread(*_: object) -> None:
+            pytest.fail("the log is read")
+
+        monkeypatch.setattr(running.service.answers, "_workers", unread)
+        end = running.service.image.provenance.next_offset
+        async with await SocketClient.connect("127.0.0.1", running.socket.port) as client:
+            subscribers = [client.subscribe(end) for _ in range(50)]
+            first = [asyncio.ensure_future(anext(each)) for each in subscribers]
+            await _note(client, "one")
+            batches = await asyncio.gather(*first)
+            monkeypatch.undo()
+        assert batches == _in_log(log, end) * 50
+
+
+async def test_subscribers_that_wait_are_bounded(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.answers.FOLLOWERS_MAX", 1)
+    async with serving(ServeOptions(log=log, socket=LOCAL)) as running:
+        assert running.socket is not None
+        end = running.service.image.provenance.next_offset
+        async with await SocketClient.connect("127.0.0.1", running.socket.port) as client:
+            first = asyncio.ensure_future(anext(client.subscribe(end)))
+            await asyncio.sleep(0)  # it is sent
+            with pytest.raises(UnavailableError, match="1 subscriptions are waiting"):
+                await anext(client.subscribe(end))
+            await _note(client, "one")
+            assert (await first).base_offset == end
+            found = client.subscribe(end)
+            assert (await anext(found)).base_offset == end
+
+
+def test_subscribers_that_wait_leave_room_for_appends() -> None:
+    assert 2 * FOLLOWERS_MAX < SERVER_REQUESTS_MAX

@@ -7,8 +7,8 @@ import httpx
 import msgspec
 import pytest
 
+from api.feed import Feed
 from api.http import events
-from api.http.feed import Feed
 from controller.decisions.notes import AddNote
 from tests.api.http.conftest import Web
 
@@ -92,6 +92,7 @@ async def test_a_stream_that_falls_behind_is_told_and_misses_nothing(
     room = web.at.http_room
     small = Feed(web.at.service.image.provenance.next_offset, rows_max=2)
     monkeypatch.setattr(room, "_feed", small)
+    monkeypatch.setattr(web.at.service, "feed", small)
     web.at.service.on_commit[:] = [small.committed]
     end = small.end_offset
     # Each chunk waits until more is committed than is kept.

@@ -1,7 +1,7 @@
-"""The newest committed records, for streams of events.
+"""The newest committed records, for streams of events and subscriptions.
 
-Streams hold only the offset that they have reached. Records are encoded once for all of them; a
-stream that is further behind than what is kept here reads the log.
+Both hold only the offset that they have reached. Records are encoded once for all of them; what is
+further behind than the records kept here reads the log.
 """
 
 import asyncio
@@ -11,17 +11,21 @@ from itertools import islice
 
 import msgspec
 
-from api.http.limits import EVENTS_ROWS_MAX
 from api.questions.rows import row_json
+from controller.wire import to_wire
 from metadata_log.batch import Batch
 from records.envelope import Envelope
 
+ROWS_MAX = 10_000
+"""The newest records kept; a reader that is further behind reads the log."""
+
 
 class Event(msgspec.Struct):
-    """A committed record; `encoded` is its JSON without secrets, once it was needed."""
+    """A committed record; the others are its encodings without secrets, once they were needed."""
 
     row: Envelope
     encoded: bytes = b""
+    encoded_wire: bytes = b""
 
     def json(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
         """Return the record in the shape of `dump --json`."""
@@ -33,11 +37,19 @@ class Event(msgspec.Struct):
             self.encoded = msgspec.json.encode(row_json(self.row, show_secrets=False))
         return self.encoded
 
+    def wire(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
+        """Return the record as a `Row` in the form of connections."""
+        if show_secrets or asked:
+            return to_wire(row_json(self.row, show_secrets=show_secrets, show_asked=asked))
+        if not self.encoded_wire:
+            self.encoded_wire = to_wire(row_json(self.row, show_secrets=False))
+        return self.encoded_wire
+
 
 class Feed:
     """The end of a log that grows."""
 
-    def __init__(self, end_offset: int, rows_max: int = EVENTS_ROWS_MAX) -> None:
+    def __init__(self, end_offset: int, rows_max: int = ROWS_MAX) -> None:
         """Start at the end of the log; create in a running event loop."""
         self._events: deque[Event] = deque(maxlen=rows_max)
         self._moved = asyncio.Event()
