@@ -43,7 +43,10 @@ def settings(history: History) -> DataFrame:
         after the topic), field string, value string (null: unset).
     """
     rare = history.resolved(history.rare_written)
-    said = [_said(history, rare, _rare_objects(history))]
+    said = []
+    # Of a log's first records none may set anything.
+    if objects := _rare_objects(history):
+        said.append(_said(history, rare, objects))
     if history.has("ConfigRecord"):
         said.append(_topic_configs(history, rare))
     if history.has("VotersRecord"):
