@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place, print_remark
 from api.cli.audit_answers import refusing, rows_of, write_rows
 from api.cli.errors import reads_only
-from api.cli.output import print_json, print_json_list, print_line, print_table, value_text
+from api.cli.output import note, print_json, print_json_list, print_line, print_table, value_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,6 +81,7 @@ def audit(
                 run_shell(opened, offsets, limit, show_secrets=show_secrets, as_json=json)
                 return
             answers: dict[str, AuditRows | RowsWritten] = {}
+            began = time.monotonic()
             if query is None:
                 for name, frame in _asked(opened, names, parameters or [], offsets):
                     answers[name] = _taken(frame, name, limit, to)
@@ -87,6 +89,7 @@ def audit(
                 with refusing():
                     frame = opened.sql(query, offsets, show_secrets=show_secrets)
                     answers["sql"] = _taken(frame, "sql", limit, to)
+            note(f"answered in {time.monotonic() - began:.1f} s")
         place = about(reader, offsets.last)
     if json:
         found = answers.values() if len(answers) == 1 else [Audits(audits=answers)]

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
     """Start Spark and yield the committed files of a log, safe to read while it is being written.
 
+    At a terminal, a note says how long the start took.
+
     Raises:
         UnavailableError: PySpark or a Java is missing, or Spark fails.
         CorruptLogError: Spark fails in the block, and the log is damaged.
     """
+    began = time.monotonic()
     with (
         session(quick=is_small(reader), makes_archive=True) as spark,
         copies_folder(spark) as scratch,
     ):
+        note(f"Spark started in {time.monotonic() - began:.1f} s")
         from replay.audit.committed_files import readable_files
         from replay.audit.failures import explained
 

@@ -4,7 +4,9 @@ import base64
 import dataclasses
 import datetime
 import json
+import re
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,6 +184,21 @@ def test_several_queries_are_answered_by_one_command(
     assert run(["audit", "who", "deletions", str(demo_log), "--limit", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (lines[0], "deletions:" in lines) == ("who:", True)
+
+
+def test_start_of_spark_is_told_apart_from_the_answer_on_a_terminal(
+    spark: "SparkSession",
+    demo_log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = ["audit", "sql", str(demo_log), "SELECT 1 AS one"]
+    assert run(query) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(query) == 0
+    lines = r"Spark started in \d+\.\d s\nanswered in \d+\.\d s\n"
+    assert re.fullmatch(lines, capsys.readouterr().err)
 
 
 def test_answers_are_written_as_parquet(
