@@ -90,6 +90,8 @@ MORE_LOGS = {
     "azercell3-3node-legacy/data_kafka1": 3,  # fenced brokers, elections
     "log4j2-migration-removetopic/data": 3,  # a deletion, 1,173 changes of partitions
     "indus-rig-removetopic-snapshots/kafka-data": 9,  # two deletions
+    "greenhouse-rolled-history/kafka_data_data": 3,  # two segments, 1,483 changes of partitions
+    "flink-on-prem-63-topics/data": 12,  # 63 topics with 375 configs
 }
 """Each with the part of the log that is before the range: so much lies in the range."""
 
