@@ -103,6 +103,7 @@ async def test_what_version_1_lacks_is_not_sent_to_it() -> None:
         for asked in (
             client.append(NOTE, expected_versions=(ExpectedVersion("topic:a", 3),)),
             client.run(CreateNamespace("n")),
+            anext(client.subscribe(0)),
         ):
             with pytest.raises(RequestError, match="speaks version 1") as caught:
                 await asked
