@@ -144,9 +144,19 @@ def _is_in(topic: str, outage: Outage) -> bool:
 
 
 def _json(outage: Outage) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(outage)
-    topic_id = None if outage.topic_id is None else uuid_text(outage.topic_id)
-    return {**found, "topic_id": topic_id, "brokers": list(outage.brokers)}
+    cause = outage.cause
+    return {
+        "object": outage.object,
+        "kind": outage.kind,
+        "from_offset": outage.from_offset,
+        "to_offset": outage.to_offset,
+        "from_time": outage.from_time,
+        "to_time": outage.to_time,
+        "duration_ms": outage.duration_ms,
+        "cause": None if cause is None else {"offset": cause.offset, "text": cause.text},
+        "brokers": list(outage.brokers),
+        "topic_id": None if outage.topic_id is None else uuid_text(outage.topic_id),
+    }
 
 
 def _total(outages: list[Outage]) -> dict[str, int]:

@@ -47,9 +47,9 @@ OWN = Cause(-1, "")
 """Stands for a record that is its own cause, until `own_cause` is wanted."""
 
 
-def own_cause(row: Envelope, before: Partition | None, after: Partition) -> Cause:
+def own_cause(offset: int, before: Partition | None, after: Partition) -> Cause:
     """Return the cause of a partition's record that no broker's record brought about."""
-    return Cause(row.offset, _own_text(before, after, lost_brokers(before, after)))
+    return Cause(offset, _own_text(before, after, lost_brokers(before, after)))
 
 
 def broker_of(record: Record) -> int:
@@ -133,7 +133,7 @@ class Causes:
             None if its brokers went down before the kept history.
         """
         cause = self.of_brokers(row, before, after)
-        return own_cause(row, before, after) if cause is OWN else cause
+        return own_cause(row.offset, before, after) if cause is OWN else cause
 
     def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
         """Return the same as `of_partition`, but OWN if the record was not caused by a broker's."""

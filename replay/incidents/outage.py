@@ -17,7 +17,7 @@ import msgspec
 from records.base import Uuid
 from replay.image.cluster import Broker
 from replay.image.partitions import NO_LEADER, Partition
-from replay.incidents.causes import Cause
+from replay.incidents.causes import OWN, Cause, own_cause
 
 LEADERLESS = "leaderless"
 UNDER_REPLICATED = "under_replicated"
@@ -28,32 +28,64 @@ SHUTTING_DOWN = "shutting_down"
 KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
 
 
-class Outage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Outage(msgspec.Struct, gc=False):
     """One interval.
 
+    There may be as many as records, so names and causes are put into words when asked for.
+
     Attributes:
-        object: Such as `partition:orders/0` or `broker:2`, by the name at its beginning.
+        label: The object's name at its beginning, of a partition that of its topic.
         from_offset: Of the record that began it; None if that is before the kept history.
-        to_offset: Of the record that ended it; None if it lasts.
         from_time, to_time: Append times of these records, in ms since 1970.
+        known_cause: OWN if the record that began it is the cause.
+        before, after: The partition before and after that record; None for a broker.
+        missing: The brokers that the object waited for, of each state that it had.
+        to_offset: Of the record that ended it; None if it lasts.
         duration_ms: One that began before the kept history counts from its start, one that lasts up
             to the last record. Never negative, even where the times of a log step back.
-        cause: None if it is not in the kept history.
-        brokers: Of a partition without a leader, those that could have led; else the replicas that
-            were outside the ISR. Of a broker, itself.
-        topic_id: Of a partition.
     """
 
-    object: str
+    label: str
     kind: str
     from_offset: int | None
-    to_offset: int | None
     from_time: int | None
-    to_time: int | None
-    duration_ms: int
-    cause: Cause | None
-    brokers: tuple[int, ...]
-    topic_id: Uuid | None = None
+    known_cause: Cause | None
+    before: Partition | None
+    after: Partition | None
+    missing: tuple[int, ...]
+    to_offset: int | None = None
+    to_time: int | None = None
+    duration_ms: int = 0
+
+    @property
+    def object(self) -> str:
+        """Such as `partition:orders/0` or `broker:2`, by the name at its beginning."""
+        if self.after is None:
+            return self.label
+        return f"partition:{self.label}/{self.after.partition_id}"
+
+    @property
+    def cause(self) -> Cause | None:
+        """What began it; None if it is not in the kept history."""
+        if self.known_cause is not OWN:
+            return self.known_cause
+        assert self.from_offset is not None, "what was so before the history has no cause"
+        assert self.after is not None, "only a partition's record is its own cause"
+        return own_cause(self.from_offset, self.before, self.after)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The brokers that the object waited for, ascending.
+
+        Of a partition without a leader, those that could have led; else the replicas that were
+        outside the ISR. Of a broker, itself.
+        """
+        return tuple(sorted(self.missing))
+
+    @property
+    def topic_id(self) -> Uuid | None:
+        """Of a partition."""
+        return None if self.after is None else self.after.topic_id
 
 
 def partition_kinds(partition: Partition, min_isr: int) -> list[str]:

@@ -14,7 +14,7 @@ from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, broker_of, own_cause
+from replay.incidents.causes import BROKER_RECORDS, Cause, Causes, broker_of
 from replay.incidents.live_state import MIN_ISR, LiveState
 from replay.incidents.outage import Outage, broker_kinds, brokers_missing, partition_kinds
 from replay.loader import BatchSource, explains, load_image, provenance_at
@@ -99,51 +99,10 @@ def _quiet_image(
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
 
-_NONE: Mapping[str, "_Interval"] = {}
+_NONE: Mapping[str, Outage] = {}
 
 _Key = tuple[Uuid, int] | int
 """Of a partition, or of a broker."""
-
-
-class _Interval(msgspec.Struct, gc=False):
-    """An interval, which may not have ended.
-
-    Texts are made when it is shown.
-
-    Attributes:
-        end: The row that ended it; None if it lasts.
-        row: None if it began before the kept history.
-        cause: OWN if `row` is.
-        before, after: The partition before and after `row`; None for a broker.
-        missing: The brokers that the object waited for, of each state that it had.
-    """
-
-    label: str
-    kind: str
-    row: Envelope | None
-    cause: Cause | None
-    before: Partition | None
-    after: Partition | None
-    missing: tuple[int, ...]
-    end: Envelope | None = None
-
-    def ended_since(self, offset: int) -> bool:
-        """True if it ended at an offset or later."""
-        return self.end is not None and self.end.offset >= offset
-
-    def shown_cause(self) -> Cause | None:
-        """Return the cause with its text."""
-        if self.cause is not OWN:
-            return self.cause
-        assert self.row is not None, "what was so before the history has no cause"
-        assert self.after is not None, "only a partition's record is its own cause"
-        return own_cause(self.row, self.before, self.after)
-
-    def shown_object(self) -> str:
-        """Return the object's name."""
-        if self.after is None:
-            return self.label
-        return f"partition:{self.label}/{self.after.partition_id}"
 
 
 class _Watch:
@@ -158,8 +117,8 @@ class _Watch:
         self._min_isr: dict[Uuid, int] = {}
         self._unknown: set[Uuid] = set()
         # Objects in an outage only.
-        self._open: dict[_Key, Mapping[str, _Interval]] = {}
-        self._ended: list[_Interval] = []
+        self._open: dict[_Key, Mapping[str, Outage]] = {}
+        self._ended: list[Outage] = []
         self._start_time = image.provenance.timestamp
         for broker in image.brokers():
             self._see_broker(None, broker.broker_id)
@@ -198,9 +157,12 @@ class _Watch:
         Args:
             now: The time up to which lasting intervals are counted, ms since 1970.
         """
-        ended = (each for each in self._ended if each.ended_since(from_offset))
-        lasting = (each for of in self._open.values() for each in of.values())
-        found = [self._outage(each, now) for each in chain(ended, lasting)]
+        found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
+        found += chain.from_iterable(of.values() for of in self._open.values())
+        for each in found:
+            began = self._start_time if each.from_time is None else each.from_time
+            ended = now if each.to_time is None else each.to_time
+            each.duration_ms = max(0, ended - began)
         found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
         image = self._state.image(provenance)
         topics = {each.topic_id for each in image.topics() if image.partitions(each.topic_id)}
@@ -210,22 +172,6 @@ class _Watch:
             known_topics=len(topics) - unknown,
             unknown_topics=unknown,
             image=image,
-        )
-
-    def _outage(self, it: _Interval, now: int) -> Outage:
-        row, end, after = it.row, it.end, it.after
-        began = self._start_time if row is None else row.timestamp
-        return Outage(
-            object=it.shown_object(),
-            kind=it.kind,
-            from_offset=None if row is None else row.offset,
-            to_offset=None if end is None else end.offset,
-            from_time=None if row is None else row.timestamp,
-            to_time=None if end is None else end.timestamp,
-            duration_ms=max(0, (now if end is None else end.timestamp) - began),
-            cause=it.shown_cause(),
-            brokers=tuple(sorted(it.missing)),
-            topic_id=None if after is None else after.topic_id,
         )
 
     def _set_partition(
@@ -262,21 +208,20 @@ class _Watch:
         known = self._take((topic_id, partition.partition_id), kinds, row)
         if not kinds:
             return
-        now: dict[str, _Interval] = {}
+        now: dict[str, Outage] = {}
+        place = _place(row)
         for kind in kinds:
             missing = tuple(brokers_missing(kind, partition))
             it = known.get(kind)
             if it is None:
                 label = self._state.topic_label(topic_id)
-                it = _Interval(label, kind, row, cause, before, partition, missing)
+                it = Outage(label, kind, *place, cause, before, partition, missing)
             elif missing != it.missing:
                 it.missing = tuple(dict.fromkeys(it.missing + missing))
             now[kind] = it
         self._open[topic_id, partition.partition_id] = now
 
-    def _take(
-        self, key: _Key, kinds: Sequence[str], row: Envelope | None
-    ) -> Mapping[str, _Interval]:
+    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Mapping[str, Outage]:
         """Return the intervals that an object was in; those of other kinds than `kinds` end."""
         known = self._open.pop(key, _NONE)
         over = [it for kind, it in known.items() if kind not in kinds]
@@ -285,9 +230,9 @@ class _Watch:
             self._end(over, row)
         return known
 
-    def _end(self, intervals: Iterable[_Interval], row: Envelope) -> None:
+    def _end(self, intervals: Iterable[Outage], row: Envelope) -> None:
         for it in intervals:
-            it.end = row
+            it.to_offset, it.to_time = row.offset, row.timestamp
             self._ended.append(it)
 
     def _min_isr_of(self, topic_id: Uuid) -> int:
@@ -350,8 +295,14 @@ class _Watch:
         cause = self._causes.of_broker(broker_id)
         known = self._take(broker_id, kinds, row)
         if kinds:
+            place = _place(row)
             self._open[broker_id] = {
                 kind: known.get(kind)
-                or _Interval(f"broker:{broker_id}", kind, row, cause, None, None, (broker_id,))
+                or Outage(f"broker:{broker_id}", kind, *place, cause, None, None, (broker_id,))
                 for kind in kinds
             }
+
+
+def _place(row: Envelope | None) -> tuple[int | None, int | None]:
+    """Return offset and time of a row: a row itself would keep its whole record in memory."""
+    return (None, None) if row is None else (row.offset, row.timestamp)
