@@ -24,8 +24,8 @@ from replay.transactions import Transactions, rows_within
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
     """The outages of a range of a log, longest first, and the image at its end.
 
-    `known_topics` and `unknown_topics` count the topics of that image that have partitions by
-    whether their min.insync.replicas is in the log.
+    `known_topics` and `unknown_topics` count the topics with partitions in the range by whether
+    their min.insync.replicas is in the log.
     """
 
     intervals: list[Outage]
@@ -116,6 +116,8 @@ class _Watch:
         # which the log does not know it.
         self._min_isr: dict[Uuid, int] = {}
         self._unknown: set[Uuid] = set()
+        # Where topics lost their last partition.
+        self._gone: dict[Uuid, int] = {}
         # Objects in an outage only.
         self._open: dict[_Key, Mapping[str, Outage]] = {}
         self._ended: list[Outage] = []
@@ -165,7 +167,7 @@ class _Watch:
             each.duration_ms = max(0, ended - began)
         found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
         image = self._state.image(provenance)
-        topics = {each.topic_id for each in image.topics() if image.partitions(each.topic_id)}
+        topics = self._min_isr.keys() | {t for t, at in self._gone.items() if at >= from_offset}
         unknown = len(topics & self._unknown)
         return Outages(
             intervals=found,
@@ -248,10 +250,17 @@ class _Watch:
         self._state.replay(row)
         self._end_partitions(row, record.topic_id, ids)
         self._state.forget_label(record.topic_id)
+        self._lose_topic(row, record.topic_id)
 
     def _remove_partitions(self, row: Envelope, record: RemovePartitionsRecord) -> None:
         self._state.replay(row)
         self._end_partitions(row, record.topic_id, record.partition_ids)
+        if not self._state.partitions(record.topic_id):
+            self._lose_topic(row, record.topic_id)
+
+    def _lose_topic(self, row: Envelope, topic_id: Uuid) -> None:
+        if self._min_isr.pop(topic_id, None) is not None:
+            self._gone[topic_id] = row.offset
 
     def _end_partitions(self, row: Envelope, topic_id: Uuid, ids: Iterable[int]) -> None:
         for partition_id in ids:

@@ -236,6 +236,7 @@ NIGHT = batches(
     ),
     (UnfenceBrokerRecord(id=1, epoch=10),),
     (change("orders", 0, isr=(2, 3, 1)),),
+    (partition("gone", 1), RemovePartitionsRecord(topic_id=uid("gone"), partition_ids=(0, 1))),
     (RemoveTopicRecord(topic_id=uid("gone")),),
     (min_isr(2, "orders", "2"), change("orders", 0, isr=(2,)), change("orders", 0, isr=(1, 2, 3))),
     (BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=10, in_controlled_shutdown=1),),
@@ -262,10 +263,19 @@ def test_range_after_any_snapshot_has_the_same_outages(assumed_min_isr: int | No
                 assert found == expected, (first, end, at)
 
 
+def test_deleted_topic_counts_in_the_ranges_in_which_it_was() -> None:
+    log = FakeLog(batches(ORDERS, (RemoveTopicRecord(topic_id=uid("orders")),), (topic("other"),)))
+    counted = [
+        find_outages(log, end, from_offset=first).unknown_topics
+        for first, end in ((0, 2), (0, 4), (2, 4), (3, 4))
+    ]
+    assert counted == [1, 1, 1, 0]
+
+
 def test_log_is_read_from_a_snapshot_at_which_nothing_was_down() -> None:
     log = WatchedLog(NIGHT)
     # Nothing is down after broker 1 is back in the ISR, until broker 2 shuts down.
-    quiet, shutting_down = NIGHT[5].end_offset, NIGHT[8].end_offset
+    quiet, shutting_down = NIGHT[5].end_offset, NIGHT[9].end_offset
     images = [load_image(log, end - 1) for end in (shutting_down, quiet)]
     log.read_from.clear()
     find_outages(
