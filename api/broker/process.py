@@ -4,13 +4,14 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
@@ -19,7 +20,6 @@ from api.broker.controller_requests import ControllerRequests
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
-from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
@@ -32,25 +32,15 @@ from api.broker.topic_creation import TopicCreation
 from api.client import MetadataClient, server_address
 from api.connections import Connections
 from api.descriptors import raise_descriptor_limit
-from api.kafka import apis, groups
-from api.kafka.apis import Api
-from api.kafka.envelopes import is_question
-from api.kafka.features import Features
-from api.kafka.fields import Response
-from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Handler, Listener
+from api.kafka.listener import Listener
 from api.kafka.messages.brokers import Listener as RegisteredListener
-from api.kafka.messages.metadata import MetadataRequest
-from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
 from api.kafka.messages.replicas import BrokerConfig
-from api.kafka.metadata import metadata_response
 from api.renewal import Renewal, renewed_by_signal
 from api.security.client import ClientSecurity
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
-from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import RequestError, UnavailableError
 
@@ -205,14 +195,14 @@ async def _broker(
     listeners = []
     for address in options.listeners:
         answering = broker_answering(
-            options,
             cluster_id,
             cluster,
             authorization,
             {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
             lambda frame, caller: link.forward(frame, caller),
-            address,
-            creation,
+            listener=address,
+            strict_modes=options.strict_modes,
+            creation=creation,
         )
         security = securities.of(address)
         listener = await Listener.start(
@@ -316,55 +306,6 @@ def _identity(
         rack=options.rack,
         log_dirs=tuple([directory.directory_id for directory in directories]),
     )
-
-
-def broker_answering(
-    options: BrokerOptions,
-    cluster_id: str,
-    cluster: Cluster,
-    authorization: Authorization,
-    own: Mapping[Api, Handler],
-    forward: Forward,
-    listener: ListenerAddress = LOCAL,
-    creation: TopicCreation | None = None,
-) -> Answering:
-    """Return a listener's handlers: local ones, and forwarding of what the controller decides."""
-
-    async def metadata(frame: RequestFrame, caller: Caller) -> Response:
-        assert isinstance(frame.body, MetadataRequest)
-        access = authorization.access(caller)
-        response = metadata_response(
-            cluster,
-            frame.body,
-            version=frame.version,
-            cluster_id=cluster_id,
-            access=access,
-            strict=options.strict_modes,
-            listener=listener,
-        )
-        if creation is None:
-            return response
-        return creation.answered(frame, caller, access, response)
-
-    return Answering(
-        handlers={
-            **own,
-            **groups.handlers(authorization.access),
-            **forwarding_handlers(forward),
-            apis.METADATA: metadata,
-        },
-        is_from_broker=_is_from_follower,
-        is_question=is_question,
-        features=lambda: Features(levels=authorization.levels, offset=cluster.metadata_offset),
-    )
-
-
-def _is_from_follower(frame: RequestFrame) -> bool:
-    """True if a replica sent the request, for records or the end of an epoch; not a client."""
-    if isinstance(frame.body, FetchRequest):
-        return frame.body.follower >= 0
-    replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)
-    return replica_id >= 0
 
 
 async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
-from api.broker.process import BrokerOptions, broker_answering
 from api.broker.topic_creation import TopicCreation
 from api.kafka import apis, frames
 from api.kafka.errors import name_of
@@ -24,7 +24,6 @@ from tests.api.broker.leader import ASKER
 from tests.api.guarded import TOPIC_REFUSED, Rights
 
 UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
-OPTIONS = BrokerOptions(server="kafka://127.0.0.1:1", broker_id=1, log_dirs=())
 
 
 class Controller:
@@ -53,7 +52,6 @@ class Node:
         self.controller = Controller()
         self.creation = TopicCreation(self.controller.forward)
         self._answering = broker_answering(
-            OPTIONS,
             "c",
             Cluster(),
             Authorization(rights),

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.disk import Disk
 from api.broker.fencing import Fencing
 from api.broker.log_directory import LogDirectory
-from api.broker.process import BrokerOptions, broker_answering
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
 from api.controller_server import view_requests
@@ -107,11 +107,8 @@ async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Ap
         assert answer.response_data is not None
         return frames.raw_response_body(answer.response_data, frame.api, frame.version)
 
-    options = BrokerOptions(server="", broker_id=_ME, log_dirs=(directory,))
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
-    answering = broker_answering(
-        options, CLUSTER_ID, cluster, authorization, records.handlers(), forward
-    )
+    answering = broker_answering(CLUSTER_ID, cluster, authorization, records.handlers(), forward)
     try:
         yield {api: h for api, h in answering.handlers.items() if api is not apis.RUN_COMMAND}
     finally:

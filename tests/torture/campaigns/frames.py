@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from api.broker.answering import broker_answering
 from api.broker.disk import Disk
 from api.broker.log_dirs import LogDirsRequests
-from api.broker.process import BrokerOptions, broker_answering
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Request
@@ -178,12 +178,10 @@ async def listeners(folder: Path, broken: list[str]) -> AsyncIterator[list[Targe
 async def _broker(folder: Path) -> AsyncIterator[int]:
     broker = Broker(folder)
     await broker.lead()
-    options = BrokerOptions(server="kafka://127.0.0.1:1", broker_id=1, log_dirs=(folder,))
     log_dirs = LogDirsRequests(
         [broker.directory], broker.replicas, Disk(16), broker.authorization.access
     )
     answering = broker_answering(
-        options,
         "c",
         broker.cluster,
         broker.authorization,

@@ -1,0 +1,75 @@
+"""What a broker's listener answers itself, and what it forwards to the controller."""
+
+from collections.abc import Mapping
+
+from api.broker.authorization import Authorization
+from api.broker.cluster import Cluster
+from api.broker.forwarding import Forward, forwarding_handlers
+from api.broker.topic_creation import TopicCreation
+from api.kafka import apis, groups
+from api.kafka.apis import Api
+from api.kafka.envelopes import is_question
+from api.kafka.features import Features
+from api.kafka.fields import Response
+from api.kafka.frames import RequestFrame
+from api.kafka.listener import Answering, Handler
+from api.kafka.messages.metadata import MetadataRequest
+from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
+from api.kafka.metadata import metadata_response
+from api.security.listeners import LOCAL, ListenerAddress
+from controller.authorization.caller import Caller
+
+
+def broker_answering(
+    cluster_id: str,
+    cluster: Cluster,
+    authorization: Authorization,
+    own: Mapping[Api, Handler],
+    forward: Forward,
+    *,
+    listener: ListenerAddress = LOCAL,
+    strict_modes: bool = False,
+    creation: TopicCreation | None = None,
+) -> Answering:
+    """Return a listener's handlers: local ones, and forwarding of what the controller decides.
+
+    Args:
+        strict_modes: READ_ONLY partitions have no leader for clients that do not know modes.
+        creation: Creates the topics that clients name in Metadata; None: nobody does.
+    """
+
+    async def metadata(frame: RequestFrame, caller: Caller) -> Response:
+        assert isinstance(frame.body, MetadataRequest)
+        access = authorization.access(caller)
+        response = metadata_response(
+            cluster,
+            frame.body,
+            version=frame.version,
+            cluster_id=cluster_id,
+            access=access,
+            strict=strict_modes,
+            listener=listener,
+        )
+        if creation is None:
+            return response
+        return creation.answered(frame, caller, access, response)
+
+    return Answering(
+        handlers={
+            **own,
+            **groups.handlers(authorization.access),
+            **forwarding_handlers(forward),
+            apis.METADATA: metadata,
+        },
+        is_from_broker=_is_from_follower,
+        is_question=is_question,
+        features=lambda: Features(levels=authorization.levels, offset=cluster.metadata_offset),
+    )
+
+
+def _is_from_follower(frame: RequestFrame) -> bool:
+    """True if a replica sent the request, for records or the end of an epoch; not a client."""
+    if isinstance(frame.body, FetchRequest):
+        return frame.body.follower >= 0
+    replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)
+    return replica_id >= 0
