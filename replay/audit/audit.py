@@ -24,6 +24,7 @@ from replay.audit.sql_check import (
     as_frame,
     check_analyzed,
     check_parsed,
+    check_server_functions,
     is_show_tables,
     parse_query,
 )
@@ -124,7 +125,7 @@ class Audit:
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
-            UnavailableError: the session is one of Spark Connect, whose parser is not accessible.
+            UnavailableError: for a session of Spark Connect: the query cannot be checked here.
             ParseException, AnalysisException: Spark does not understand the query.
         """
         # Spark parses and resolves with the settings of the active session.
@@ -133,6 +134,10 @@ class Audit:
             if is_show_tables(plan):
                 return self.spark.sql(_SHOW_TABLES)
             named = check_parsed(plan, VIEWS)
+            if is_remote(self.spark):
+                check_server_functions(self.spark)
+                self._register(named, offsets, show_secrets=show_secrets)
+                return self.spark.sql(text)
             self._register(named - {LOG_VIEW}, offsets, show_secrets=show_secrets)
             if LOG_VIEW in named:
                 needed = self._needed(plan, offsets)

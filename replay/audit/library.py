@@ -173,7 +173,8 @@ class AuditedLog:
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more.
-            UnavailableError: the session is one of Spark Connect.
+            UnavailableError: the session is one of Spark Connect, and this machine has no Java, or
+                the server runs another release of Spark.
             ParseException, AnalysisException: Spark does not understand the query.
         """
         return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)

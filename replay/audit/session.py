@@ -128,9 +128,9 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     """
     own = spark.newSession()
     own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))
+    own.conf.set("spark.sql.runSQLOnFiles", "false")
+    own.conf.set("spark.sql.variable.substitute", "false")
     if not is_remote(spark):
-        own.conf.set("spark.sql.runSQLOnFiles", "false")
-        own.conf.set("spark.sql.variable.substitute", "false")
         yield own
         return
     # Left to the end of the interpreter, closing the connection to a server hangs for ever.
@@ -246,7 +246,7 @@ def _launch(
         # Workers need this process's packages.
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
     }
-    with _environment(launch_environment):
+    with environment(launch_environment):
         return builder.config(map={"spark.master": master, **chosen, **settings}).getOrCreate()
 
 
@@ -279,15 +279,19 @@ def _driver_memory_bytes() -> int:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for child processes started meanwhile."""
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for child processes started meanwhile; None unsets one."""
     before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
+    _set_variables(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        _set_variables(before)
+
+
+def _set_variables(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

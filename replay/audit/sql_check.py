@@ -15,6 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from records.errors import RequestError, UnavailableError
+from replay.audit.client_parser import client_parser
 from replay.audit.session import is_remote
 from replay.audit.sql_kinds import (
     ANALYZED_PLANS,
@@ -48,23 +49,21 @@ _FUNCTIONS_ALLOWED = (
 
 
 def parse_query(spark: SparkSession, text: str) -> JavaObject:
-    """Parse a text with the session's parser; nothing is resolved yet.
+    """Parse a text as the session does; nothing is resolved yet.
 
     Raises:
         ParseException: the text is not SQL.
         RequestError: INVALID_REQUEST: Spark's parser fails in another way.
-        UnavailableError: the session is one of Spark Connect, whose parser is not accessible.
+        UnavailableError: for a session of Spark Connect: see `client_parser`.
     """
     if is_remote(spark):
-        raise UnavailableError(
-            "a query of your own is checked with Spark's parser, which Spark Connect does not "
-            "offer; unset SPARK_REMOTE, or run it with spark-submit on the cluster"
-        )
-    parser = spark._jsparkSession.sessionState().sqlParser()
+        parser = client_parser(spark)
+    else:
+        parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         return parser.parsePlan(text)
     except Py4JJavaError as error:
-        what = str(error.java_exception.getMessage()).partition("\n")[0]
+        what = str(error.java_exception.getMessage()).strip().partition("\n")[0]
         raise RequestError("INVALID_REQUEST", f"{what}: {_ONE_QUERY}") from None
 
 
@@ -72,6 +71,23 @@ def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
     """Return the frame of a checked plan, without parsing the text again."""
     dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
+
+
+def check_server_functions(spark: SparkSession) -> None:
+    """Check that a server of Spark Connect has no functions under the names of Spark's own.
+
+    It takes the place of `check_analyzed`, because a client cannot see the analyzed plan.
+
+    Raises:
+        UnavailableError: it has; names them.
+    """
+    rows = spark.sql("SHOW USER FUNCTIONS").collect()
+    names = {row[0].rpartition(".")[2].lower() for row in rows}
+    if taken := sorted(names & (FUNCTIONS | TABLE_FUNCTIONS)):
+        raise UnavailableError(
+            f"the server has functions of its own that are called like Spark's: {', '.join(taken)};"
+            " a query of your own might run them"
+        )
 
 
 def is_show_tables(plan: JavaObject) -> bool:

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from replay import audit
 from replay.audit.log_source import LogSource
-from replay.audit.session import is_remote
 from tests.replay.audit.slow_starts import restarted
 
 SINCE = 900
@@ -22,6 +21,7 @@ KINDS, FIELDS = ("brokers", "partitions"), ("fenced", "isr", "leader", "mode", "
 
 Answers = dict[str, list[list[Any]]]
 
+_COUNTED = f"SELECT type, count(*) AS n FROM log WHERE offset < {SINCE} GROUP BY type"
 _COMPARED = f"kind IN {KINDS} AND field IN {FIELDS}"
 
 
@@ -36,10 +36,8 @@ def ask(location: str, folder: Path, spark: SparkSession) -> Answers:
             "changes": _rows(log.changes().where(_COMPARED), *changes),
             "diff": _rows(log.diff(SINCE - 1).where(_COMPARED), "kind", "field", "baseline", "now"),
             "log": _rows(log.log(), "offset", "type"),
+            "sql": _rows(log.sql(_COUNTED), "type", "n"),
         }
-        if not is_remote(spark):
-            text = f"SELECT type, count(*) AS n FROM log WHERE offset < {SINCE} GROUP BY type"
-            answers["sql"] = _rows(log.sql(text), "type", "n")
         if "://" not in location:
             log.export(folder / "export")
             exported = spark.read.parquet(f"file://{folder}/export/day=*")

@@ -20,10 +20,11 @@ from metadata_log.care.backup import back_up
 from metadata_log.care.store import open_store
 from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
+from replay.audit.views import VIEWS
 from replay.image.digest import FIRST_PARTS, part_digests
 from replay.time_travel.changes import Change
 from replay.timeline import Timeline
-from tests.replay.audit import cluster_job, replayed
+from tests.replay.audit import cluster_job, refused_over_connect, replayed
 from tests.replay.audit.cluster_job import SINCE
 from tests.replay.audit.spark_cluster import Cluster, spark_cluster
 from tests.s3 import environment
@@ -113,8 +114,12 @@ def test_spark_connect_answers_as_replay_does(
             text=True,
             check=False,
         )
+        refused = [sys.executable, "-m", refused_over_connect.__name__, str(live_log), url]
+        tried = subprocess.run(refused, env=cluster.environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-6_000:]
-    assert _read(tmp_path) == {n: rows for n, rows in expected.items() if n != "sql"}
+    assert _read(tmp_path) == expected
+    assert tried.returncode == 0, tried.stderr[-6_000:]
+    assert json.loads(tried.stdout) == {"accepted": ["SHOW TABLES"], "views": len(VIEWS)}
 
 
 def test_document_runs_line_by_line(

@@ -3,17 +3,25 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from api.cli.main import run
 from metadata_log.log_reader import LogReader
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 from replay.audit.audit import Audit, Range
+from replay.audit.client_parser import client_parser
 from replay.audit.committed_files import committed_files
 from replay.audit.session import activated, separate_session
-from replay.audit.sql_check import as_frame, check_analyzed, check_parsed, parse_query
+from replay.audit.sql_check import (
+    as_frame,
+    check_analyzed,
+    check_parsed,
+    check_server_functions,
+    parse_query,
+)
 from replay.audit.sql_kinds import FUNCTIONS, TABLE_FUNCTIONS
 from replay.audit.views import VIEWS
 from tests.replay.audit.statements import QUERIES, STATEMENTS, UNSUPPORTED
@@ -153,6 +161,21 @@ def test_analyzed_plan_that_leads_elsewhere_is_refused(own: "SparkSession", tmp_
     ):
         with pytest.raises(RequestError, match="is not allowed here"):
             check_analyzed(frame)
+
+
+def test_function_of_a_server_that_is_called_like_one_of_spark_is_refused(
+    own: "SparkSession",
+) -> None:
+    check_server_functions(own)
+    own.sql("CREATE TEMPORARY FUNCTION upper(x STRING) RETURNS STRING RETURN x")
+    with pytest.raises(UnavailableError, match="called like Spark's: upper;"):
+        check_server_functions(own)
+
+
+def test_server_of_another_release_is_refused_with_what_to_do() -> None:
+    server = SimpleNamespace(version="4.2.0")
+    with pytest.raises(UnavailableError, match=r"install pyspark==4\.2\.0 here, or run"):
+        client_parser(cast("SparkSession", server))
 
 
 def test_refusal_names_what_is_refused_and_what_is_allowed(own: "SparkSession") -> None:
