@@ -28,6 +28,7 @@ SPARK_TESTS = ("tests/replay/audit/", "tests/api/test_documents.py::test_audit_"
 
 OWN_SPARK_TESTS = (
     "tests/replay/audit/test_class_archive.py",
+    "tests/replay/audit/test_export_kills.py",
     "tests/replay/audit/test_java.py",
     "tests/replay/audit/test_stream_kills.py",
     PAGES,
