@@ -24,6 +24,7 @@ class Renewal:
 
     def __init__(self) -> None:
         self._reads: list[Callable[[], Use]] = []
+        self._has_begun = self._is_asked = False
         self._not_before = 0.0
         # The reading that is still to come.
         self._timer: asyncio.TimerHandle | None = None
@@ -32,9 +33,16 @@ class Renewal:
         """Add a function that reads files, and raises RequestError if one cannot be used."""
         self._reads.append(read)
 
+    def begin(self) -> None:
+        """Say that all functions are added, so that what was asked for during the start is done."""
+        self._has_begun = True
+        if self._is_asked:
+            self.ask()
+
     def ask(self) -> None:
         """Read everything again at once, or once the pause since the last time is over."""
-        if self._timer is None:
+        self._is_asked = True
+        if self._has_begun and self._timer is None:
             self._timer = asyncio.get_running_loop().call_at(self._not_before, self.run)
 
     def stop(self) -> None:
@@ -58,10 +66,14 @@ class Renewal:
 
 @contextlib.contextmanager
 def renewed_by_signal() -> Iterator[Renewal]:
-    """Yield what SIGHUP runs, instead of ending the process."""
+    """Yield what SIGHUP runs, instead of ending the process.
+
+    A signal that came while it was blocked, since the process started, counts.
+    """
     renewal = Renewal()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, renewal.ask)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     try:
         yield renewal
     finally:

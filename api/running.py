@@ -117,6 +117,7 @@ async def serve_until_stopped(
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with serving(options, loaded, renewal) as running:
+            renewal.begin()
             ready(_ready(options, running))
             await first_of(stop.wait(), running.service.lost())
         if not stop.is_set():

@@ -220,6 +220,7 @@ async def _broker(
     at = server_address(options.server)
     security_of_link = options.client.used_with(at.protocol)
     renewal.add(partial(options.client.read_again, security_of_link))
+    renewal.begin()
     link = ControllerLink(
         at,
         security_of_link,

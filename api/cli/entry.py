@@ -9,10 +9,13 @@ import os
 import signal
 import sys
 
+_RELOADING = ("serve", "broker")
+
 
 def main() -> None:
     """Entry point of the command."""
     signal.signal(signal.SIGINT, _leave)
+    _defer_hangups()
     _open_standard_streams()
     _write_utf8()
     from api.cli.main import load_commands, run
@@ -23,6 +26,16 @@ def main() -> None:
     # Collecting what is left when the interpreter ends takes a tenth of a short run.
     gc.freeze()
     sys.exit(code)
+
+
+def _defer_hangups() -> None:
+    """Block SIGHUP for commands that read files again on it, until `renewed_by_signal` handles it.
+
+    Otherwise a reload right after the start would end the process.
+    """
+    words = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if words and words[0] in _RELOADING:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
 
 
 def _leave(_signal: int, _frame: object) -> None:

@@ -1,11 +1,15 @@
 """SIGHUP: files are read again while the service runs; wrong ones change nothing."""
 
 import asyncio
+import contextlib
 import hashlib
+import json
 import shutil
 import signal
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +25,9 @@ from metadata_log.creation import create_log
 from tests.api.services import Served, serving
 from tests.certificates import Authority
 
-RIGHTS = ("--authorizer", "acl", "--super-user", "User:ann", "--super-user", "User:bob")
+# Anonymous: the broker, which has no certificate of its own for the service.
+SUPER_USERS = ("User:ann", "User:bob", "User:ANONYMOUS")
+RIGHTS = ("--authorizer", "acl", *(f"--super-user={each}" for each in SUPER_USERS))
 
 
 class At:
@@ -182,6 +188,7 @@ async def test_signals_in_a_row_are_two_readings(caplog: pytest.LogCaptureFixtur
 
     with renewed_by_signal() as renewal:
         renewal.add(read)
+        renewal.begin()
         for _ in range(100):
             signal.raise_signal(signal.SIGHUP)
         await used.wait()
@@ -193,6 +200,77 @@ async def test_signals_in_a_row_are_two_readings(caplog: pytest.LogCaptureFixtur
     assert len(reads) == 2
     assert reads[1] - reads[0] > PAUSE_S / 2
     assert len(caplog.records) == 2
+
+
+async def test_signal_during_the_start_is_acted_on_when_all_is_known() -> None:
+    is_read = asyncio.Event()
+
+    def read() -> Use:
+        is_read.set()
+        return lambda: None
+
+    with renewed_by_signal() as renewal:
+        signal.raise_signal(signal.SIGHUP)
+        await asyncio.sleep(0)
+        renewal.add(read)
+        renewal.begin()
+        await is_read.wait()
+
+
+def survives_hangups(process: "subprocess.Popen[str]") -> bool:
+    """True once the signal is blocked or handled."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    masks = [line.split()[1] for line in status.splitlines() if line[:7] in ("SigBlk:", "SigCgt:")]
+    return any(int(mask, 16) & 1 << signal.SIGHUP - 1 for mask in masks)
+
+
+def lines_until(process: "subprocess.Popen[str]", word: str) -> None:
+    assert process.stderr is not None
+    assert any(word in line for line in process.stderr), f"ended with {process.wait()}"
+
+
+@contextlib.contextmanager
+def started(*command: object) -> Iterator["subprocess.Popen[str]"]:
+    """Run a command, and send it a SIGHUP before it has imported its modules."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "api.cli", *map(str, command), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            until(lambda: survives_hangups(process))
+            process.send_signal(signal.SIGHUP)
+            yield process
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_service_that_starts_survives_a_signal(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", "renewed")
+    with started("serve", tmp_path / "log", "--kafka", "127.0.0.1:0") as process:
+        lines_until(process, "were read again")
+
+
+def test_broker_reads_its_files_again_also_while_it_starts(at: At, tmp_path: Path) -> None:
+    files = at.ca.issue("first")
+    assert files.certificate is not None and files.key is not None
+    options = ("--certificate-file", files.certificate, "--key-file", files.key)
+    with started(
+        *("broker", "--server", at.served.kafka, "--id", 1, "--log-dir", tmp_path / "broker"),
+        *("--listen", "ssl://127.0.0.1:0", "--ca-file", at.ca.path, *options),
+    ) as process:
+        lines_until(process, "were read again")
+        assert process.stdout is not None
+        listen = json.loads(process.stdout.readline())["listen"]
+        assert _common_name(listen, at.ca.path) == "first"
+        at.ca.issue("second")
+        shutil.copy(files.certificate.with_stem("second"), files.certificate)
+        shutil.copy(files.key.with_stem("second"), files.key)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: _common_name(listen, at.ca.path) == "second")
 
 
 def test_pages_name_the_listener_as_commands_take_it(at: At) -> None:
