@@ -306,8 +306,6 @@ class LogReader:
         previous: SegmentScan | None = None
         at = max(index for index, base in enumerate(self._segments) if base <= entry.offset)
         for base, following in zip_longest(self._segments[at:], self._segments[at + 1 :]):
-            if base >= end:
-                return
             path = self.directory / segment_name(base)
             with kept_segment(self.fs, path) as segment:
                 start = None
@@ -321,6 +319,8 @@ class LogReader:
                         yield BlockPlace(base, block.position, block.end_position), block
                 if scan.has_passed(end):
                     return
+            if following is not None and scan.next_offset is not None and scan.next_offset >= end:
+                return
             previous = scan
         self._check_last_block(previous)
 
