@@ -26,22 +26,32 @@ class RecordTime(msgspec.Struct, frozen=True, gc=False):
     timestamp: int
 
 
-def first_at(batch: bytes, timestamp: int) -> RecordTime | None:
+def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTime | None:
     """Return the first record at or after `timestamp`.
 
+    Args:
+        first_delta: Records before this one of the batch were deleted.
+
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.
     """
-    return next((found for found in record_times(batch) if found.timestamp >= timestamp), None)
+    for found in record_times(batch):
+        if found.offset_delta >= first_delta and found.timestamp >= timestamp:
+            return found
+    return None
 
 
-def greatest(batch: bytes) -> RecordTime:
+def greatest(batch: bytes, *, first_delta: int = 0) -> RecordTime:
     """Return the first record with the greatest time.
 
+    Args:
+        first_delta: Records before this one of the batch were deleted.
+
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.
     """
-    return max(record_times(batch), key=lambda found: found.timestamp)
+    kept = (found for found in record_times(batch) if found.offset_delta >= first_delta)
+    return max(kept, key=lambda found: found.timestamp)
 
 
 def record_times(batch: bytes) -> Iterator[RecordTime]:

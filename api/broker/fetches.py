@@ -112,17 +112,20 @@ def _permitted(fence: Fence, topic: FetchTopic, wanted: FetchPartition, replica_
         replica.check_leader(wanted.current_leader_epoch)
         # A new leader may not know the high watermark yet: it returns nothing from there on,
         # but the offset is valid.
-        end = replica.log.end_offset
-        if not 0 <= wanted.fetch_offset <= end:
-            raise RequestError(
-                "OFFSET_OUT_OF_RANGE", f"offset {wanted.fetch_offset}; 0 to {end} are here"
+        start, end = replica.log.start_offset, replica.log.end_offset
+        if not start <= wanted.fetch_offset <= end:
+            # A follower that is below the start begins anew there.
+            return FetchedPartition(
+                partition_index=wanted.partition,
+                error_code=CODES["OFFSET_OUT_OF_RANGE"],
+                log_start_offset=start,
             )
     except RequestError as error:
         return FetchedPartition(partition_index=wanted.partition, error_code=code_for(error))
     if replica_id == NOT_A_REPLICA:
         end = replica.high_watermark
     else:
-        replica.fetched_by(replica_id, wanted.fetch_offset, monotonic_ms())
+        replica.fetched_by(replica_id, wanted.fetch_offset, monotonic_ms(), wanted.log_start_offset)
     return _Read(replica, wanted, end)
 
 
@@ -160,7 +163,7 @@ def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedParti
         partition_index=answer.wanted.partition,
         high_watermark=high_watermark,
         last_stable_offset=high_watermark,
-        log_start_offset=0,
+        log_start_offset=answer.replica.log.start_offset,
         records=records,
     )
 

@@ -13,7 +13,7 @@ from api.broker.cluster import Cluster
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
 from api.kafka.connection import Connection
-from api.kafka.errors import NONE, name_of
+from api.kafka.errors import CODES, NONE, name_of
 from api.kafka.messages.brokers import ReplicaLag
 from api.kafka.messages.records_io import (
     NAMES_UNTIL,
@@ -221,6 +221,7 @@ class Following:
                                 partition=replica.metadata.partition,
                                 current_leader_epoch=replica.leader_epoch,
                                 fetch_offset=replica.log.end_offset,
+                                log_start_offset=replica.log.start_offset,
                                 partition_max_bytes=_PARTITION_MAX_BYTES,
                             ),
                         ),
@@ -231,16 +232,32 @@ class Following:
         )
 
     async def _taken(self, replica: Replica, fetched: FetchedPartition, life: _Life) -> bool:
-        if fetched.error_code != NONE:
-            log.info("%s: the leader says %s", replica.path, name_of(fetched.error_code))
-            return False
         try:
-            await replica.replicate(fetched.records or b"", life[2], fetched.high_watermark)
+            if _must_restart(replica, fetched):
+                await replica.restart_at(fetched.log_start_offset, life[2])
+                return True
+            if fetched.error_code != NONE:
+                log.info("%s: the leader says %s", replica.path, name_of(fetched.error_code))
+                return False
+            await replica.replicate(
+                fetched.records or b"", life[2], fetched.high_watermark, fetched.log_start_offset
+            )
         except (OSError, CorruptLogError) as error:
             log.warning("%s cannot take what the leader sent: %s", replica.path, error)
             return False
         self._lags[life] = max(fetched.high_watermark - replica.log.end_offset, 0)
         return True
+
+
+def _must_restart(replica: Replica, fetched: FetchedPartition) -> bool:
+    """True if the log has to start where the leader's does.
+
+    The leader has deleted what comes next here, or has less than an empty log starts at.
+    """
+    if fetched.error_code != CODES["OFFSET_OUT_OF_RANGE"] or fetched.log_start_offset < 0:
+        return False
+    is_empty = replica.log.last_epoch is None
+    return is_empty or fetched.log_start_offset > replica.log.end_offset
 
 
 def _life(replica: Replica) -> _Life:

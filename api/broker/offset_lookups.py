@@ -117,7 +117,8 @@ class OffsetLookups:
         end = replica.high_watermark if is_client else replica.log.end_offset
         if timestamp in (EARLIEST, EARLIEST_LOCAL):
             epoch = replica.log.first_epoch
-            return TimedOffset(0, _NOTHING, _NOTHING if epoch is None else epoch)
+            start = replica.log.start_offset
+            return TimedOffset(start, _NOTHING, _NOTHING if epoch is None else epoch)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return _NO_OFFSET
         if timestamp == LATEST:

@@ -1,16 +1,18 @@
 """The log of one replica: segments in a folder, and the position of each batch.
 
-Deliberately simple: every batch's position is kept in memory, nothing is cached, and segments are
-never removed. A batch is written before it is acknowledged, but not synced: as in Kafka, the copies
-on other brokers protect against the loss of a machine.
+Deliberately simple: every batch's position is kept in memory, and nothing is cached. A batch is
+written before it is acknowledged, but not synced: as in Kafka, the copies on other brokers protect
+against the loss of a machine.
+
+Records leave the log at its start only by deletion: the new start is synced, then the segments
+below it are removed. The last segment stays, as in Kafka; its leader epochs and producers count.
 
 Methods that use the disk are called in threads, one at a time per log. The properties and
 `epoch_end` only read memory and may be called at any time.
 """
 
 import threading
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -19,23 +21,30 @@ from api.broker.batch_places import (
     BatchPlace,
     EpochEnd,
     TimedOffset,
-    end_offset_of,
-    leader_epoch_of,
-    produced_of,
     segment_base_of,
 )
 from api.broker.batch_times import first_at, greatest
 from api.broker.batches import RawBatch, whole_batches
+from api.broker.log_start import read_log_start, write_log_start
 from api.broker.open_files import OpenFiles
-from api.broker.producer_states import Produced, ProducerStates
+from api.broker.placed_batches import PlacedBatches
+from api.broker.producer_states import Produced
 from api.broker.segment_files import SegmentFiles, segment_bases
 from records.errors import CorruptLogError, RequestError
 
 SEGMENT_SIZE_BYTES_MAX = 64 * 1024 * 1024
 
+_NO_SEGMENT = -1
+"""Cutting behind it removes all segments."""
+
 
 class PartitionLog:
-    """The log of one replica; it starts at offset 0."""
+    """The log of one replica.
+
+    Attributes:
+        start_offset: The first offset that may be read. It may lie within a batch.
+            Invariant: start_offset <= end_offset, and on stable storage.
+    """
 
     def __init__(
         self,
@@ -47,11 +56,8 @@ class PartitionLog:
         self._segments = SegmentFiles(folder, files)
         self._segment_size_bytes_max = segment_size_bytes_max
         self._lock = threading.Lock()
-        # Appended to or replaced atomically, so that readers without the lock see consistent
-        # states.
-        self._places: list[BatchPlace] = []
-        self._size_bytes = 0
-        self._producers = ProducerStates()
+        self._batches = PlacedBatches()
+        self.start_offset = 0
         # A failed append may have left bytes after the last batch.
         self._is_torn = False
 
@@ -66,13 +72,12 @@ class PartitionLog:
         """Read the segments of a folder, and truncate a torn end of the last one.
 
         Raises:
-            CorruptLogError: a segment is damaged before its end, or one is missing.
+            CorruptLogError: a segment is damaged before its end, one is missing, or the start
+                cannot be read.
             OSError: a segment cannot be read.
         """
         log = cls(folder, files, segment_size_bytes_max)
-        bases = segment_bases(folder)
-        for base in bases:
-            log._load(base, is_last=base == bases[-1])
+        log._load()
         return log
 
     @property
@@ -83,25 +88,24 @@ class PartitionLog:
     @property
     def end_offset(self) -> int:
         """First offset not yet written; exclusive."""
-        last = self._last
-        return last.end_offset if last else 0
+        last = self._batches.last
+        return last.end_offset if last else self.start_offset
 
     @property
     def size_bytes(self) -> int:
         """Size of all batches on disk."""
-        return self._size_bytes
+        return self._batches.size_bytes
 
     @property
     def last_epoch(self) -> int | None:
         """Leader epoch of the last batch, None if the log is empty."""
-        last = self._last
+        last = self._batches.last
         return last.leader_epoch if last else None
 
     @property
     def first_epoch(self) -> int | None:
-        """Leader epoch of the first batch, None if the log is empty."""
-        head = self._places[:1]
-        return head[0].leader_epoch if head else None
+        """Leader epoch at the start, None if the log is empty."""
+        return self._batches.epoch_at(self.start_offset)
 
     def append(self, batches: Iterable[RawBatch]) -> None:
         """Append batches that already carry the next offsets; all of them, or none.
@@ -149,7 +153,7 @@ class PartitionLog:
         with self._lock:
             chosen: list[BatchPlace] = []
             size = 0
-            for place in self._places_from(offset, up_to):
+            for place in self._batches.between(max(offset, self.start_offset), up_to):
                 size += place.size
                 if chosen and size > size_bytes_max:
                     break
@@ -166,28 +170,49 @@ class PartitionLog:
             OSError: the disk failed.
         """
         with self._lock:
-            keep = len(self._places)
-            while keep and self._places[keep - 1].end_offset > offset:
-                keep -= 1
-            if keep < len(self._places):
-                first_gone = self._places[keep]
-                # A new list: readers without the lock keep the old one, which stays consistent.
-                self._places = self._places[:keep]
-                self._size_bytes = sum([place.size for place in self._places])
-                self._producers = ProducerStates(filter(None, map(produced_of, self._places)))
+            cut = self._batches.cut_at(offset)
+            if cut is not None:
+                kept, first_gone = cut
+                if first_gone.base_offset < self.start_offset:
+                    self._set_start(first_gone.base_offset)
+                self._batches = kept
                 self._is_torn = True
                 self._cut(first_gone.segment_base, first_gone.position)
+
+    def delete_before(self, offset: int) -> None:
+        """Start at an offset, at most the end; remove segments that lie below it as a whole.
+
+        Does nothing if the log starts there or later.
+
+        Raises:
+            OSError: the disk failed. If segments stay behind, the next deletion removes them.
+        """
+        with self._lock:
+            assert offset <= self.end_offset, "only what is written can be deleted"
+            if offset > self.start_offset:
+                self._set_start(offset)
+                oldest = max(base for base in self._segments.bases if base <= offset)
+                self._batches = self._batches.without_segments_before(oldest)
+                self._segments.remove_before(oldest)
+
+    def restart_at(self, offset: int) -> None:
+        """Remove all batches, and start at an offset.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        with self._lock:
+            self._set_start(offset)
+            self._batches = PlacedBatches()
+            self._is_torn = True
+            self._cut_behind_tail()
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
         """Return the highest epoch at or below `leader_epoch` and its end; None if there is none.
 
         Epochs without records do not count; the last epoch ends with the log.
         """
-        places = self._places
-        index = bisect_right(places, leader_epoch, key=leader_epoch_of)
-        if index == 0:
-            return None
-        return EpochEnd(places[index - 1].leader_epoch, places[index - 1].end_offset)
+        return self._batches.epoch_end(leader_epoch)
 
     def first_at(self, timestamp: int, *, up_to: int) -> TimedOffset | None:
         """Return the first record below `up_to` whose time is at or after `timestamp`.
@@ -197,9 +222,11 @@ class PartitionLog:
             OSError: the disk failed.
         """
         with self._lock:
-            for place in self._places_from(0, up_to):
+            for place in self._batches.between(self.start_offset, up_to):
                 if place.max_timestamp >= timestamp:
-                    found = first_at(self._read([place]), timestamp)
+                    found = first_at(
+                        self._read([place]), timestamp, first_delta=self._first_delta(place)
+                    )
                     # A client can send a header with a time that no record has.
                     if found is not None:
                         return TimedOffset.of(place, found)
@@ -214,12 +241,13 @@ class PartitionLog:
         """
         with self._lock:
             latest: BatchPlace | None = None
-            for place in self._places_from(0, up_to):
+            for place in self._batches.between(self.start_offset, up_to):
                 if latest is None or place.max_timestamp > latest.max_timestamp:
                     latest = place
             if latest is None:
                 return None
-            return TimedOffset.of(latest, greatest(self._read([latest])))
+            found = greatest(self._read([latest]), first_delta=self._first_delta(latest))
+            return TimedOffset.of(latest, found)
 
     def move(self, rename: Callable[[Path], Path]) -> None:
         """Rename the folder with `rename`, which returns its new path; open files stay valid.
@@ -239,21 +267,10 @@ class PartitionLog:
         with self._lock:
             self._segments.close()
 
-    @property
-    def _last(self) -> BatchPlace | None:
-        tail = self._places[-1:]
-        return tail[0] if tail else None
-
-    def _places_from(self, offset: int, up_to: int) -> Iterator[BatchPlace]:
-        index = bisect_right(self._places, offset, key=end_offset_of)
-        while index < len(self._places) and self._places[index].end_offset <= up_to:
-            yield self._places[index]
-            index += 1
-
     def _append(self, batches: Iterable[RawBatch]) -> None:
-        base, position = self._tail()
         if self._is_torn:
-            self._cut(base, position)
+            self._cut_behind_tail()
+        base, position = self._tail()
         written: list[BatchPlace] = []
         end_offset, self._is_torn = self.end_offset, True
         try:
@@ -268,17 +285,11 @@ class PartitionLog:
         except OSError:
             # If this fails too, the next append retries it first.
             with suppress(OSError):
-                self._cut(*self._tail())
+                self._cut_behind_tail()
             raise
         for place in written:
-            self._know(place)
+            self._batches.add(place)
         self._is_torn = False
-
-    def _know(self, place: BatchPlace) -> None:
-        self._places.append(place)
-        self._size_bytes += place.size
-        if place.produced is not None:
-            self._producers.add(place.produced)
 
     def _written(self, batches: Sequence[RawBatch]) -> Produced | None:
         """Return where the batch of an idempotent producer was written before; else None.
@@ -291,12 +302,14 @@ class PartitionLog:
             raise RequestError(
                 "INVALID_RECORD", f"{len(batches)} batches for a partition; Kafka takes one"
             )
-        return self._producers.written(produced[0]) if produced else None
+        return self._batches.producers.written(produced[0]) if produced else None
 
     def _tail(self) -> tuple[int, int]:
         """Return the segment of the last batch, and the byte after that batch."""
-        last = self._last
-        return (0, 0) if last is None else (last.segment_base, last.position + last.size)
+        last = self._batches.last
+        if last is None:
+            return self.start_offset, 0
+        return last.segment_base, last.position + last.size
 
     def _read(self, places: list[BatchPlace]) -> bytes:
         """Read contiguous batches."""
@@ -304,29 +317,56 @@ class PartitionLog:
         size = last.position + last.size - first.position
         return self._segments.read(first.segment_base, first.position, size)
 
+    def _first_delta(self, place: BatchPlace) -> int:
+        """Return which record of a batch is the first that was not deleted."""
+        return max(self.start_offset - place.base_offset, 0)
+
+    def _cut_behind_tail(self) -> None:
+        if self._batches.last is None:
+            self._cut(_NO_SEGMENT, 0)
+        else:
+            self._cut(*self._tail())
+
     def _cut(self, base: int, position: int) -> None:
         self._segments.cut(base, position)
         self._is_torn = False
 
-    def _load(self, base: int, *, is_last: bool) -> None:
+    def _set_start(self, offset: int) -> None:
+        write_log_start(self.folder, offset)
+        self.start_offset = offset
+
+    def _load(self) -> None:
+        self.start_offset = read_log_start(self.folder)
+        bases = segment_bases(self.folder)
+        expected = min([*bases[:1], self.start_offset])
+        for base in bases:
+            expected = self._load_segment(base, expected, is_last=base == bases[-1])
+        last = self._batches.last
+        if last is None or last.end_offset < self.start_offset:
+            # The deletion was synced, but the records before and after it were not.
+            self._batches = PlacedBatches()
+        # Also removes a segment that is empty now.
+        self._cut_behind_tail()
+
+    def _load_segment(self, base: int, expected: int, *, is_last: bool) -> int:
+        """Read a segment that has to begin at an offset; return the offset after its end."""
         path = self._segments.path(base)
-        if base != self.end_offset:
-            raise CorruptLogError(f"{path}: offset {self.end_offset} is missing before it")
+        if base != expected:
+            raise CorruptLogError(f"{path}: offset {expected} is missing before it")
         self._segments.bases.append(base)
         position = 0
         try:
             for batch in whole_batches(path.read_bytes()):
-                if batch.header.base_offset != self.end_offset:
+                if batch.header.base_offset != expected:
                     raise CorruptLogError(
-                        f"byte {position}: offset {batch.header.base_offset}, not {self.end_offset}"
+                        f"byte {position}: offset {batch.header.base_offset}, not {expected}"
                     )
-                self._know(BatchPlace.of(batch, base, position))
+                self._batches.add(BatchPlace.of(batch, base, position))
                 position += len(batch.data)
+                expected = batch.header.end_offset
         except CorruptLogError as error:
             if not is_last:
                 raise CorruptLogError(f"{path} {error}") from error
             # A torn batch was never the only acknowledged copy; the leader has it.
             self._cut(base, position)
-        if is_last:
-            # Also removes a segment that is empty now.
-            self._cut(*self._tail())
+        return expected

@@ -183,7 +183,10 @@ async def _broker(
         update_rights=authorization.update,
     )
 
-    records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
+    def is_live(broker_id: int) -> bool:
+        return cluster.address(broker_id) is not None
+
+    records = RecordsRequests(Fencing(replicas, cluster), authorization.access, is_live)
     producer_ids = ProducerIds(lambda: link.allocate_producer_ids(), authorization.access)
     log_dirs = LogDirsRequests(directories, replicas, disk, authorization.access)
     creation = None
@@ -241,7 +244,7 @@ async def _broker(
                 replicas,
                 link.alter_partitions,
                 lag_ms_max=options.replica_lag_ms,
-                is_live=lambda broker_id: cluster.address(broker_id) is not None,
+                is_live=is_live,
             ),
             name="in-sync replicas",
         ),

@@ -1,6 +1,6 @@
-"""Produce, Fetch, ListOffsets and OffsetsForLeaderEpoch, as a broker answers them.
+"""Produce, Fetch, ListOffsets, DeleteRecords and OffsetsForLeaderEpoch, as a broker answers them.
 
-Each topic of a request is authorized by itself. Clients need WRITE, READ or DESCRIBE on it;
+Each topic of a request is authorized by itself. Clients need WRITE, READ, DESCRIBE or DELETE on it;
 followers need CLUSTER_ACTION, as in Kafka.
 
 Fetch sessions are declined (session id 0), transactions and quotas are not supported, and
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from api.broker.fencing import AuthorizedFence, Fence, TopicCheck, may, may_replicate
 from api.broker.fetches import fetch
 from api.broker.offset_lookups import OffsetLookups
+from api.broker.record_deletions import delete_records
 from api.broker.written import Writing, refused
 from api.kafka import apis
 from api.kafka.apis import Api
@@ -22,6 +23,7 @@ from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
+from api.kafka.messages.record_deletions import DeleteRecordsRequest
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,
     EpochEnd,
@@ -47,8 +49,8 @@ from records.errors import RequestError
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _WAIT_MS_MAX = 60_000
 
-_MAY_WRITE, _MAY_READ, _MAY_DESCRIBE = map(
-    may, (Operation.WRITE, Operation.READ, Operation.DESCRIBE)
+_MAY_WRITE, _MAY_READ, _MAY_DESCRIBE, _MAY_DELETE = map(
+    may, (Operation.WRITE, Operation.READ, Operation.DESCRIBE, Operation.DELETE)
 )
 
 
@@ -60,14 +62,21 @@ def _may_compare(access: Access, name: str) -> bool:
 class RecordsRequests:
     """Answers for the replicas of one node."""
 
-    def __init__(self, fence: Fence, access: Callable[[Caller], Access]) -> None:
+    def __init__(
+        self,
+        fence: Fence,
+        access: Callable[[Caller], Access],
+        is_live: Callable[[int], bool] = lambda _: True,
+    ) -> None:
         """Answer requests.
 
         Args:
             access: Returns the current rights of a caller.
+            is_live: True if a broker is alive; deletions of records wait for those.
         """
         self._fence = fence
         self._access = access
+        self._is_live = is_live
         self._lookups = OffsetLookups()
 
     def handlers(self) -> dict[Api, Handler]:
@@ -76,6 +85,7 @@ class RecordsRequests:
             apis.PRODUCE: self.produce,
             apis.FETCH: self.fetch,
             apis.LIST_OFFSETS: self.list_offsets,
+            apis.DELETE_RECORDS: self.delete_records,
             apis.OFFSET_FOR_LEADER_EPOCH: self.offsets_for_leader_epoch,
         }
 
@@ -100,6 +110,13 @@ class RecordsRequests:
         assert isinstance(request, ListOffsetsRequest)
         fence = self._authorized(caller, _MAY_DESCRIBE)
         return await self._lookups.list_offsets(request, fence, frame.version)
+
+    async def delete_records(self, frame: RequestFrame, caller: Caller) -> Response:
+        """Delete records from the start of partitions."""
+        request = frame.body
+        assert isinstance(request, DeleteRecordsRequest)
+        fence = self._authorized(caller, _MAY_DELETE)
+        return await delete_records(request, fence, self._is_live)
 
     async def produce(self, frame: RequestFrame, caller: Caller) -> Response | None:
         """Write batches, and answer once as many replicas have them as `acks` demands."""

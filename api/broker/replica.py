@@ -25,6 +25,9 @@ from records.errors import CorruptLogError, RequestError
 ANY_EPOCH = -1
 """Leader epoch of a request that does not name one."""
 
+_UNKNOWN = -1
+"""Start of a follower's log before its first fetch."""
+
 
 def monotonic_ms() -> int:
     """Return the clock for follower lag; setting the wall clock must not shrink an ISR."""
@@ -32,8 +35,9 @@ def monotonic_ms() -> int:
 
 
 class Progress(msgspec.Struct):
-    """A follower's progress: the end of its log, and when it was last caught up."""
+    """A follower's progress: start and end of its log, and when it was last caught up."""
 
+    start_offset: int = _UNKNOWN
     end_offset: int = -1
     caught_up_ms: int = 0
 
@@ -43,7 +47,7 @@ class Replica:
 
     Attributes:
         state: The controller's latest state; None before the first, and once stopped.
-        high_watermark: Exclusive. Invariant: never above the end of the log.
+        high_watermark: Exclusive. Invariant: neither below the start of the log nor above its end.
         pending_isr: The ISR proposed to the controller, while its outcome is unknown.
         disk: Runs the log's disk work.
         order: Lock for writing the log or changing its leader epoch, first come, first served.
@@ -65,7 +69,7 @@ class Replica:
         self.order = asyncio.Lock()
         self.disk = disk
         self.state: LeaderAndIsrPartition | None = None
-        self.high_watermark = 0
+        self.high_watermark = log.start_offset
         self.pending_isr: tuple[int, ...] | None = None
         self._followers: dict[int, Progress] = {}
         self._epoch_start = 0
@@ -123,13 +127,13 @@ class Replica:
                     # A follower that left the ISR must fetch again before it may rejoin.
                     self._followers[broker_id] = Progress(caught_up_ms=now_ms)
             self._advance()
-        self._wake()
+        self.wake()
 
     def stop(self) -> None:
         """Stop serving and following."""
         self.state = None
         self.pending_isr = None
-        self._wake()
+        self.wake()
 
     def check_leader(self, leader_epoch: int) -> LeaderAndIsrPartition:
         """Return the state of a partition that this broker leads.
@@ -170,18 +174,23 @@ class Replica:
                 raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
             offsets = await self.disk.run(self._write, content, leader_epoch)
             self._advance()
-            self._wake()
+            self.wake()
             return offsets
 
     def _write(self, content: bytes, leader_epoch: int) -> tuple[int, int]:
         return self.log.append_stamped(produced_batches(content), leader_epoch)
 
     async def replicate(
-        self, content: bytes, leader_epoch: int, leader_high_watermark: int
+        self,
+        content: bytes,
+        leader_epoch: int,
+        leader_high_watermark: int,
+        leader_start_offset: int = 0,
     ) -> None:
         """As follower, write what the leader of an epoch sent; skip what is there already.
 
-        Does nothing if the epoch has changed meanwhile.
+        Records that the leader has deleted are deleted here, too. Does nothing if the epoch has
+        changed meanwhile.
 
         Raises:
             OSError: the disk failed.
@@ -195,7 +204,10 @@ class Replica:
             self.high_watermark = max(
                 self.high_watermark, min(leader_high_watermark, self.log.end_offset)
             )
-            self._wake()
+            start_offset = min(leader_start_offset, self.high_watermark)
+            if start_offset > self.log.start_offset:
+                await self.disk.run(self.log.delete_before, start_offset)
+            self.wake()
 
     def _copy(self, content: bytes) -> None:
         for batch in whole_batches(content):
@@ -219,6 +231,21 @@ class Replica:
             if self.leader_epoch == leader_epoch:
                 await self.disk.run(self.log.truncate_to, offset)
                 self.high_watermark = min(self.high_watermark, self.log.end_offset)
+
+    async def restart_at(self, offset: int, leader_epoch: int) -> None:
+        """As follower, start anew where the log of the leader of an epoch starts.
+
+        Does nothing if the epoch has changed meanwhile.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        async with self.order:
+            if self.leader_epoch == leader_epoch:
+                await self.disk.run(self.log.restart_at, offset)
+                # A leader deletes committed records only.
+                self.high_watermark = offset
+                self.wake()
 
     async def close(self) -> None:
         """Stop, wait for writes in progress, and sync the log.
@@ -246,10 +273,12 @@ class Replica:
         if leader_epoch == self.leader_epoch:
             return EpochEnd(leader_epoch, self.log.end_offset)
         found = self.log.epoch_end(leader_epoch)
-        return EpochEnd(leader_epoch, 0) if found is None else found
+        return EpochEnd(leader_epoch, self.log.start_offset) if found is None else found
 
-    def fetched_by(self, broker_id: int, offset: int, now_ms: int) -> None:
-        """As leader, note that a follower has everything below an offset.
+    def fetched_by(
+        self, broker_id: int, offset: int, now_ms: int, start_offset: int = _UNKNOWN
+    ) -> None:
+        """As leader, note that a follower has everything from its start up to an offset.
 
         Args:
             now_ms: By `monotonic_ms`.
@@ -257,10 +286,18 @@ class Replica:
         progress = self._followers.get(broker_id)
         if progress is None:
             return  # no replica of this partition
+        if start_offset != progress.start_offset:
+            progress.start_offset = start_offset
+            self.wake()
         progress.end_offset = offset
         if offset >= self.log.end_offset:
             progress.caught_up_ms = now_ms
         self._advance()
+
+    def low_watermark(self, is_live: Callable[[int], bool]) -> int:
+        """As leader, return the lowest start of a live replica's log, -1 if one is unknown yet."""
+        live = [each.start_offset for b, each in self._followers.items() if is_live(b)]
+        return min([self.log.start_offset, *live])
 
     def wanted_isr(
         self, now_ms: int, lag_ms_max: int, is_live: Callable[[int], bool]
@@ -295,10 +332,10 @@ class Replica:
         if self.state is not None and partition_epoch >= self.state.zk_version:
             self.state = msgspec.structs.replace(self.state, isr=isr, zk_version=partition_epoch)
             self._advance()
-            self._wake()
+            self.wake()
 
     async def moved(self) -> None:
-        """Return once records, the high watermark or the leader have changed."""
+        """Return once records, the high watermark, a log's start or the leader have changed."""
         await self._moved.wait()
 
     def _lags(self, broker_id: int, now_ms: int, lag_ms_max: int) -> bool:
@@ -317,9 +354,10 @@ class Replica:
         lowest = min([self.log.end_offset, *ends])
         if lowest > self.high_watermark:
             self.high_watermark = lowest
-            self._wake()
+            self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everything that waits in `moved` look again."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 

@@ -65,13 +65,25 @@ class SegmentFiles:
             OSError: the disk failed.
         """
         for later in sorted((b for b in self.bases if b > base), reverse=True):
-            self._files.forget((self, later))
-            self.path(later).unlink(missing_ok=True)
-            self.bases.remove(later)
-            self._unsynced.discard(later)
+            self._remove(later)
         if base in self.bases:
             with self._file(base) as descriptor:
                 os.ftruncate(descriptor, position)
+
+    def remove_before(self, base: int) -> None:
+        """Remove the segments before one, the first one first.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        for earlier in sorted(b for b in self.bases if b < base):
+            self._remove(earlier)
+
+    def _remove(self, base: int) -> None:
+        self._files.forget((self, base))
+        self.path(base).unlink(missing_ok=True)
+        self.bases.remove(base)
+        self._unsynced.discard(base)
 
     def close(self) -> None:
         """Sync everything and close the files.

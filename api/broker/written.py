@@ -45,7 +45,9 @@ class Writing:
             except TimeoutError:
                 return self._failed("REQUEST_TIMED_OUT", _UNKNOWN)
         return ProducedPartitionResult(
-            index=self._index, base_offset=base_offset, log_start_offset=0
+            index=self._index,
+            base_offset=base_offset,
+            log_start_offset=self._replica.log.start_offset,
         )
 
     async def _is_everywhere(self, end_offset: int) -> bool:

@@ -22,6 +22,7 @@ from api.kafka.messages import (
     producers,
     quorum,
     quotas,
+    record_deletions,
     records_io,
     replicas,
     sasl,
@@ -86,6 +87,9 @@ SASL_HANDSHAKE = Api(17, sasl.SaslHandshakeRequest, sasl.SaslHandshakeResponse, 
 API_VERSIONS = Api(18, api_versions.ApiVersionsRequest, api_versions.ApiVersionsResponse, 0, 4, 3)
 CREATE_TOPICS = Api(19, _T.CreateTopicsRequest, _T.CreateTopicsResponse, 2, 7, 5)
 DELETE_TOPICS = Api(20, _T.DeleteTopicsRequest, _T.DeleteTopicsResponse, 1, 6, 4)
+DELETE_RECORDS = Api(
+    21, record_deletions.DeleteRecordsRequest, record_deletions.DeleteRecordsResponse, 0, 2, 2
+)
 INIT_PRODUCER_ID = Api(22, _I.InitProducerIdRequest, _I.InitProducerIdResponse, 0, 5, 2)
 OFFSET_FOR_LEADER_EPOCH = Api(
     23, _D.OffsetForLeaderEpochRequest, _D.OffsetForLeaderEpochResponse, 2, 4, 4
@@ -189,6 +193,7 @@ ALL = (
     API_VERSIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
+    DELETE_RECORDS,
     INIT_PRODUCER_ID,
     OFFSET_FOR_LEADER_EPOCH,
     DESCRIBE_ACLS,

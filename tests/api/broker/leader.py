@@ -60,8 +60,11 @@ class Broker:
         self.replicas = Replicas(ME, [self.directory], Disk(256))
         self.cluster = Cluster()
         self.authorization = authorization or Authorization(ALLOW_ALL)
+        self.live = {ME}
         self.requests = RecordsRequests(
-            Fencing(self.replicas, self.cluster), self.authorization.access
+            Fencing(self.replicas, self.cluster),
+            self.authorization.access,
+            lambda broker_id: broker_id in self.live,
         )
         self.cluster.update(update("a", ID, READ_WRITE, READ_ONLY, NONE, READ_WRITE))
 
@@ -104,6 +107,7 @@ class Broker:
             partition=partition,
             fetch_offset=offset,
             current_leader_epoch=fields.get("leader_epoch", -1),
+            log_start_offset=fields.get("log_start_offset", -1),
             partition_max_bytes=1 << 20,
         )
         request = FetchRequest(

@@ -23,7 +23,9 @@ from api.kafka.messages.replicas import (
 )
 from replay.image.partitions import READ_WRITE
 from tests.api.broker.leader import ID, ME, OTHER, Broker, update
+from tests.api.broker.records import values
 from tests.api.broker.states import leader_and_isr, state, topic_states
+from tests.api.broker.test_record_deletions import delete
 
 PARTITIONS = 2
 
@@ -122,3 +124,38 @@ async def test_partition_whose_disk_refuses_does_not_stop_the_others(
             await both.has(1, 1)
             assert both.follower(0).log.end_offset == 1
         await both.has(0, 2)
+
+
+async def test_follower_deletes_what_its_leader_has_deleted(tmp_path: Path) -> None:
+    async with pair(tmp_path) as both:
+        await both.lead(5)
+        await both.write(0, b"a", b"b")
+        await both.has(0, 2)
+        both.leader.live = {ME, OTHER}
+        assert await delete(both.leader, 1, timeout_ms=20_000) == ("NONE", 1)
+        assert both.follower(0).log.start_offset == 1
+
+
+async def test_new_follower_starts_where_its_leader_does(tmp_path: Path) -> None:
+    async with pair(tmp_path) as both:
+        await take(both.leader.replicas, 5)
+        await both.write(0, b"a")
+        await both.write(0, b"b")
+        leader = both.leader.replicas.get("a", 0)
+        assert leader is not None
+        leader.log.delete_before(1)
+        await both.lead(5)
+        await both.has(0, 2)
+        follower = both.follower(0)
+        assert follower.log.start_offset == 1
+        assert values(follower.log.read(1, up_to=2, size_bytes_max=1_000)) == [b"b"]
+
+
+async def test_follower_without_records_follows_a_leader_that_has_less(tmp_path: Path) -> None:
+    async with pair(tmp_path) as both:
+        await take(both.replicas, 4)
+        both.follower(0).log.restart_at(50)
+        await both.lead(5)
+        await both.write(0, b"a")
+        await both.has(0, 1)
+        assert both.follower(0).log.start_offset == 0

@@ -193,6 +193,116 @@ def test_bytes_that_a_failed_write_left_are_cut_before_the_next(
     assert read(PartitionLog.open(tmp_path, FILES)) == [b"a", b"c"]
 
 
+CHECKPOINT = "log-start-offset-checkpoint"
+
+
+def of_segments(folder: Path, *, start: int = 0) -> PartitionLog:
+    """Return a log of 8 batches of 2 records, 2 batches a segment."""
+    log = PartitionLog.open(folder, FILES, segment_size_bytes_max=200)
+    for number in range(8):
+        append(log, b"%d" % number, b"x", epoch=number, timestamp=number)
+    log.delete_before(start)
+    return log
+
+
+def test_deletion_removes_segments_and_stays_after_a_restart(tmp_path: Path) -> None:
+    log = of_segments(tmp_path, start=9)
+    for _ in range(2):
+        assert (log.start_offset, log.end_offset, log.first_epoch) == (9, 16, 4)
+        assert read(log, 9) == [b"4", b"x", b"5", b"x", b"6", b"x", b"7", b"x"]
+        assert log.first_at(0, up_to=16) == TimedOffset(9, 4, 4), "9 is the second of its batch"
+        assert log.greatest_timestamp(up_to=10) == TimedOffset(9, 4, 4)
+        assert files(tmp_path) == [f"{8:020}.log", f"{12:020}.log", CHECKPOINT]
+        assert log.size_bytes == sum(path.stat().st_size for path in tmp_path.glob("*.log"))
+        log.close()
+        log = PartitionLog.open(tmp_path, FILES)
+
+
+def test_log_without_records_goes_on_where_it_ended(tmp_path: Path) -> None:
+    of_segments(tmp_path, start=16).close()
+    log = PartitionLog.open(tmp_path, FILES)
+    assert (log.start_offset, log.end_offset, log.last_epoch) == (16, 16, 7)
+    assert files(tmp_path) == [f"{12:020}.log", CHECKPOINT]
+    append(log, b"next")
+    assert read(log, 16) == [b"next"]
+
+
+def test_crash_before_segments_are_removed_brings_nothing_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "the disk is gone")
+
+    log = of_segments(tmp_path)
+    with monkeypatch.context() as failing:
+        failing.setattr(Path, "unlink", crash)
+        with pytest.raises(OSError, match="gone"):
+            log.delete_before(9)
+    assert len(files(tmp_path)) == 5
+    log = PartitionLog.open(tmp_path, FILES)
+    assert (log.start_offset, read(log, 0)[:2]) == (9, [b"4", b"x"])
+    log.delete_before(10)
+    assert files(tmp_path) == [f"{8:020}.log", f"{12:020}.log", CHECKPOINT]
+
+
+def test_failed_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = of_segments(tmp_path)
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            log.delete_before(9)
+    assert log.start_offset == PartitionLog.open(tmp_path, FILES).start_offset == 0
+    assert len(read(log)) == 16
+
+
+def test_log_that_lost_its_end_starts_anew_where_records_were_deleted(tmp_path: Path) -> None:
+    of_segments(tmp_path, start=9).close()
+    (tmp_path / f"{12:020}.log").unlink()
+    path = tmp_path / f"{8:020}.log"
+    path.write_bytes(path.read_bytes()[:10])
+    log = PartitionLog.open(tmp_path, FILES)
+    assert (log.start_offset, log.end_offset, log.last_epoch) == (9, 9, None)
+    append(log, b"from the leader")
+    assert read(PartitionLog.open(tmp_path, FILES), 9) == [b"from the leader"]
+
+
+def test_truncation_below_the_start_moves_it_back(tmp_path: Path) -> None:
+    log = of_segments(tmp_path, start=15)
+    log.truncate_to(13)
+    assert (log.start_offset, log.end_offset) == (12, 12)
+    append(log, b"new")
+    log = PartitionLog.open(tmp_path, FILES)
+    assert (log.start_offset, read(log, 12)) == (12, [b"new"])
+
+
+@pytest.mark.parametrize("offset", [4, 40])
+def test_restart_removes_everything_there_was(tmp_path: Path, offset: int) -> None:
+    log = of_segments(tmp_path, start=9)
+    log.restart_at(offset)
+    assert (log.start_offset, log.end_offset, log.size_bytes) == (offset, offset, 0)
+    append(log, b"new")
+    assert files(tmp_path) == [f"{offset:020}.log", CHECKPOINT]
+    assert read(PartitionLog.open(tmp_path, FILES), offset) == [b"new"]
+
+
+@pytest.mark.parametrize("content", [b"", b"log_start_offset: -1\n", b"7", b"\xff: 1"])
+def test_damaged_start_is_refused_with_what_to_write(tmp_path: Path, content: bytes) -> None:
+    of_segments(tmp_path, start=9).close()
+    (tmp_path / CHECKPOINT).write_bytes(content)
+    with pytest.raises(CorruptLogError, match=rf"{CHECKPOINT}: .* write `log_start_offset: N`"):
+        PartitionLog.open(tmp_path, FILES)
+
+
+def test_start_that_is_missing_is_damage(tmp_path: Path) -> None:
+    of_segments(tmp_path, start=9).close()
+    (tmp_path / CHECKPOINT).unlink()
+    with pytest.raises(CorruptLogError, match="offset 0 is missing before it"):
+        PartitionLog.open(tmp_path, FILES)
+
+
 def test_folder_is_renamed_under_an_open_log(tmp_path: Path) -> None:
     (tmp_path / "a_0").mkdir()
     log = PartitionLog.open(tmp_path / "a_0", FILES, segment_size_bytes_max=100)

@@ -40,6 +40,11 @@ from api.kafka.messages.configs import (
 from api.kafka.messages.configs import AlterConfigsRequest as ReplaceConfigsRequest
 from api.kafka.messages.envelope import EnvelopeResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic
+from api.kafka.messages.record_deletions import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from api.kafka.messages.records_io import (
     NAMES_UNTIL,
     EpochPartition,
@@ -212,6 +217,15 @@ def _succeeding(tenant: Tenant) -> list[Request]:
                     partitions=(ListOffsetsPartition(partition_index=0, timestamp=-1),),
                 ),
             )
+        ),
+        DeleteRecordsRequest(
+            timeout_ms=1_000,
+            topics=(
+                DeleteRecordsTopic(
+                    name=topic,
+                    partitions=(DeleteRecordsPartition(partition_index=0, offset=1),),
+                ),
+            ),
         ),
         OffsetForLeaderEpochRequest(
             topics=(

@@ -55,6 +55,11 @@ from api.kafka.messages.partitions import (
     MovedTopic,
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, InitProducerIdRequest
+from api.kafka.messages.record_deletions import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from api.kafka.messages.records_io import (
     EpochPartition,
     EpochTopic,
@@ -140,6 +145,17 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
                 for n in "ab"
             ]
         )
+    ),
+    apis.DELETE_RECORDS: lambda _: DeleteRecordsRequest(
+        timeout_ms=0,
+        topics=tuple(
+            [
+                DeleteRecordsTopic(
+                    name=n, partitions=(DeleteRecordsPartition(partition_index=0, offset=0),)
+                )
+                for n in "ab"
+            ]
+        ),
     ),
     apis.OFFSET_FOR_LEADER_EPOCH: lambda _: OffsetForLeaderEpochRequest(
         topics=tuple(
@@ -309,6 +325,7 @@ TOPIC_RIGHTS = {
     apis.PRODUCE: (Operation.WRITE, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.FETCH: (Operation.READ, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.LIST_OFFSETS: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
+    apis.DELETE_RECORDS: (Operation.DELETE, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.OFFSET_FOR_LEADER_EPOCH: (Operation.DESCRIBE, A, "NOT_LEADER_OR_FOLLOWER"),
     apis.METADATA: (Operation.DESCRIBE, A, "NONE"),
     apis.DESCRIBE_TOPIC_PARTITIONS: (Operation.DESCRIBE, A, "NONE"),

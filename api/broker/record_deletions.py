@@ -1,0 +1,114 @@
+"""DeleteRecords: move the start of a partition's log, and wait for its live followers.
+
+The leader deletes at once; followers do with their next fetch. The low watermark of the answer is
+the lowest start of a live replica's log.
+
+Source: KIP-107.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from api.broker.fencing import Fence
+from api.broker.replica import ANY_EPOCH, Replica
+from api.kafka.errors import CODES, NONE, code_for
+from api.kafka.fields import Response
+from api.kafka.messages.record_deletions import (
+    HIGH_WATERMARK,
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
+from records.base import ZERO_UUID
+from records.errors import RequestError
+
+_WAIT_MS_MAX = 60_000
+
+IsLive = Callable[[int], bool]
+
+
+async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: IsLive) -> Response:
+    """Delete the records that a request names; its partitions concurrently."""
+    wait_s = min(max(request.timeout_ms, 0), _WAIT_MS_MAX) / 1_000
+    deadline = asyncio.get_running_loop().time() + wait_s
+
+    async def topic_result(topic: DeleteRecordsTopic) -> DeleteRecordsTopicResult:
+        results = await asyncio.gather(
+            *[_deleted(fence, topic.name, asked, is_live, deadline) for asked in topic.partitions]
+        )
+        return DeleteRecordsTopicResult(name=topic.name, partitions=tuple(results))
+
+    topics = await asyncio.gather(*[topic_result(topic) for topic in request.topics])
+    return DeleteRecordsResponse(topics=tuple(topics))
+
+
+async def _deleted(
+    fence: Fence, name: str, asked: DeleteRecordsPartition, is_live: IsLive, deadline: float
+) -> DeleteRecordsPartitionResult:
+    index = asked.partition_index
+    try:
+        replica = fence.replica(name, ZERO_UUID, index)
+        fence.check_readable(name, index)
+        leader_epoch = replica.check_leader(ANY_EPOCH).leader_epoch
+        offset = await _delete(replica, asked.offset, leader_epoch)
+        await _wait(replica, offset, leader_epoch, is_live, deadline)
+    except RequestError as error:
+        return DeleteRecordsPartitionResult(partition_index=index, error_code=code_for(error))
+    except OSError:
+        code = CODES["KAFKA_STORAGE_ERROR"]
+        return DeleteRecordsPartitionResult(partition_index=index, error_code=code)
+    low_watermark = replica.low_watermark(is_live)
+    return DeleteRecordsPartitionResult(
+        partition_index=index,
+        low_watermark=low_watermark,
+        error_code=NONE if low_watermark >= offset else CODES["REQUEST_TIMED_OUT"],
+    )
+
+
+async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
+    """Delete the leader's records, and return the offset before which they were.
+
+    Raises:
+        RequestError: OFFSET_OUT_OF_RANGE, LEADER_NOT_AVAILABLE or NOT_LEADER_OR_FOLLOWER.
+        OSError: the disk failed.
+    """
+    async with replica.order:
+        _check_epoch(replica, leader_epoch)
+        high_watermark = replica.high_watermark
+        offset = high_watermark if asked == HIGH_WATERMARK else asked
+        if offset >= high_watermark and not replica.has_caught_up_with_epoch:
+            raise RequestError(
+                "LEADER_NOT_AVAILABLE", "a new leader does not know yet what is committed"
+            )
+        if not 0 <= offset <= high_watermark:
+            raise RequestError(
+                "OFFSET_OUT_OF_RANGE", f"offset {offset}; up to {high_watermark} is committed"
+            )
+        await replica.disk.run(replica.log.delete_before, offset)
+        replica.wake()
+        return offset
+
+
+async def _wait(
+    replica: Replica, offset: int, leader_epoch: int, is_live: IsLive, deadline: float
+) -> None:
+    """Return once all live replicas start at an offset or later, or the deadline has come.
+
+    Raises:
+        RequestError: NOT_LEADER_OR_FOLLOWER, it cannot be known any more.
+    """
+    try:
+        async with asyncio.timeout_at(deadline):
+            while replica.low_watermark(is_live) < offset:
+                await replica.moved()
+                _check_epoch(replica, leader_epoch)
+    except TimeoutError:
+        pass
+
+
+def _check_epoch(replica: Replica, leader_epoch: int) -> None:
+    if replica.leader_epoch != leader_epoch or not replica.is_leader:
+        raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
