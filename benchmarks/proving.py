@@ -12,6 +12,7 @@ from metadata_log.log_reader import LogReader
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
+from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot_making import create_snapshot
 from replay.timeline import Timeline
@@ -40,7 +41,9 @@ def run(scratch: Path) -> list[Result]:
         end = reader.end_offset
         for number in range(1, _SNAPSHOTS):
             create_snapshot(reader, store, number * end // _SNAPSHOTS)
-        return _measured(reader, Timeline(reader, store))
+        # Read as the command does.
+        file = SnapshotFile(scratch / "snapshots.db", reader.cluster_id)
+        return _measured(reader, Timeline(reader, file))
 
 
 def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
@@ -54,6 +57,9 @@ def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
     }
     grown = Expression(f"size(partitions) > {load_image(reader, end // 2).partition_count}")
     asked["halving over snapshots"] = partial(timeline.only_flip, grown, 0, end)
+    for what in ("a broker", "all partitions"):
+        expression = Expression(_EXPRESSIONS[what])
+        asked[f"halving over {what}"] = partial(timeline.only_flip, expression, 0, end)
     asked["check of all invariants"] = partial(check_log, reader, MetadataImage.EMPTY, end)
     replays: list[float] = []
     answers: dict[str, list[float]] = {name: [] for name in asked}

@@ -5,9 +5,11 @@ of a replay from the log's start.
 """
 
 from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
+
+from msgspec import DecodeError
 
 from metadata_log.batch import Batch
 from records.control import NoteRecord
@@ -16,7 +18,12 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, check_point, images, load_image
 from replay.not_understood import count_not_understood
-from replay.snapshot.ports import SNAPSHOTS_NAME, ReadableTopics, Snapshots
+from replay.snapshot.ports import (
+    SNAPSHOTS_NAME,
+    LazySnapshots,
+    ReadableTopics,
+    Snapshots,
+)
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
 from replay.time_travel.changes import Change, EffectiveChange, field_changes
 from replay.time_travel.diff import diff_images
@@ -229,9 +236,18 @@ class Timeline:
         # `image` looks whether a snapshot is of this log: for the few that are asked for.
         infos = [] if self._snapshots is None else self._snapshots.newest_first()
         ends = sorted(info.end_offset for info in infos)
-        return find_only_flip(
-            self.source, expression, self.image, ends, from_offset, to_offset, progress
-        )
+        find = partial(find_only_flip, self.source, expression)
+        try:
+            return find(self._quick_image, ends, from_offset, to_offset, progress)
+        except DecodeError:  # `image` passes over snapshots that this release cannot read
+            return find(self.image, ends, from_offset, to_offset, progress)
+
+    def _quick_image(self, at: int) -> MetadataImage:
+        """Return what `image` does; from a snapshot, decoded only where it is read."""
+        if not isinstance(self._snapshots, LazySnapshots):
+            return self.image(at)
+        start = self._snapshots.read_newest(at, accept=self._is_usable)
+        return load_image(self.source, at, start=start)
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
         """Return what led to the leader or ISR of a partition, or to a broker's state.
@@ -350,9 +366,7 @@ class Timeline:
         """What the usable snapshots say of single topics."""
         if not isinstance(self._snapshots, ReadableTopics):
             return None
-        from replay.snapshot.match import is_of
-
-        return self._snapshots.topics(lambda info: is_of(self.source, info))
+        return self._snapshots.topics(self._is_usable)
 
     def newest_snapshot_end(self) -> int:
         """Return the end offset of the newest snapshot of this log, 0 without one."""
@@ -367,19 +381,21 @@ class Timeline:
         """Return the image of the newest usable snapshot at or below `at`, if there is one."""
         if self._snapshots is None:
             return None
-        from replay.snapshot.match import is_of
-
-        return self._snapshots.load_newest(at, accept=lambda info: is_of(self.source, info))
+        return self._snapshots.load_newest(at, accept=self._is_usable)
 
     def _usable(self, at: int | None = None) -> "Iterator[SnapshotInfo]":
         """Yield the usable snapshots at or below `at`, newest first, without loading them."""
         if self._snapshots is None:
             return
+        for info in self._snapshots.newest_first():
+            if (at is None or info.end_offset <= at + 1) and self._is_usable(info):
+                yield info
+
+    def _is_usable(self, info: "SnapshotInfo") -> bool:
+        """True if a snapshot is of this log."""
         from replay.snapshot.match import is_of
 
-        for info in self._snapshots.newest_first():
-            if (at is None or info.end_offset <= at + 1) and is_of(self.source, info):
-                yield info
+        return is_of(self.source, info)
 
 
 def _snapshots_of(log: StoredLog, path: Path) -> Snapshots | None:

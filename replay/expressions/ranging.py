@@ -160,13 +160,16 @@ class ObjectsRange:
 
     def _refresh(self, env: Env) -> None:
         stale, self._stale = self._stale, set()
+        at, image = self._objects.at, env.image
+        things: Iterable[tuple[Any, Any]]
         if stale is None:
-            stale = set(self._objects.keys(env.image))
+            things = self._objects.things(image)
+        else:
+            things = ((key, at(image, key)) for key in stale)
         outer, env.reads = env.reads, set()
-        outcomes, at, image = self._outcomes, self._objects.at, env.image
+        outcomes = self._outcomes
         try:
-            for key in stale:
-                element = at(image, key)
+            for key, element in things:
                 outcome = _NONE if element is None else self._outcome(env, key, element)
                 if outcome is not outcomes.get(key, _NONE):
                     self._note(key, outcome)

@@ -123,6 +123,10 @@ class Objects:
         """Iterate over the keys of the objects, in any order."""
         return (key for key, _ in self.kind.objects(image))
 
+    def things(self, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+        """Iterate over the objects, each after its key, in any order."""
+        return ((key, self.at(image, key)) for key in self.keys(image))
+
     def at(self, image: MetadataImage, key: Any) -> Any:
         """Return the object of a key, None if there is none."""
         if key is None:
@@ -200,6 +204,10 @@ class _Partitions(_InTopics):
             return None
         value = image.partition(*key)
         return None if value is None else Thing("partition", key, value)
+
+    def things(self, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
+        for key, value in self.kind.objects(image):
+            yield key, Thing("partition", key, value)
 
     def size(self, env: Env) -> int:
         env.reads.add(PARTITIONS)

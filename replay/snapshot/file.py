@@ -95,10 +95,21 @@ class SnapshotFile:
             at: Last offset that the image may contain, inclusive; None means no limit.
             accept: Called from the newest snapshot to the oldest; True if it may be used.
         """
+        return self._newest(at, accept)
+
+    def read_newest(
+        self, at: int | None, *, accept: Callable[[SnapshotInfo], bool]
+    ) -> MetadataImage | None:
+        """Return the image that `load_newest` does, decoded only where it is read."""
+        return self._newest(at, accept, lazily=True)
+
+    def _newest(
+        self, at: int | None, accept: Callable[[SnapshotInfo], bool], *, lazily: bool = False
+    ) -> MetadataImage | None:
         try:
             for row in self._rows():
                 if (at is None or row.info.end_offset <= at + 1) and accept(row.info):
-                    image = self._load(row)
+                    image = self._load(row, lazily=lazily)
                     if image is not None:
                         return image
         except (sqlite3.Error, CorruptLogError, RequestError) as error:
@@ -149,7 +160,7 @@ class SnapshotFile:
             _Row(row["id"], decode_info(dict(row), row["id"]), row["checksum"]) for row in found
         ]
 
-    def _load(self, row: _Row) -> MetadataImage | None:
+    def _load(self, row: _Row, *, lazily: bool) -> MetadataImage | None:
         """Return the image of a snapshot; None, with a note, if it cannot be read."""
         # Not imported by those who only read descriptions.
         from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_parts
@@ -172,6 +183,7 @@ class SnapshotFile:
                 row.checksum,
                 (ManifestEntry(*entry) for entry in entries),
                 (StoredChunk(*chunk) for chunk in chunks),
+                lazily=lazily,
             )
             return parts.image(row.info.provenance)
         except (CorruptLogError, RequestError) as error:

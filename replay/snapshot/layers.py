@@ -94,9 +94,10 @@ class Layout(msgspec.Struct):
 class LayeredParts:
     """The chunks of a snapshot, decoded in any order; `layout` says what was among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Parts) -> None:
+        """Begin with parts without objects, which decide how chunks are decoded."""
         self.layout = Layout()
-        self._base = Parts()
+        self._base = empty
         self._changes: list[tuple[int, str, str, list[Any]]] = []
 
     def decode(self, name: str, plain: bytes) -> None:
@@ -113,7 +114,7 @@ class LayeredParts:
             self.layout.base_size += len(plain)
         else:
             part, kind, layer = found["part"], found["kind"], int(found["layer"])
-            self._changes.append((layer, kind, part, Parts.decoded(part, plain)))
+            self._changes.append((layer, kind, part, self._base.decoded(part, plain)))
             self.layout.overlay_size += len(plain)
             self.layout.layers = max(self.layout.layers, layer)
 

@@ -104,11 +104,14 @@ class Parts:
             for name, objects in self.objects.items()
             if name != "topics"
         }
-        return MetadataImage(provenance, _topics=_topics(self.objects["topics"]), **held)
+        return MetadataImage(provenance, _topics=self._topics(), **held)
 
     def chunks(self) -> Iterator[tuple[str, int, Chunk]]:
         """Yield the chunks that are stored: part, place in it, and content."""
         yield from _chunks(self.objects)
+
+    def _topics(self) -> TopicsImage:
+        return topics_image(self.objects["topics"])
 
 
 def chunks_of_image(image: MetadataImage) -> Iterator[tuple[str, int, Chunk]]:
@@ -143,7 +146,8 @@ _DECODERS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
 }
 
 
-def _topics(stored: Iterable[StoredTopic]) -> TopicsImage:
+def topics_image(stored: Iterable[StoredTopic]) -> TopicsImage:
+    """Build the image of stored topics."""
     entries: dict[Uuid, TopicEntry] = {}
     ids: dict[Uuid | None, dict[str, Uuid]] = {}
     partition_count = 0

@@ -21,6 +21,19 @@ class ReadableTopics(Protocol):
         """Return the topics of the accepted snapshots."""
 
 
+@runtime_checkable
+class LazySnapshots(Protocol):
+    """Snapshots for a short look."""
+
+    def read_newest(
+        self, at: int | None, *, accept: "Callable[[SnapshotInfo], bool]"
+    ) -> MetadataImage | None:
+        """Return the image that `load_newest` does, decoded only where it is read.
+
+        Reading it raises msgspec.DecodeError where another release wrote what this one cannot read.
+        """
+
+
 class Snapshots(Protocol):
     """Stored images that replay can start from."""
 

@@ -13,6 +13,8 @@ from records.errors import CorruptLogError, RequestError
 from replay.snapshot.chunks import ENCODING, decompressed
 from replay.snapshot.info import SnapshotInfo
 from replay.snapshot.layers import LayeredParts
+from replay.snapshot.lazy_topics import LazyParts
+from replay.snapshot.parts import Parts
 from replay.snapshot.revision import FORMATS
 
 
@@ -60,15 +62,20 @@ def decode_parts(
     checksum: bytes,
     entries: Iterable[ManifestEntry],
     chunks: Iterable[StoredChunk],
+    *,
+    lazily: bool = False,
 ) -> LayeredParts:
     """Decode what the image of a snapshot is built of: O(objects), one chunk in memory at a time.
+
+    Args:
+        lazily: Decode partitions only where they are read; see `LazyTopics`.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, another release wrote it in a form unknown to this one.
         CorruptLogError: it is damaged; names snapshot, part and chunk.
     """
     manifest = checked_manifest(info, checksum, list(entries))
-    parts = LayeredParts()
+    parts = LayeredParts(LazyParts() if lazily else Parts())
     count = 0
     for chunk in chunks:
         _decode(parts, info, chunk)

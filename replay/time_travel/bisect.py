@@ -4,7 +4,7 @@ Only the ends of batches outside transactions count: in between the state may be
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -84,10 +84,32 @@ def find_flips(
         RequestError: INVALID_REQUEST, the types of the expression do not fit, or it takes too long.
         CorruptLogError: the log is damaged, or a record contradicts the state before it.
     """
+    return _flips_after(source, _look(expression, start), to_offset, once, progress)
+
+
+class _Look(NamedTuple):
+    """An image, the value of an expression in it, and what this was computed with."""
+
+    image: MetadataImage
+    watch: Watch
+    value: Any
+
+
+def _look(expression: Expression, image: MetadataImage) -> _Look:
     watch = expression.watch()
-    value = watch.start(start)
+    return _Look(image, watch, watch.start(image))
+
+
+def _flips_after(
+    source: BatchSource,
+    start: _Look,
+    to_offset: int,
+    once: bool,
+    progress: Callable[[int], None] | None,
+) -> Flips:
+    watch, value = start.watch, start.value
     flips = Flips(before=value)
-    replayer = replayer_from(source, start)
+    replayer = replayer_from(source, start.image)
     live = cast(MetadataImage, LiveImage(replayer))
     for batch, tokens in _steps(source, replayer, to_offset, watch.types, progress):
         if tokens and watch.is_touched(tokens):
@@ -117,28 +139,27 @@ def find_only_flip(
     Halves over images that are quickly had, then replays what lies between two of them.
 
     Args:
-        image_at: Returns the image as of an offset.
+        image_at: Returns the image as of an offset; it may be one that is decoded as it is read.
         ends: End offsets of the images that are quickly had, ascending.
 
     Raises:
         RequestError, CorruptLogError: as `find_flips`.
     """
-    start = low = image_at(from_offset - 1)
-    value = expression.evaluate(start)
+    start = low = _look(expression, image_at(from_offset - 1))
     between = [end for end in ends if from_offset < end < to_offset]
     first, last = 0, len(between)
     while first < last:
         middle = (first + last) // 2
-        image = image_at(between[middle] - 1)
-        if _is_same(expression.evaluate(image), value):
-            first, low = middle + 1, image
+        found = _look(expression, image_at(between[middle] - 1))
+        if _is_same(found.value, start.value):
+            first, low = middle + 1, found
         else:
             last = middle
     # The batch that flips it may end after the image that has the new value.
-    flips = find_flips(source, expression, low, to_offset, once=True, progress=progress)
+    flips = _flips_after(source, low, to_offset, True, progress)
     flips.assumed = "it flips at most once: the value is the same before, and the same after"
-    if holds(value):
-        flips.first = _first_end(source, start, to_offset)
+    if holds(start.value):
+        flips.first = _first_end(source, start.image, to_offset)
     return flips
 
 
