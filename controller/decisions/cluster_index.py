@@ -7,6 +7,7 @@ costs O(partitions affected), independent of the size of their topics and of the
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
 import msgspec
@@ -18,7 +19,7 @@ from records.base import Uuid
 from replay.image.changes import MapDelta, NestedMapDelta
 from replay.image.configs import GROUP
 from replay.image.metadata import MetadataImage
-from replay.image.partition_list import find
+from replay.image.partition_list import Partitions, find
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.topics import Topic
 
@@ -73,8 +74,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         )
         for topic in image.topics():
             update.learn_name(topic)
-            for partition in image.partitions(topic.topic_id):
-                update.put(None, partition)
+            update.put_new(topic.topic_id, image.partitions(topic.topic_id))
         everything = [topic.topic_id for topic in image.topics()]
         return update.finish(NamespaceUses().updated(MetadataImage.EMPTY, image, everything))
 
@@ -97,8 +97,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         for topic_id, partition_ids in touched.items():
             olds, news = before.partitions(topic_id), after.partitions(topic_id)
             if not olds:
-                for new in news:
-                    update.put(None, new)
+                update.put_new(topic_id, news)
                 continue
             for partition_id in partition_ids:
                 update.put(find(olds, partition_id), find(news, partition_id))
@@ -161,10 +160,10 @@ class _Update:
 
     def __init__(self, index: ClusterIndex) -> None:
         self._index = index
-        # Changes of the brokers' replica counts per topic, and of their loads.
-        self._held: defaultdict[Uuid, Counter[int]] = defaultdict(Counter)
-        self._leaders = Counter[int]()
-        self._replicas = Counter[int]()
+        # Changes of the replica counts by broker and topic, and of the brokers' loads.
+        self._held: defaultdict[int, defaultdict[Uuid, int]] = defaultdict(_counts)
+        self._leaders: defaultdict[int, int] = defaultdict(int)
+        self._replicas: defaultdict[int, int] = defaultdict(int)
         self._leaderless = NestedMapDelta(index._leaderless)
         self._imbalanced = NestedMapDelta(index._imbalanced)
         self._moving = NestedMapDelta(index._moving)
@@ -183,6 +182,21 @@ class _Update:
                 self._subscriptions.take(group)
             else:
                 self._subscriptions.put(group, pattern)
+
+    def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
+        """Add all partitions of a topic that had none; those in no special state together."""
+        usual = []
+        for partition in partitions:
+            replicas = partition.replicas
+            if partition.leader == replicas[0] and not is_moving(partition):
+                usual.append(replicas)
+            else:
+                self.put(None, partition)
+        for leader, count in Counter([replicas[0] for replicas in usual]).items():
+            self._leaders[leader] += count
+        for broker_id, count in Counter(chain.from_iterable(usual)).items():
+            self._held[broker_id][topic_id] += count
+            self._replicas[broker_id] += count
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
         """Replace a partition; None means that it does not exist before or after."""
@@ -234,14 +248,20 @@ class _Update:
         )
 
     def _finish_held(self) -> Map[int, Map[Uuid, int]]:
-        by_broker = NestedMapDelta(self._index._by_broker)
-        for topic_id, growths in self._held.items():
-            for broker_id, growth in growths.items():
-                if growth:
-                    topics = by_broker.at(broker_id)
-                    count = (topics.get(topic_id) or 0) + growth
-                    topics.put(topic_id, count) if count else topics.take(topic_id)
-        return by_broker.apply()
+        if not self._held:
+            return self._index._by_broker
+        by_broker = self._index._by_broker.mutate()
+        for broker_id, growths in self._held.items():
+            topics = by_broker.pop(broker_id, _NO_TOPICS).mutate()
+            for topic_id, growth in growths.items():
+                count = topics.get(topic_id, 0) + growth
+                if count:
+                    topics[topic_id] = count
+                else:
+                    topics.pop(topic_id, None)
+            if len(topics):
+                by_broker[broker_id] = topics.finish()
+        return by_broker.finish()
 
     def _finish_load(self) -> Map[int, BrokerLoad]:
         loads = self._index._load.mutate()
@@ -256,14 +276,18 @@ class _Update:
 
     def _weigh(self, partition: Partition, count: int) -> None:
         """Add a partition to the load of its brokers, or subtract it."""
-        held, replicas = self._held[partition.topic_id], self._replicas
+        topic_id, held, replicas = partition.topic_id, self._held, self._replicas
         for broker_id in partition.replicas:
-            held[broker_id] += count
+            held[broker_id][topic_id] += count
         settled = settled_replicas(partition)
         for broker_id in settled[:1]:
             self._leaders[broker_id] += count
         for broker_id in settled:
             replicas[broker_id] += count
+
+
+def _counts() -> defaultdict[Uuid, int]:
+    return defaultdict(int)
 
 
 def _is_leaderless(partition: Partition) -> bool:

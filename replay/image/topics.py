@@ -324,7 +324,8 @@ class _TopicDelta:
     def find(self, partition_id: int) -> Partition | None:
         if partition_id in self.changes:
             return self.changes[partition_id]
-        return partition_list.find(self.base.partitions, partition_id)
+        base = self.base.partitions
+        return partition_list.find(base, partition_id) if base else None
 
     def existing(self, partition_id: int) -> Partition:
         partition = self.find(partition_id)
