@@ -9,6 +9,7 @@ import msgspec
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control, registry
 from records.avro import reference
+from records.avro.codec import payload_size
 from records.base import Record
 from records.errors import RequestError
 from records.json import from_json
@@ -33,6 +34,9 @@ _BRACKETS = (
     control.EndTransactionRecord,
     control.AbortTransactionRecord,
 )
+
+_ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
+"""What encoders raise for a value that does not fit."""
 
 
 class LineBatch(msgspec.Struct, frozen=True):
@@ -176,8 +180,22 @@ def _parse(line: _Line, number: int) -> _Parsed:
     version = newest if line.record_version is None else line.record_version
     if not 0 <= version <= newest:
         raise ValueError(f"{line.type} has versions 0 to {newest}, not {version}")
-    reference.check_record(record)
+    _check_values(record)
     return _Parsed(record, number, line.batch_offset)
+
+
+def _check_values(record: Record) -> None:
+    """Check that the schema can hold every value of a record.
+
+    Raises:
+        ValueError: names a field whose value does not fit.
+    """
+    try:
+        payload_size(record)
+    except _ENCODING_ERRORS:
+        # Ten times slower, but it finds the field.
+        reference.check_record(record)
+        raise
 
 
 def _holds_redacted(value: Any) -> bool:

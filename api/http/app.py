@@ -4,14 +4,14 @@ import logging
 from typing import Any
 
 import msgspec
-from litestar import Litestar, Request, Response, get, post
+from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from api.http import asking, changing, events, metrics, openapi, operations, web_page
 from api.http.asking import HTML, JSON
-from api.http.changing import problem_response
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
-from api.http.problems import problem, problem_of
+from api.http.posting import post, reply_with
+from api.http.problems import Problem, problem, problem_of
 from api.http.room import Room
 from records.errors import MetadataLogError
 
@@ -36,14 +36,8 @@ def make_app(room: Room) -> Litestar:
     app = Litestar(
         [
             get(list(asking.ROUTES))(asking.ask),
-            post(
-                list(changing.ROUTES),
-                status_code=200,
-                request_max_body_size=BODY_SIZE_BYTES_MAX,
-            )(changing.change),
-            post(append, status_code=200, request_max_body_size=RECORDS_SIZE_BYTES_MAX)(
-                changing.append
-            ),
+            post(list(changing.ROUTES), changing.change, BODY_SIZE_BYTES_MAX),
+            post([append], changing.append, RECORDS_SIZE_BYTES_MAX),
             get(events.PATH)(events.follow),
             get("/health")(_health),
             get("/ready")(_ready),
@@ -74,9 +68,9 @@ async def _ready(request: _Request) -> Response[bytes]:
     """Answer whether requests are decided: the log is loaded, and this process writes it."""
     room: Room = request.app.state.room
     if room.service is None:
-        return problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
+        return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
     if not room.service.is_active:
-        return problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
+        return _problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
 
 
@@ -90,20 +84,30 @@ async def _operations(request: _Request) -> Response[str]:
     return Response(operations.page(), media_type=HTML)
 
 
+def _problem_response(found: Problem) -> Response[bytes]:
+    reply = reply_with(found)
+    return Response(
+        reply.content,
+        status_code=reply.status,
+        media_type=reply.media_type,
+        headers=reply.headers,
+    )
+
+
 def _refused(request: _Request, error: MetadataLogError) -> Response[bytes]:
-    return problem_response(problem_of(error))
+    return _problem_response(problem_of(error))
 
 
 def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
     status = error.status_code
     code, words = _CODES.get(status, "INVALID_REQUEST"), _WORDS.get(status, error.detail)
-    response = problem_response(problem(status, code, words))
+    response = _problem_response(problem(status, code, words))
     response.headers.update(error.headers or {})
     return response
 
 
 def _mistake(request: _Request, error: Exception) -> Response[bytes]:
     _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem_response(
+    return _problem_response(
         problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
     )

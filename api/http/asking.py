@@ -114,7 +114,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         UnavailableError: the service cannot answer now.
     """
     route = ROUTES[request.scope["path"]]
-    asked = asked_of(request)
+    asked = asked_of(request.scope)
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
     answers = Answers(

@@ -7,6 +7,7 @@ origin (cross-site requests).
 
 import ipaddress
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,9 @@ WEB_PAGE = "/"
 
 IS_RESERVED = "is_reserved"
 """Where a connection's state says that its place is only for those that watch the service."""
+
+_HEADERS = "headers"
+"""Where a request's state holds its headers, once they were needed."""
 
 _CLIENT_ID_CHARACTERS_MAX = 100
 
@@ -53,6 +57,8 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem | None:
     """Return why a request may come from a page of somebody else; None if it may not."""
     headers = headers_of(scope)
+    if not _names_one_host(scope):
+        return problem(400, "INVALID_REQUEST", "a request names one Host")
     host = headers.get("host", "")
     listening = entrance.host or ""
     if entrance.may_be_renamed and not _is_own_host(host, listening):
@@ -64,6 +70,13 @@ def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem |
     if not is_own and not _follows_link(scope, headers):
         return problem(403, "CROSS_ORIGIN", "a page of another site may not ask this service")
     return None
+
+
+def _names_one_host(scope: Mapping[str, Any]) -> bool:
+    """True if a request has as many headers `Host` as it may. Source: RFC 9112, 3.2."""
+    names: list[bytes] = [name for name, _ in scope["headers"]]
+    count, version = names.count(b"host"), str(scope["http_version"])
+    return count == 1 or (count == 0 and version == "1.0")
 
 
 def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
@@ -78,6 +91,7 @@ def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
     )
 
 
+@lru_cache(maxsize=32)
 def _is_own_host(given: str, listening: str) -> bool:
     """True for an address or a name that no page can let point to this machine."""
     try:
@@ -123,6 +137,14 @@ def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
 
     A repeated header is one list, so that no part of it is lost. Source: RFC 9110, 5.2.
     """
+    state: dict[str, Any] = scope["state"]
+    found: dict[str, str] | None = state.get(_HEADERS)
+    if found is None:
+        found = state[_HEADERS] = _decoded(scope)
+    return found
+
+
+def _decoded(scope: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")

@@ -3,15 +3,17 @@
 import asyncio
 import hashlib
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from litestar import Request, Response
 
 from api.commands import COMMANDS, find_command, named, request_class
 from api.documents.changes import Change
-from api.http.asking import JSON, LINES, path_of
-from api.http.problems import MEDIA_TYPE, Problem, headers_of, problem_of_refusal
+from api.http.asking import LINES, path_of
+from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
+from api.http.posting import Reply, reply_with
+from api.http.problems import problem_of_refusal
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_from_json
 from api.questions.rows import is_offset
@@ -56,18 +58,18 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int
 
 
-async def change(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def change(scope: Mapping[str, Any], body: bytes) -> Reply:
     """Run the command of a path; answer once it is committed.
 
     Raises:
         RequestError: the request cannot be read, or is refused as a whole.
         UnavailableError, FencedError: as `Service.run`.
     """
-    command = ROUTES[request.scope["path"]]
-    asked = asked_of(request)
+    command = ROUTES[scope["path"]]
+    asked = asked_of(scope)
     _check_parameters(asked, HEADERS)
     cls = request_class(command.name)
-    wanted = request_from_json(_json(await request.body()), cls)
+    wanted = request_from_json(_json(body), cls)
     argument = named(wanted)[1] if cls is not command.request else wanted
     caller = asked.acting_caller()
     origin = caller.origin(command.name, reason=asked.reason, trace_parent=asked.trace_parent)
@@ -82,26 +84,28 @@ async def change(request: Request[Any, Any, Any]) -> Response[bytes]:
     response = json_value(answer.response, find_command(command.name).response)
     refused = _refused(answer.response)
     if refused is not None:
-        return problem_response(problem_of_refusal(refused, response))
+        return reply_with(problem_of_refusal(refused, response))
     change_ = Change(
         committed_at=answer.end_offset - 1 if answer.wrote else None,
         validated_only=getattr(wanted, "validate_only", False),
         versions=answer.versions,
     )
-    return _response(_about(asked, answer), change_, Changed(response=response))
+    return _reply(_about(asked, answer), change_, Changed(response=response))
 
 
-async def append(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
     """Append records, given as JSON lines, as one batch.
 
     Raises:
         RequestError: a line cannot be read, or the batch is refused.
         UnavailableError, FencedError: as `Service.append`.
     """
-    asked = asked_of(request)
+    asked = asked_of(scope)
     _check_parameters(asked, (*HEADERS, EXPECTED_END))
-    body = await request.body()
-    records = await asyncio.to_thread(_records, body)
+    if len(body) <= PARSED_AT_ONCE_BYTES_MAX:
+        records = _records(body)
+    else:
+        records = await asyncio.to_thread(_records, body)
     caller = asked.acting_caller()
     origin = caller.origin("append", reason=asked.reason, trace_parent=asked.trace_parent)
     if asked.request_id is not None:
@@ -115,17 +119,7 @@ async def append(request: Request[Any, Any, Any]) -> Response[bytes]:
         expected_end_offset=_expected_end(asked),
         expected_versions=asked.expected_versions,
     )
-    return _response(_appended(result))
-
-
-def problem_response(found: Problem) -> Response[bytes]:
-    """Return the response that tells of a problem."""
-    return Response(
-        msgspec.json.encode(found),
-        status_code=found.status,
-        media_type=MEDIA_TYPE,
-        headers=headers_of(found.status),
-    )
+    return Reply(msgspec.json.encode(_appended(result)))
 
 
 def _json(body: bytes) -> Any:
@@ -193,8 +187,8 @@ def _appended(result: AppendResult) -> Appended:
     )
 
 
-def _response(*parts: msgspec.Struct) -> Response[bytes]:
+def _reply(*parts: msgspec.Struct) -> Reply:
     fields: dict[str, Any] = {}
     for part in parts:
         fields |= msgspec.to_builtins(part)
-    return Response(msgspec.json.encode(fields), media_type=JSON)
+    return Reply(msgspec.json.encode(fields))

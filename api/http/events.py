@@ -24,7 +24,7 @@ from api.http.callers import authenticated
 from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
 from api.http.parameters import read_request
 from api.http.problems import code_of
-from api.http.requests import Asked, asked_of
+from api.http.requests import Asked, asked_of, room_of
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
 from api.questions.table import guard_of
 from controller.wire import from_wire, to_wire
@@ -51,7 +51,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
             may not see all records.
         UnavailableError: the service cannot answer now.
     """
-    asked, room = asked_of(request), request.app.state.room
+    asked, room = asked_of(request.scope), room_of(request.scope)
     wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
     last = asked.headers.get("last-event-id")
     if last is not None:

@@ -5,11 +5,19 @@ from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB
 HEAD_SIZE_BYTES_MAX = 64 * 1024
 """Request line and headers: questions carry expressions and lists in the query."""
 
+PIECE_SIZE_BYTES = 1024
+"""Heads are parsed in pieces of this size: it may hold some sixty requests of a client that sends
+them without waiting, and each takes a few KiB until it is answered."""
+
 BODY_SIZE_BYTES_MAX = MIB
 """Of a command: a thousand topics with their configs."""
 
 RECORDS_SIZE_BYTES_MAX = 2 * BATCH_SIZE_BYTES_MAX
 """Of an append: a batch as JSON lines is about twice as large as in the log."""
+
+PARSED_AT_ONCE_BYTES_MAX = 16 * 1024
+"""Records of this size are parsed in about a millisecond; more are parsed in a thread, which costs
+as much as a record or two, so that others have their turn."""
 
 CONNECTIONS_MAX = 500
 """Half of the process's connections, so that HTTP clients never keep Kafka clients out."""

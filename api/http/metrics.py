@@ -173,7 +173,7 @@ async def measure(request: Request[Any, Any, Any]) -> Response[bytes]:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.
         UnavailableError: the log is being loaded.
     """
-    asked = asked_of(request)
+    asked = asked_of(request.scope)
     asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
     content = request.app.state.room.metrics.text()
     return Response(content, media_type=CONTENT_TYPE_LATEST)

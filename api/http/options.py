@@ -15,7 +15,7 @@ from records.errors import RequestError
 HTTPS = "https://"
 """Before an address with TLS."""
 
-_LIBRARIES = ("litestar", "uvicorn", "prometheus_client")
+_LIBRARIES = ("litestar", "uvicorn", "httptools", "prometheus_client")
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import h11
 import msgspec
 from uvicorn import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from api.connections import Connections, Place, Quota
+from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.limits import (
     CONNECTIONS_MAX,
+    HEAD_SIZE_BYTES_MAX,
+    PIECE_SIZE_BYTES,
     UNSENT_BYTES_MAX,
     WATCHING_RESERVE,
     WRITE_STALL_S,
@@ -29,8 +31,13 @@ QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX + WATCHING_RESERVE, reserv
 # Clients can cause any number of its lines about invalid requests.
 limited_logger("uvicorn.error")
 
+_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
+    b"connection: close\r\n\r\n%b"
+)
 
-class Connection(H11Protocol):
+
+class Connection(HttpToolsProtocol):
     """Answers the requests of one connection, one after the other."""
 
     def __init__(
@@ -44,7 +51,14 @@ class Connection(H11Protocol):
         self._mapping = mapping
         self._all = connections
         self._place: Place | None = None
-        self._is_answering = False
+        # Received, and read only once the requests before are answered.
+        self._unread = b""
+        self._head_bytes = 0
+        # Since the parser last found anything.
+        self._unparsed_bytes = 0
+        self._is_receiving = self._is_in_body = False
+        # Requests that are whole and wait for their answer.
+        self._unanswered = 0
         self._stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -60,41 +74,84 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self._place is None:
             return
-        if not self._is_answering:
+        if not self._unanswered:
             self._place.frame_begun()
-        super().data_received(data)
+        self._unread += data
+        self._read()
 
-    def handle_events(self) -> None:
-        super().handle_events()
+    def _read(self) -> None:
+        """Read what was received, but no further than the request after the one in progress."""
+        while self._unread and not self.pipeline and not self.transport.is_closing():
+            # In pieces, as each may hold many requests, and all of it is parsed at once.
+            size = len(self._unread) if self._is_in_body else PIECE_SIZE_BYTES
+            piece, self._unread = self._unread[:size], self._unread[size:]
+            self._unparsed_bytes += len(piece)
+            super().data_received(piece)
+            if self._unparsed_bytes > HEAD_SIZE_BYTES_MAX and not self.transport.is_closing():
+                self.send_400_response("The head is too long.")
+        if self._unread:
+            self.flow.pause_reading()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head_bytes = self._unparsed_bytes = 0
+        self._is_receiving, self._is_in_body = True, False
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value))
+        if not self._is_in_body:  # else a trailer, which nothing asks for
+            super().on_header(name, value)
+
+    def _count(self, size_bytes: int) -> None:
+        self._unparsed_bytes = 0
+        self._head_bytes += size_bytes
+        if self._head_bytes > HEAD_SIZE_BYTES_MAX:
+            raise ValueError("the head is too long")  # for the parser, which stops
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self.cycle.transport = AnswerWriter(self.transport, self.loop)
+        self._is_in_body = True
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._unparsed_bytes = 0
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._is_receiving = self._is_in_body = False
+        self._unparsed_bytes = 0
         if self._place is None:
             return
-        # A request that waits for its body is still being received.
-        if self.conn.their_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED):
-            self._place.frame_ended()
-            if not self._is_answering and self.cycle and not self.cycle.response_complete:
-                self._is_answering = True
-                self._place.request_begun()
-
-    def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; where an answer has begun, only the connection can end."""
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            self._abort()
-            return
-        found = msgspec.json.encode(problem(400, "INVALID_REQUEST", "this is not HTTP/1.1"))
-        headers = [("Content-Type", MEDIA_TYPE), ("Connection", "close")]
-        for event in (
-            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=found),
-            h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+        self._place.frame_ended()
+        if not self.cycle.response_complete:
+            self._unanswered += 1
+            self._place.request_begun()
 
     def on_response_complete(self) -> None:
-        if self._is_answering and self._place is not None:
-            self._is_answering = False
+        if self._unanswered and self._place is not None:
+            self._unanswered -= 1
             self._place.request_ended()
+            if self._is_receiving:
+                self._place.frame_begun()
         super().on_response_complete()
+        self._read()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; where an answer is due or has begun, only the connection can
+        end."""
+        is_started = self.cycle is not None and self.cycle.response_started
+        if self._unanswered or (is_started and not self.cycle.response_complete):
+            self._abort()
+            return
+        words = f"this is not HTTP/1.1, or its head is above {HEAD_SIZE_BYTES_MAX} bytes"
+        found = msgspec.json.encode(problem(400, "INVALID_REQUEST", words))
+        self.transport.write(_REFUSAL % (MEDIA_TYPE.encode(), len(found), found))
+        self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

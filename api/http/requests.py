@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
-from litestar import Request
 
 from api.http.callers import headers_of
 from api.http.parameters import one
@@ -15,6 +14,9 @@ from api.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from records.errors import RequestError, UnavailableError
+
+if TYPE_CHECKING:
+    from api.http.room import Room
 
 # Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -65,21 +67,27 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return expected_versions(self.headers.get("if-match"))
 
 
-def asked_of(request: Request[Any, Any, Any]) -> Asked:
+def room_of(scope: Mapping[str, Any]) -> "Room":
+    """Return what the handlers of a request's application share."""
+    room: Room = scope["litestar_app"].state.room
+    return room
+
+
+def asked_of(scope: Mapping[str, Any]) -> Asked:
     """Return what a request brings.
 
     Raises:
         UnavailableError: the service is still loading the log.
         RequestError: INVALID_REQUEST, the query cannot be read.
     """
-    state = request.app.state
-    if state.room.service is None:
+    service = room_of(scope).service
+    if service is None:
         raise UnavailableError("the service is loading the log; ask again")
     return Asked(
-        service=state.room.service,
-        caller=request.scope["state"]["caller"],
-        values=_query(request.scope["query_string"]),
-        headers=headers_of(request.scope),
+        service=service,
+        caller=scope["state"]["caller"],
+        values=_query(scope["query_string"]),
+        headers=headers_of(scope),
     )
 
 

@@ -18,7 +18,7 @@ from api.connections import Connections
 from api.http.app import make_app
 from api.http.callers import Entrance
 from api.http.gate import Gate
-from api.http.limits import CLOSE_TIMEOUT_S, HEAD_SIZE_BYTES_MAX
+from api.http.limits import CLOSE_TIMEOUT_S
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
 from api.http.protocol import connections_of
@@ -80,11 +80,10 @@ class HttpServer:
             log_config=None,
             access_log=False,
             ws="none",
-            http="h11",
+            http="httptools",
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            h11_max_incomplete_event_size=HEAD_SIZE_BYTES_MAX,
         )
         config.load()
         protocol = connections_of(config, state, connections, mapping)

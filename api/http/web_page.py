@@ -16,7 +16,7 @@ from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_o
 from api.http.callers import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
-from api.http.requests import asked_of
+from api.http.requests import asked_of, room_of
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
 from api.report import assets
@@ -101,7 +101,7 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
         RequestError: a parameter is malformed; or as the question `report`.
         UnavailableError: the service cannot answer now.
     """
-    asked, room = asked_of(request), request.app.state.room
+    asked, room = asked_of(request.scope), room_of(request.scope)
     wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
     wanted = replace(wanted, records_max=_records_max(wanted))
     caller = asked.acting_caller()

@@ -1,0 +1,39 @@
+"""Sends the head of an answer with the first part of its body: one write to the socket, not two."""
+
+import asyncio
+
+
+class AnswerWriter(asyncio.Transport):
+    """The transport of a connection, for one answer.
+
+    The head waits for the part that follows it, at most until the event loop's next turn.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._transport = transport
+        self._loop = loop
+        self._head: bytes | None = None
+        self._is_begun = False
+
+    def write(self, content: bytes | bytearray | memoryview) -> None:
+        if not self._is_begun:
+            self._is_begun, self._head = True, bytes(content)
+            self._loop.call_soon(self._flush)
+        elif self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head + content)
+        else:
+            self._transport.write(content)
+
+    def _flush(self) -> None:
+        if self._head is not None:
+            head, self._head = self._head, None
+            self._transport.write(head)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()

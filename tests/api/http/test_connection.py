@@ -1,0 +1,159 @@
+"""The connection itself: order, one write an answer, and what is not HTTP or too much of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.http.limits import HEAD_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
+from tests.api.http.conftest import Web
+
+LINE = b'{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%d"}}'
+POST = (
+    b"POST /v1/records/append HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+)
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+TOO_MUCH = 4 * HEAD_SIZE_BYTES_MAX
+
+
+class Client(asyncio.Protocol):
+    """What a connection brings, piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        self.transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.pieces.put_nowait(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.pieces.put_nowait(b"")
+
+    async def rest(self) -> bytes:
+        """Return all that comes until the connection ends."""
+        found = b""
+        while piece := await self.pieces.get():
+            found += piece
+        return found
+
+
+@pytest.fixture
+async def client(web: Web) -> AsyncIterator[Client]:
+    host, _, port = web.at.http_url.removeprefix("http://").rpartition(":")
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_connection(Client, host, int(port))
+    yield protocol
+    transport.close()
+
+
+def _end(web: Web) -> int:
+    return web.at.service.image.provenance.next_offset
+
+
+def _append(number: int) -> bytes:
+    line = LINE % number
+    return POST + b"Content-Length: %d\r\n\r\n%b" % (len(line), line)
+
+
+async def test_an_answer_is_one_write(client: Client) -> None:
+    for number in range(5):
+        client.transport.write(_append(number))
+        answer = await client.pieces.get()
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b"}")
+    assert client.pieces.empty()
+
+
+async def test_requests_sent_without_waiting_are_answered_in_order(
+    web: Web, client: Client
+) -> None:
+    count, first = 100, _end(web)
+    last = GET + b"Connection: close\r\n\r\n"
+    client.transport.write(b"".join(map(_append, range(count))) + last)
+    answers = (await client.rest()).split(b"HTTP/1.1 200 OK\r\n")[1:]
+    offsets = [answer.partition(b'"first_offset":')[2].partition(b",")[0] for answer in answers]
+    assert offsets == [*[b"%d" % (first + number) for number in range(count)], b""]
+
+
+async def test_a_request_in_pieces_is_one(web: Web, client: Client) -> None:
+    for byte in _append(1):
+        client.transport.write(bytes([byte]))
+        await asyncio.sleep(0)
+    assert b'"records":1' in await client.pieces.get()
+
+
+async def test_half_a_body_appends_nothing(web: Web, client: Client) -> None:
+    end = _end(web)
+    client.transport.write(_append(1)[:-1])
+    client.transport.close()
+    assert await client.rest() == b""
+    assert (await web.http.get("/ready")).status_code == 200
+    assert _end(web) == end
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        POST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
+        POST + b"Content-Length: +3\r\n\r\nabc",
+        POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        GET + b"X: a\0b\r\n\r\n",
+        GET + b" folded: 1\r\n\r\n",
+        GET.replace(b"\r\n", b"\n") + b"\n",
+        GET.replace(b"/health", b"/h\xff") + b"\r\n",
+        GET.replace(b"GET /health", b"CONNECT a:1") + b"\r\n",
+        GET.replace(b"Host: localhost\r\n", b"") + b"\r\n",
+        GET + b"Host: localhost\r\n\r\n",
+    ],
+    ids=lambda request_: request_.split(b"HTTP/1.1")[1][-60:].decode("latin-1").strip(),
+)
+async def test_what_can_be_read_in_two_ways_is_refused(
+    web: Web, client: Client, request_: bytes
+) -> None:
+    end = _end(web)
+    client.transport.write(request_ + _append(1))
+    answer = await client.rest()
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'"code":"INVALID_REQUEST"' in answer
+    assert _end(web) == end
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"GET /" + b"x" * TOO_MUCH,
+        GET + b"X: " + b"x" * TOO_MUCH,
+        GET + b"X: y\r\n" * TOO_MUCH,
+        b"\r\n" * TOO_MUCH,
+        POST + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"x" * TOO_MUCH,
+        POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"x" * TOO_MUCH,
+        POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * TOO_MUCH,
+    ],
+    ids=["path", "header", "headers", "nothing", "chunk", "trailer", "trailers"],
+)
+async def test_what_never_ends_is_not_kept(web: Web, client: Client, endless: bytes) -> None:
+    client.transport.write(endless)
+    assert b"400 Bad Request" in await client.rest()
+    assert (await web.http.get("/ready")).status_code == 200
+
+
+async def test_a_body_without_a_length_has_a_limit(client: Client) -> None:
+    client.transport.write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+    chunk = b"%x\r\n%b\r\n" % (1 << 20, b" " * (1 << 20))
+    client.transport.write(chunk * (RECORDS_SIZE_BYTES_MAX // (1 << 20) + 1))
+    assert b'"code":"MESSAGE_TOO_LARGE"' in await client.pieces.get()
+
+
+async def test_only_what_is_posted_changes_anything(web: Web) -> None:
+    for path in ("/v1/records/append", "/v1/topics/create"):
+        for method in ("GET", "PUT", "DELETE", "OPTIONS"):
+            refused = await web.http.request(method, path)
+            assert (refused.status_code, refused.headers["allow"]) == (405, "POST"), refused.text
+            assert refused.json()["code"] == "METHOD_NOT_ALLOWED"
