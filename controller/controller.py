@@ -130,8 +130,9 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         """Decide at once, in the order of the calls; answer once it is committed.
 
-        An event that writes nothing is answered once everything decided before it is committed. A
-        request whose id is in flight already is not decided again; it gets the first answer.
+        An event that writes nothing, or is refused, is answered once everything decided before it
+        is committed. A request whose id is in flight already is not decided again; it gets the
+        first answer.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
@@ -272,6 +273,8 @@ class Controller:
             return
         try:
             self._decider.decide(future, decide, origin, note)
+        except RequestError as error:
+            self._pipeline.refuse_when_committed(future, error)
         except Exception as error:
             # Bugs of a decision too: other callers wait for their turn or for this answer.
             future.set_exception(error)

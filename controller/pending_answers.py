@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from controller.changed_versions import ObjectVersion
-from records.errors import MetadataLogError
+from records.errors import MetadataLogError, RequestError
 
 T = TypeVar("T")
 
@@ -32,13 +32,24 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
 class PendingAnswer(msgspec.Struct, frozen=True):
     """A waiting answer, and the records of its own: [start_offset, answer.end_offset).
 
-    `in_transaction`: the records take effect only when a transaction ends.
+    `in_transaction`: the records take effect only when a transaction ends. `refusal`: the request
+    is refused, and has no records.
     """
 
     future: asyncio.Future[Any]
     answer: Answer[Any]
     start_offset: int
     in_transaction: bool
+    refusal: RequestError | None = None
+
+    def resolve(self) -> None:
+        """Answer, unless the caller has gone."""
+        if self.future.done():
+            return
+        if self.refusal is None:
+            self.future.set_result(self.answer)
+        else:
+            self.future.set_exception(self.refusal)
 
 
 class PendingAnswers:
@@ -54,9 +65,7 @@ class PendingAnswers:
     def release(self, committed_end: int) -> None:
         """Resolve the answers whose end is committed."""
         while self._queue and self._queue[0].answer.end_offset <= committed_end:
-            pending = self._queue.popleft()
-            if not pending.future.done():
-                pending.future.set_result(pending.answer)
+            self._queue.popleft().resolve()
 
     def fail(self, error_of: Callable[[PendingAnswer], MetadataLogError]) -> None:
         """Fail all pending answers, each with its own error."""

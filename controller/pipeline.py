@@ -224,6 +224,16 @@ class Pipeline:
         self._pending.add(PendingAnswer(future, answer, start_offset, in_transaction))
         self._pending.release(self._committed_end)
 
+    def refuse_when_committed(self, future: asyncio.Future[Any], refusal: RequestError) -> None:
+        """Refuse a request once everything sent so far is committed.
+
+        The refusal was decided on the latest state, which a crash may undo.
+        """
+        answer = Answer(None, self.next_offset, wrote=False)
+        pending = PendingAnswer(future, answer, self.next_offset, False, refusal)
+        self._pending.add(pending)
+        self._pending.release(self._committed_end)
+
     async def drained(self) -> None:
         """Return once nothing is in flight."""
         while self._in_flight:

@@ -48,6 +48,17 @@ async def test_what_failed_never_happened_for_the_next_decision(office: Office) 
     assert office.names() == ["a"]
 
 
+async def test_refusal_that_rests_on_what_failed_is_not_told(office: Office) -> None:
+    office.log.hold()
+    first, again = office.namespace("a"), office.namespace("a")
+    office.log.error = UnavailableError("the disk is full")
+    office.log.release()
+    assert await outcome_of(first) == (UnavailableError, Outcome.NOTHING)
+    assert await code_of(again) == "NOT_CONTROLLER"
+    office.log.error = None
+    await office.namespace("a")
+
+
 async def test_a_failure_is_settled_before_its_callers_hear_of_it(office: Office) -> None:
     office.log.hold()
     first, second = office.namespace("a"), office.namespace("b")

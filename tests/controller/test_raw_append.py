@@ -294,8 +294,8 @@ async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) 
         record = ConfigRecord(resource_type=2, resource_name="orders", name="a", value=value)
         request = AppendRecords(records=(record,), expected_versions=(ExpectedVersion(name, seen),))
         futures.append(office.controller.append(request))
-    assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
     office.log.release()
+    assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
     await futures[0]
     assert office.controller.image.config(2, "orders") == {"a": "1"}
 
