@@ -11,6 +11,7 @@ from tests.torture.campaigns import (
     io_errors,
     kills,
     mirrors,
+    mixed_load,
     model,
     planted_bugs,
     recovery,
@@ -29,6 +30,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     controller,
     frames,
     kills,
+    mixed_load,
     clients,
     streams,
 )

@@ -1,0 +1,178 @@
+"""A real service under clients of every way in, killed with SIGKILL and started again.
+
+Commands, transactions, records as they are, and Kafka's own requests, over Kafka's protocol, the
+socket and HTTP, some with the version that an object must have or the offset at which the log must
+end. Requests with an id are repeated until they are answered. Afterwards each acknowledged request
+must stand in the log once, where it was told, and there must be an order of all calls in which
+every answer is right (`tests/torture/mixed_load/promises.py`). The seed gives the times of the
+kills; what the machine does between them is its own.
+"""
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from api.reconnecting import ReconnectingClient
+from metadata_log.creation import create_log
+from tests.torture.campaign import Failure, Outcome, Place
+from tests.torture.mixed_load.history import Result
+from tests.torture.mixed_load.promises import broken_promises
+from tests.torture.mixed_load.recording import Recording
+from tests.torture.mixed_load.service import Killable
+from tests.torture.mixed_load.ways_by_client import Appends, Commands, KafkaKeys, Way
+from tests.torture.mixed_load.ways_by_http import Http
+from tests.torture.mixed_load.written import batches
+
+NAME = "mixed_load"
+TEST = "real service: all ways in, kill -9, linearizable"
+TARGET = 40
+SEEDS_MIN = 4
+SEEDS_MAX: int | None = None
+SOURCES: tuple[str, ...] = (
+    "records",
+    "metadata_log",
+    "replay",
+    "controller",
+    "api",
+    "tests/torture",
+)
+
+ROOT = Path(__file__).parents[3]
+_KILLS_A_PIECE = 10
+_START_S_MAX = 2.0
+"""From the start of a process to a kill that comes before it takes requests; every fourth does."""
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What clients do before a kill: for some time, and at least so many calls."""
+
+    seconds_min: float
+    seconds_max: float
+    calls: int
+
+
+_LOAD = Load(5.0, 18.0, 0)
+
+
+def run(seed: int) -> Outcome:
+    """Kill a service some times."""
+    return kill_some_times(seed, _KILLS_A_PIECE, _LOAD, ROOT)
+
+
+def reproduce(place: Place) -> Outcome:
+    """Kill at the same times again."""
+    return run(place.seed)
+
+
+def shrink(failure: Failure) -> Failure:
+    """Return the failure: another run is another race."""
+    return failure
+
+
+def kill_some_times(seed: int, kills: int, load: Load, sources: Path = ROOT) -> Outcome:
+    """Kill a service under load, and look at what its clients were told.
+
+    Args:
+        sources: The folder with the packages that the service runs.
+    """
+    recording = Recording(seed)
+    with tempfile.TemporaryDirectory(prefix="metalog-mixed-") as name:
+        folder = Path(name)
+        create_log(folder / "log", "mixed-load")
+        broken = asyncio.run(_run(recording, kills, load, folder, sources))
+        broken += broken_promises(recording.calls, list(batches(folder / "log")))
+    place = Place(seed=seed)
+    return Outcome(
+        done=kills,
+        distinct=kills,
+        failures=tuple([Failure(campaign=NAME, place=place, message=text) for text in broken[:20]]),
+        notes=(f"seed {seed}: {_counts(recording)}",),
+    )
+
+
+async def _run(
+    recording: Recording, kills: int, load: Load, folder: Path, sources: Path
+) -> list[str]:
+    """Run clients and service until its end in order; return what is wrong with that."""
+    rng, errors = recording.rng, folder / "errors.txt"
+    service = Killable(folder / "log", errors, sources)
+    try:
+        await service.start()
+        await service.ready()
+        async with _clients(service, recording):
+            for number in range(kills):
+                await _loaded(recording, load)
+                await service.kill()
+                await service.start()
+                if number % 4 == 3:
+                    await asyncio.sleep(rng.uniform(0, _START_S_MAX))
+                    await service.kill()
+                    await service.start()
+                await service.ready()
+    finally:
+        code = await service.stop()
+    said = errors.read_text()
+    return [f"it ended with {code}: {said[-500:]}"] if code or "Traceback" in said else []
+
+
+async def _loaded(recording: Recording, load: Load) -> None:
+    enough = len(recording.calls) + load.calls
+    await asyncio.sleep(recording.rng.uniform(load.seconds_min, load.seconds_max))
+    while len(recording.calls) < enough:
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def _clients(service: Killable, recording: Recording) -> AsyncIterator[None]:
+    """Have clients call while the body runs; they end once they are answered."""
+    async with AsyncExitStack() as closing, asyncio.TaskGroup() as running:
+        for way in await _ways(service, closing):
+            running.create_task(_repeated(way, recording))
+        try:
+            yield
+        finally:
+            recording.is_over = True
+
+
+async def _ways(service: Killable, closing: AsyncExitStack) -> list[Way]:
+    at = service.addresses
+
+    def client(scheme: str) -> ReconnectingClient:
+        connected = ReconnectingClient(f"{scheme}://{at[scheme]}")
+        closing.push_async_callback(connected.close)
+        return connected
+
+    kafka, socket = Commands("kafka", client("kafka")), Appends("socket", client("socket"))
+    writer, reader = (KafkaKeys(f"kafka://{at['kafka']}") for _ in range(2))
+    http = Http(f"http://{at['http']}")
+    for each in (writer, reader, http):
+        closing.push_async_callback(each.close)
+    return [
+        *(kafka.write, kafka.read, kafka.write_pair),
+        *(socket.write, socket.read, socket.write_pair),
+        *(socket.note, socket.note_at_the_end, socket.compare_and_write, socket.compare_and_write),
+        *(writer.write, reader.read),
+        *(http.write, http.read, http.note, http.note_at_the_end),
+        *(http.compare_and_write, http.compare_and_write),
+    ]
+
+
+async def _repeated(way: Callable[[Recording], Awaitable[None]], recording: Recording) -> None:
+    while not recording.is_over:
+        await way(recording)
+        # So that one way does not keep the others out.
+        await asyncio.sleep(0.02 * recording.rng.random())
+
+
+def _counts(recording: Recording) -> str:
+    """Return how many calls of each way were done, refused, and not answered."""
+    counted = Counter((call.way, call.result) for call in recording.calls)
+    ways = dict.fromkeys(call.way for call in recording.calls)
+    return ", ".join(
+        f"{way} {'/'.join(str(counted[way, result]) for result in Result)}" for way in sorted(ways)
+    )

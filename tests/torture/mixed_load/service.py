@@ -1,0 +1,72 @@
+"""`metalog serve` with all its listeners, killed and started again at the same addresses."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests import processes
+
+READY_S = 120.0
+_STOP_S = 60.0
+_ANY = "127.0.0.1:0"
+
+
+class Killable:
+    """A service on one log, whose process is another one after each kill.
+
+    Attributes:
+        addresses: By listener, HOST:PORT, chosen at the first start.
+    """
+
+    def __init__(self, log: Path, errors: Path, sources: Path) -> None:
+        """Do not start yet.
+
+        Args:
+            errors: A file that gets what it writes to standard error.
+            sources: The folder with the packages that it runs.
+        """
+        self._log, self._errors, self._sources = log, errors, sources
+        self._process: asyncio.subprocess.Process | None = None
+        self.addresses = dict.fromkeys(("kafka", "socket", "http"), _ANY)
+
+    async def start(self) -> None:
+        """Start a process, which is not ready yet."""
+        listeners = [f"--{name}={address}" for name, address in self.addresses.items()]
+        with self._errors.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "api.cli", "serve", str(self._log), "--json", *listeners),
+                cwd=self._sources,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+            )
+
+    async def ready(self) -> None:
+        """Wait until it takes requests; keep its addresses."""
+        assert self._process is not None and self._process.stdout is not None
+        async with asyncio.timeout(READY_S):
+            line = await self._process.stdout.readline()
+        assert line, f"it ended before it was ready: {self._errors.read_text()[-500:]}"
+        told: dict[str, Any] = json.loads(line)
+        self.addresses = {
+            name: told[name].rpartition("//")[2].rstrip("/") for name in self.addresses
+        }
+
+    async def kill(self) -> None:
+        """End it as a crash would.
+
+        Raises:
+            AssertionError: it had ended before.
+        """
+        assert self._process is not None
+        assert self._process.returncode is None, self._errors.read_text()[-500:]
+        self._process.kill()
+        await processes.ended(self._process, _STOP_S)
+
+    async def stop(self) -> int:
+        """End it in order; return its exit code."""
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.terminate()
+        return await processes.ended(self._process, _STOP_S)
