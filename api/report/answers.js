@@ -68,7 +68,7 @@ export class Answers {
       const command = isWhole ? newestCommand(name, to, count) : historyCommand(name, first, last);
       return { nodes: [heading, this._list(events, (event) => this._event(event))], command };
     };
-    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => this._own(name, pastOf) ?? [], (found) => show(found, false));
+    return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => pastOf(this.data, name), (found) => show(found, false));
   }
 
   /** The fields of an object at the end of the selection, and who set each. @param {string} name */
@@ -175,10 +175,12 @@ export class Answers {
   }
 }
 
-/** The changes of an object in the data. @returns {Past[]} */
-function pastOf(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object) {
-  return [...data.touchesOf(object)].filter((touch) => data.rowOf[touch] > 0).map((touch) => {
-    const record = data.recordOf(data.rowOf[touch]);
-    return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(data.changesOf(touch)) };
+/** The changes of all objects of a name in the data, oldest first. @returns {Past[]} */
+function pastOf(/** @type {import("report/data.js").Data|null} */ data, /** @type {string} */ name) {
+  if (data === null) return [];
+  const steps = data.named(name).flatMap((object) => data.historyOf(object)).sort((a, b) => a.row - b.row);
+  return steps.map(({ row, changes }) => {
+    const record = data.recordOf(row);
+    return { offset: record.offset, time: record.time, type: record.type, by: byText(record), lines: changeLines(changes) };
   });
 }

@@ -59,17 +59,22 @@ function pattern(context, bit, color, ground) {
   return found;
 }
 
-/** A swatch for the legend. @param {number} bit @param {Element} element */
-export function swatch(bit, element) {
-  const canvas = document.createElement("canvas");
-  canvas.width = 44;
-  canvas.height = 24;
-  canvas.setAttribute("aria-hidden", "true");
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.scale(2, 2);
-  context.fillStyle = new Paint(context, element).fills.get(bit) ?? "";
-  context.fillRect(0, 0, 22, 12);
-  return canvas;
+/** The swatches of the legend by their bits. @param {Element} element @returns {Map<number, HTMLCanvasElement>} */
+export function swatches(element) {
+  /** @type {Paint|null} */
+  let paint = null;
+  return new Map(LEGEND.map(([bit]) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 44;
+    canvas.height = 24;
+    canvas.setAttribute("aria-hidden", "true");
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    paint ??= new Paint(context, element);
+    context.scale(2, 2);
+    context.fillStyle = paint.fills.get(bit) ?? "";
+    context.fillRect(0, 0, 22, 12);
+    return [bit, canvas];
+  }));
 }
 
 /**

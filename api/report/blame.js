@@ -1,6 +1,6 @@
 // Blame: which record of the data set each field of an object, as `metalog blame`.
 
-import { GONE } from "report/data.js";
+import { GONE } from "report/object_states.js";
 import { byText } from "report/words.js";
 
 /** The fields of an object after a row, each with its setter; null if the object is absent then.
@@ -13,7 +13,7 @@ export function blameOf(data, object, row) {
   const rows = new Map();
   for (const touch of data.touchesOf(object)) {
     if (data.rowOf[touch] > row) break;
-    if (data.header.shapes[data.shape[touch]][0] === GONE) rows.clear();
+    if (data.fateOf(touch) === GONE) rows.clear();
     else for (const [name] of data.fieldsOf(touch)) rows.set(name, data.rowOf[touch]);
   }
   return Object.entries(state).map(([field, value]) => ({ field, value, setter: setterOf(data, rows.get(field) ?? 0) }));

@@ -8,9 +8,7 @@
  * @returns {Promise<{header: Header, column: (name: string) => Column}>}
  */
 export async function unpack(packed) {
-  const stream = new Blob([packed]).stream()
-    .pipeThrough(new DecompressionStream("deflate-raw"));
-  const block = new Uint8Array(await new Response(stream).arrayBuffer());
+  const block = await inflated(packed);
   const length = new DataView(block.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(block.subarray(4, 4 + length)));
   /** @type {Map<string, Uint8Array>} */
@@ -23,43 +21,57 @@ export async function unpack(packed) {
   return { header, column: (name) => new Column(found.get(name) ?? new Uint8Array(0)) };
 }
 
-/** Numbers of seven bits a byte, lowest first, read one after the other. */
+/** @param {Uint8Array<ArrayBuffer>} packed */
+async function inflated(packed) {
+  // Not by a Blob: its stream comes from another process.
+  const { writable, readable } = new DecompressionStream("deflate-raw"), writer = writable.getWriter();
+  const written = Promise.all([writer.write(packed), writer.close()]);
+  const [found] = await Promise.all([new Response(readable).arrayBuffer(), written]);
+  return new Uint8Array(found);
+}
+
+/** Numbers of seven bits a byte, lowest first, one after the other. */
 export class Column {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
     this.bytes = bytes;
-    this.at = 0;
-  }
-
-  /** The next number, at least 0. */
-  next() {
-    let byte = this.bytes[this.at++];
-    if (byte < 128) return byte;
-    let value = byte & 127, scale = 128;
-    do {
-      byte = this.bytes[this.at++];
-      value += (byte & 127) * scale;
-      scale *= 128;
-    } while (byte > 127);
-    return value;
-  }
-
-  /** The next number, which may be negative. */
-  nextSigned() {
-    const value = this.next();
-    return value % 2 ? -(value + 1) / 2 : value / 2;
   }
 
   /** How many numbers there are. */
   count() {
+    const { bytes } = this;
     let count = 0;
-    for (const byte of this.bytes) if (byte < 128) count++;
+    for (let i = 0; i < bytes.length; i++) count += bytes[i] < 128 ? 1 : 0;
     return count;
   }
 
-  /** All of them. */
-  unsigned() {
-    const { bytes } = this, numbers = new Float64Array(this.count());
+  /** All of them. @returns {Float64Array<ArrayBuffer>} */
+  unsigned() { return this._into(new Float64Array(this.count())); }
+
+  /** All of them, each below 2^31. @returns {Int32Array<ArrayBuffer>} */
+  small() { return this._into(new Int32Array(this.count())); }
+
+  /** All of them, each the sum of those before and itself. @returns {Float64Array<ArrayBuffer>} */
+  summed() {
+    const numbers = this.unsigned();
+    for (let i = 0, sum = 0; i < numbers.length; i++) numbers[i] = sum += signed(numbers[i]);
+    return numbers;
+  }
+
+  /** As `summed`, each below 2^30. @returns {Int32Array<ArrayBuffer>} */
+  smallSummed() {
+    const numbers = this.small();
+    for (let i = 0, sum = 0; i < numbers.length; i++) numbers[i] = sum += (numbers[i] >>> 1) ^ -(numbers[i] & 1);
+    return numbers;
+  }
+
+  /** @template {Float64Array|Int32Array} T @param {T} numbers @returns {T} */
+  _into(numbers) {
+    const { bytes } = this;
+    if (numbers.length === bytes.length) {
+      numbers.set(bytes);
+      return numbers;
+    }
     // Written out: a file has millions of them.
     for (let i = 0, at = 0; i < numbers.length; i++) {
       let byte = bytes[at++], value = byte & 127;
@@ -71,16 +83,11 @@ export class Column {
     }
     return numbers;
   }
+}
 
-  /** All of them, each the sum of those before and itself. */
-  summed() {
-    const numbers = this.unsigned();
-    for (let i = 0, sum = 0; i < numbers.length; i++) {
-      const value = numbers[i];
-      numbers[i] = sum += value % 2 ? -(value + 1) / 2 : value / 2;
-    }
-    return numbers;
-  }
+/** The number that is stored as one of at least 0. @param {number} value */
+export function signed(value) {
+  return value % 2 ? -(value + 1) / 2 : value / 2;
 }
 
 /** What base64 says. @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */

@@ -1,16 +1,16 @@
 // Data: the states and changes of a range, of what the file holds or the service sends.
 
 import { unpack } from "report/columns.js";
-import { Decoded, above } from "report/decoded.js";
+import { above } from "report/decoded.js";
+import { CHANGED, GONE, NEW, ObjectStates } from "report/object_states.js";
 
-/** @typedef {Record<string, any>} Fields */
+/** @typedef {import("report/object_states.js").Fields} Fields */
 /** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
-/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], cause: number|null, principal: string|null, goesOn: boolean}} Told */
+/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, goesOn: boolean}} Told */
 
 /** More objects than these are not sorted again. */
 const SORTED_MAX = 2000;
 
-export const NEW = 0, CHANGED = 1, GONE = 2;
 export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
 const FATES = ["new", "changed", "gone"];
 
@@ -20,68 +20,13 @@ export async function openData(packed) {
   return new Data(header, column);
 }
 
-export class Data extends Decoded {
+export class Data extends ObjectStates {
   /** @type {Set<number>|null} */ _moved = null;
   /** @type {Map<string, number[]>|null} */ _topics = null;
-  /** @type {Map<number, number[]>|null} */ _partitions = null;
+  /** @type {{start: Int32Array, of: Int32Array}|null} Those of topic i stand in `of` from start[i] to start[i + 1]. */
+  _partitions = null;
   /** @type {boolean|null} */ _shared = null;
-
-  /** The last row that took effect at or before an offset; 0 is the state before the range.
-   * @param {number} offset */
-  rowAt(offset) {
-    return Math.max(0, above(this.effect, offset) - 1);
-  }
-
-  /** The fields of an object after a row; null if it is absent.
-   * @param {number} object @param {number} row @returns {Fields|null} */
-  stateAt(object, row) {
-    return this._stateBefore(object, this._touchAfter(object, row));
-  }
-
-  /** The state that the touches of an object before one of them made. */
-  _stateBefore(/** @type {number} */ object, /** @type {number} */ end) {
-    let start = end - 1;
-    const begin = this.ofStart[object];
-    while (start >= begin && this.header.shapes[this.shape[this.ofObject[start]]][0] === CHANGED) {
-      start--;
-    }
-    if (start < begin || this.header.shapes[this.shape[this.ofObject[start]]][0] === GONE) return null;
-    /** @type {Fields} */
-    const state = {};
-    for (let i = start; i < end; i++) {
-      for (const [name, value] of this.fieldsOf(this.ofObject[i])) state[name] = value;
-    }
-    for (const name in state) if (state[name] === null) delete state[name];
-    return state;
-  }
-
-  /** The first touch of an object after a row, as an index of `ofObject`. */
-  _touchAfter(/** @type {number} */ object, /** @type {number} */ row) {
-    let low = this.ofStart[object], high = this.ofStart[object + 1];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.rowOf[this.ofObject[middle]] <= row) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  /** The fields that a touch set, with their values.
-   * @param {number} touch @returns {[string, any][]} */
-  fieldsOf(touch) {
-    const { fields, shapes, values } = this.header;
-    let at = this.valueStart[touch];
-    return shapes[this.shape[touch]][1].map((/** @type {number} */ field) => {
-      const value = this.value[at++];
-      return [fields[field][1], fields[field][2] ? value : values[value]];
-    });
-  }
-
-  /** What a touch is in afterwards: bits. @param {number} object @param {number} row */
-  outagesAt(object, row) {
-    const index = this._touchAfter(object, row) - 1;
-    return index < this.ofStart[object] ? 0 : this.outages[this.ofObject[index]];
-  }
+  _seen = new Uint8Array(this.objects);
 
   /** The name of an object after a row, with its kind.
    * @param {number} object @param {number} row */
@@ -105,26 +50,33 @@ export class Data extends Decoded {
   get moved() {
     if (this._moved) return this._moved;
     this._moved = new Set();
-    const topics = this.kinds.indexOf("topic");
+    const topics = this.kinds.indexOf("topic"), { fields, shapes } = this.header;
+    const names = shapes.map((/** @type {[number, number[]]} */ [, set]) => set.some((field) => fields[field][1] === "name"));
     for (let i = 0; i < this.objects && this.objectKind[i] <= topics; i++) {
       if (this.ofStart[i + 1] - this.ofStart[i] < 2) continue;
-      const named = [...this.touchesOf(i)].filter((t) => this.fieldsOf(t).some(([name]) => name === "name"));
+      const named = this.touchesOf(i).filter((touch) => names[this.shape[touch]]);
       if (named.length > 1) this._moved.add(i);
     }
     return this._moved;
   }
 
-  /** The touches of an object, oldest first. @param {number} object */
-  touchesOf(object) {
-    return this.ofObject.subarray(this.ofStart[object], this.ofStart[object + 1]);
-  }
-
   /** What a touch changed. @param {number} touch @returns {Change[]} */
   changesOf(touch) {
     const object = this.object[touch], row = this.rowOf[touch];
-    const index = this._touchAfter(object, row) - 1;
-    const before = this._stateBefore(object, index), after = this._stateBefore(object, index + 1);
-    return differing(object, this.labelAt(object, row), this._inOrder(object, before), this._inOrder(object, after));
+    return this._changes(touch, this.stateAt(object, row - 1), this.stateAt(object, row));
+  }
+
+  /** All changes of an object in the range, oldest first.
+   * @param {number} object @returns {{row: number, changes: Change[]}[]} */
+  historyOf(object) {
+    return this.stepsOf(object, this.rows - 1).filter(({ touch }) => this.rowOf[touch] > 0)
+      .map(({ touch, before, after }) => ({ row: this.rowOf[touch], changes: this._changes(touch, before, after) }));
+  }
+
+  _changes(/** @type {number} */ touch, /** @type {Fields|null} */ before, /** @type {Fields|null} */ after) {
+    const object = this.object[touch], label = this.labelAt(object, this.rowOf[touch]);
+    const set = before && after ? new Set(this.fieldsOf(touch).map(([name]) => name)) : null;
+    return differing(object, label, this._inOrder(object, before), this._inOrder(object, after), set);
   }
 
   /** A state with its fields in the order in which the commands show them. */
@@ -137,13 +89,18 @@ export class Data extends Decoded {
   /** The objects that rows in (before, after] touched, in the order of a diff.
    * @param {number} before @param {number} after */
   touchedIn(before, after) {
-    const seen = new Uint8Array(this.objects);
-    for (let t = this.firstTouch[before + 1] ?? 0; t < this.firstTouch[after + 1]; t++) {
-      seen[this.object[t]] = 1;
-    }
+    const { object, _seen: seen } = this, end = this.firstTouch[after + 1];
     /** @type {number[]} */
     const found = [];
-    for (let i = 0; i < seen.length; i++) if (seen[i]) found.push(i);
+    let lowest = this.objects, highest = 0;
+    for (let t = this.firstTouch[before + 1] ?? 0; t < end; t++) {
+      const each = object[t];
+      seen[each] = 1;
+      if (each < lowest) lowest = each;
+      if (each > highest) highest = each;
+    }
+    for (let i = lowest; i <= highest; i++) if (seen[i]) found.push(i);
+    seen.fill(0, lowest, highest + 1);
     // They are in order already, but for topics that moved or got the name of another.
     const isSorted = found.length > SORTED_MAX || !this.hasSharedNames;
     return isSorted ? found : this._sorted(found, before, after);
@@ -152,7 +109,7 @@ export class Data extends Decoded {
   _sorted(/** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
     const keyed = objects.map((object) => ({
       object, kind: this.objectKind[object],
-      label: this._diffName(object, before, after, this.stateAt(object, after) !== null),
+      label: this._diffName(object, before, after, this.isThere(object, after)),
     }));
     return keyed.sort((a, b) => a.kind - b.kind || naturally(a.label, b.label)).map(({ object }) => object);
   }
@@ -163,7 +120,8 @@ export class Data extends Decoded {
     const old = this._inOrder(object, this.stateAt(object, before));
     const now = this._inOrder(object, this.stateAt(object, after));
     if (old === null && now === null) return [];
-    return differing(object, this._diffName(object, before, after, now !== null), old, now);
+    const label = this._diffName(object, before, after, now !== null);
+    return differing(object, label, old, now, old && now ? this.differingFields(object, before, after) : null);
   }
 
   /** Its name; its id if the name means another object at the other end. */
@@ -181,7 +139,7 @@ export class Data extends Decoded {
   /** Another topic of a name that is there after a row. */
   _topicNamed(/** @type {string} */ label, /** @type {number} */ row, /** @type {number} */ but) {
     for (const object of this.topicsByLabel.get(label) ?? []) {
-      if (object !== but && this.stateAt(object, row) !== null && this.labelAt(object, row) === label) return object;
+      if (object !== but && this.isThere(object, row) && this.labelAt(object, row) === label) return object;
     }
     return null;
   }
@@ -190,7 +148,7 @@ export class Data extends Decoded {
   _partition(/** @type {number} */ topic, /** @type {number} */ like, /** @type {number} */ row) {
     for (const object of this.partitionsOf(topic)) {
       if (this.objectNumber[object] === this.objectNumber[like] && this.objectKind[object] === this.objectKind[like]) {
-        return this.stateAt(object, row) === null ? null : object;
+        return this.isThere(object, row) ? object : null;
       }
     }
     return null;
@@ -222,46 +180,51 @@ export class Data extends Decoded {
     return this._shared;
   }
 
-  /** The partitions of a topic, all that it ever had in the range. @param {number} topic */
+  /** The partitions of a topic, all that it ever had in the range. @param {number} topic @returns {number[]} */
   partitionsOf(topic) {
     this._partitions ??= this._partitionsByTopic();
-    return this._partitions.get(topic) ?? [];
+    const { start, of } = this._partitions;
+    return Array.from(of.subarray(start[topic], start[topic + 1]));
   }
 
   _partitionsByTopic() {
-    /** @type {Map<number, number[]>} */
-    const found = new Map();
-    const kind = this.kinds.indexOf("partition");
-    for (let i = 0; i < this.objects; i++) {
-      if (this.objectKind[i] !== kind) continue;
-      const topic = this.objectTopic[i] - 1, of = found.get(topic);
-      if (of) of.push(i);
-      else found.set(topic, [i]);
-    }
-    return found;
+    const kind = this.kinds.indexOf("partition"), begin = this.kindStart[kind], end = this.kindStart[kind + 1] ?? this.objects;
+    const start = new Int32Array(this.objects + 1), of = new Int32Array(end - begin);
+    for (let i = begin; i < end; i++) start[this.objectTopic[i]]++;
+    for (let i = 0; i < this.objects; i++) start[i + 1] += start[i];
+    const next = start.slice();
+    for (let i = begin; i < end; i++) of[next[this.objectTopic[i] - 1]++] = i;
+    return { start, of };
   }
 
   /** The object of a name such as `partition:orders/0`, preferably one that is there after a row;
    * null if there never was one.
    * @param {string} name @param {number} row @returns {number|null} */
   find(name, row) {
-    const colon = name.indexOf(":"), kind = this.kinds.indexOf(name.slice(0, colon));
-    const label = name.slice(colon + 1);
-    if (kind < 0) return null;
-    /** @type {number[]} */
-    let found = [];
-    if (this.kinds[kind] === "topic") {
-      found = label.startsWith("@") ? this._topicOfId(label.slice(1)) : this.topicsByLabel.get(label) ?? [];
-    } else if (this.kinds[kind] === "partition" || this.kinds[kind] === "removal") {
-      const slash = label.lastIndexOf("/"), topic = label.slice(0, slash), number = Number(label.slice(slash + 1));
-      const topics = topic.startsWith("@") ? this._topicOfId(topic.slice(1)) : this.topicsByLabel.get(topic) ?? [];
-      found = topics.flatMap((t) => this.partitionsOf(t)).filter((p) => this.objectNumber[p] === number && this.objectKind[p] === kind);
-    } else {
-      for (let i = this.kindStart[kind]; i < this.objects && this.objectKind[i] === kind; i++) {
-        if (this.header.labels[this.firstLabel[i]] === label) found.push(i);
-      }
+    const found = this.named(name);
+    return found.find((object) => this.isThere(object, row)) ?? found.at(-1) ?? null;
+  }
+
+  /** All objects that had a name at some time: a topic may be made again. @param {string} name @returns {number[]} */
+  named(name) {
+    const colon = name.indexOf(":"), kind = this.kinds.indexOf(name.slice(0, colon)), label = name.slice(colon + 1);
+    if (kind < 0) return [];
+    if (this.kinds[kind] === "topic") return this._topicsNamed(label);
+    if (this.kinds[kind] === "partition" || this.kinds[kind] === "removal") {
+      const slash = label.lastIndexOf("/"), topics = this._topicsNamed(label.slice(0, slash)), number = Number(label.slice(slash + 1));
+      const objects = this.kinds[kind] === "partition" ? topics.flatMap((topic) => this.partitionsOf(topic)) : this._ofKind(kind);
+      return objects.filter((object) => this.objectNumber[object] === number && topics.includes(this.objectTopic[object] - 1));
     }
-    return found.find((object) => this.stateAt(object, row) !== null) ?? found.at(-1) ?? null;
+    return this._ofKind(kind).filter((object) => this.header.labels[this.firstLabel[object]] === label);
+  }
+
+  _ofKind(/** @type {number} */ kind) {
+    const begin = this.kindStart[kind], end = this.kindStart[kind + 1] ?? this.objects;
+    return Array.from({ length: end - begin }, (_, i) => begin + i);
+  }
+
+  _topicsNamed(/** @type {string} */ label) {
+    return label.startsWith("@") ? this._topicOfId(label.slice(1)) : this.topicsByLabel.get(label) ?? [];
   }
 
   _topicOfId(/** @type {string} */ id) {
@@ -272,14 +235,16 @@ export class Data extends Decoded {
   /** What happened: the events whose first record is in a range of offsets.
    * @param {number} from @param {number} to @returns {Generator<Told>} */
   *told(from, to) {
-    for (let i = above(this.eventFrom, from - 1); i < above(this.eventFrom, to); i++) yield this._event(i, to);
+    const end = above(this.eventFrom, to);
+    for (let i = above(this.eventFrom, from - 1); i < end; i++) yield this._event(i, to);
   }
 
   /** Events that began before a range and go on in it.
    * @param {number} from @param {number} to @returns {Told[]} */
   toldBefore(from, to) {
     const found = [];
-    for (let i = 0; i < above(this.eventFrom, from - 1); i++) {
+    const before = above(this.eventFrom, from - 1);
+    for (let i = 0; i < before; i++) {
       if (this.eventTo[i] >= from) found.push(this._event(i, to));
     }
     return found;
@@ -309,6 +274,7 @@ export class Data extends Decoded {
       kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
       // There may be thousands, and most events are never opened.
       get objects() { return data.eventNames(i); },
+      count: this.eventObjectStart[i + 1] - this.eventObjectStart[i],
       cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
       principal: principals[this.eventPrincipal[i]],
       goesOn: this.eventTo[i] > to,
@@ -332,13 +298,13 @@ export class Data extends Decoded {
   }
 }
 
-/** @param {number} object @param {string} label @param {Fields|null} before @param {Fields|null} after @returns {Change[]} */
-function differing(object, label, before, after) {
+/** The changes of some fields; of all if the object is there on one side only.
+ * @param {number} object @param {string} label @param {Fields|null} before @param {Fields|null} after
+ * @param {Set<string>|null} fields @returns {Change[]} */
+function differing(object, label, before, after, fields) {
   const fate = FATES[before === null ? NEW : after === null ? GONE : CHANGED];
   const old = before ?? {}, now = after ?? {};
-  const names = new Set([...Object.keys(old), ...Object.keys(now)]);
-  return [...names]
-    .filter((name) => JSON.stringify(old[name] ?? null) !== JSON.stringify(now[name] ?? null))
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((name) => fields === null || fields.has(name))
     .map((field) => ({ object, label, field, before: old[field] ?? null, after: now[field] ?? null, fate }));
 }
 

@@ -1,10 +1,10 @@
 // The difference: what the selection changed, as `metalog diff`; and the questions about it.
 
 import { diffCommand } from "report/commands.js";
-import { commandLine, fill, make } from "report/dom.js";
+import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
 import { changeLines, countText, plain, valueText } from "report/words.js";
 
-const OBJECTS_AT_FIRST = 40, FIRST_BUDGET_MS = 4, BUDGET_MS = 12;
+const OBJECTS_AT_FIRST = 40, OBJECTS_AT_ONCE = 10, FIRST_BUDGET_MS = 4, BUDGET_MS = 8;
 
 /** @typedef {import("report/data.js").Change} Change */
 
@@ -29,6 +29,10 @@ export class Difference {
   }
 
   show() {
+    if (!this.data.hasValues) {
+      this._showLater();
+      return;
+    }
     const { from, to, object } = this.selection;
     const [before, after] = this.ends();
     const only = object === null ? null : this.data.find(object, after);
@@ -39,9 +43,20 @@ export class Difference {
     this.links.replaceChildren(...this._links(object));
     this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
     const groups = this._groups(objects, before, after);
-    fill(this.body, this._items(groups), OBJECTS_AT_FIRST);
+    fill(this.body, this._items(groups), OBJECTS_AT_FIRST, OBJECTS_AT_ONCE);
     if (!this.body.children.length) this.body.append(make("p", { class: "nothing" }, this._nothing(object, only, after)));
     this._count(about, objects, before, after);
+  }
+
+  /** To read the values takes time: what happened is painted before. */
+  _showLater() {
+    this.body.setAttribute("aria-busy", "true");
+    const { data } = this;
+    afterPaint(() => {
+      if (data !== this.data) return;
+      data.readValues();
+      this.show();
+    });
   }
 
   _nothing(/** @type {string|null} */ object, /** @type {number|null} */ only, /** @type {number} */ after) {
@@ -71,13 +86,13 @@ export class Difference {
       const end = performance.now() + budget;
       budget = BUDGET_MS;
       for (; at < objects.length && performance.now() < end; at++) {
-        const found = this.data.differenceOf(objects[at], before, after).length;
+        const found = this.data.countDifferences(objects[at], before, after);
         fields += found;
         differ += found ? 1 : 0;
       }
       const done = at >= objects.length;
       about.textContent = `${done ? "" : "at least "}${countText(fields, "difference")}${fields ? ` in ${countText(differ, "object")}` : ""} between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
-      if (!done) setTimeout(step);
+      if (!done) whenIdle(step);
     };
     step();
   }

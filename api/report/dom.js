@@ -37,15 +37,40 @@ export function commandLine(command) {
   return make("p", { class: "command" }, code, button);
 }
 
-/** Fills a list piece by piece, so that a long one does not hold up the page.
- * @param {Element} list @param {Iterator<Node>} items @param {number} count How many at a time. */
-export function fill(list, items, count) {
+const IDLE_MS = 200;
+
+/** Do something once nothing else is to be done, soon at the latest. @param {() => void} action */
+export function whenIdle(action) {
+  // WebKit has none.
+  if ("requestIdleCallback" in window) requestIdleCallback(action, { timeout: IDLE_MS });
+  else setTimeout(action, 20);
+}
+
+/** Do something once the page was painted. @param {() => void} action */
+export function afterPaint(action) {
+  // A page that is not seen is not painted.
+  if (document.hidden) setTimeout(action);
+  else requestAnimationFrame(() => setTimeout(action));
+}
+
+/** Fills a list piece by piece, so that a long one does not hold up the page. While more is to come
+ * by itself the list is `aria-busy`.
+ * @param {Element} list @param {Iterator<Node>} items @param {number} count How many until more are asked for.
+ * @param {number} [atOnce] How many of them before the page is painted. */
+export function fill(list, items, count, atOnce = count) {
   list.querySelector(":scope > .more")?.remove();
-  for (let i = 0; i < count; i++) {
+  list.removeAttribute("aria-busy");
+  for (let i = 0; i < atOnce; i++) {
     const { value, done } = items.next();
     if (done) return;
     list.append(value);
   }
-  const more = make("button", { type: "button", onclick: () => fill(list, items, count * 4) }, "show more");
-  list.append(make(/** @type {any} */ (list.tagName === "OL" ? "li" : "div"), { class: "more" }, more));
+  const rest = count - atOnce;
+  const button = make("button", { type: "button", onclick: () => fill(list, items, count * 4) }, "show more");
+  const more = make(/** @type {any} */ (list.tagName === "OL" ? "li" : "div"), { class: "more" }, button);
+  list.append(more);
+  if (!rest) return;
+  list.setAttribute("aria-busy", "true");
+  // The list may be about something else by then.
+  whenIdle(() => { if (more.parentNode === list) fill(list, items, rest); });
 }

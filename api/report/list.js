@@ -4,7 +4,7 @@ import { timelineCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
 import { clockText, countText, eventParts, plain } from "report/words.js";
 
-const EVENTS_AT_FIRST = 60, OBJECTS_AT_FIRST = 40;
+const EVENTS_AT_FIRST = 60, EVENTS_AT_ONCE = 24, OBJECTS_AT_FIRST = 40;
 
 export class List {
   /** @param {import("report/data.js").Data} data @param {import("report/selection.js").Selection} selection @param {import("report/picture.js").Picture} picture */
@@ -29,8 +29,8 @@ export class List {
     const range = `${clockText(begin)} – ${clockText(end, begin)}`;
     this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
     this.list.replaceChildren();
+    fill(this.list, this._items(this.data.told(from, to)), EVENTS_AT_FIRST, EVENTS_AT_ONCE);
     if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
-    else fill(this.list, this._items(this.data.told(from, to)), EVENTS_AT_FIRST);
     if (this.isScrolled) this.list.scrollTop = 0;
     this.isScrolled = false;
     this.foot.replaceChildren(this._earlier(from, to), commandLine(timelineCommand(from, to)));

@@ -1,7 +1,7 @@
 // The page: puts its parts together, and takes newer data.
 
 import { Answers } from "report/answers.js";
-import { LEGEND, swatch } from "report/bars.js";
+import { LEGEND, swatches } from "report/bars.js";
 import { setPlace } from "report/commands.js";
 import { Difference } from "report/difference.js";
 import { make } from "report/dom.js";
@@ -113,10 +113,13 @@ function legend(page) {
   const { picture, selection } = page;
   const items = LEGEND.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
   const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items);
-  const paint = () => items.forEach((item) => {
-    item.querySelector("canvas")?.remove();
-    item.prepend(swatch(Number(item.dataset.outage), document.documentElement));
-  });
+  const paint = () => {
+    const found = swatches(document.documentElement);
+    for (const item of items) {
+      item.querySelector("canvas")?.remove();
+      item.prepend(found.get(Number(item.dataset.outage)) ?? "");
+    }
+  };
   paint();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ onclick) => make("button", { type: "button", title, onclick }, text);

@@ -53,7 +53,7 @@ export class Picture {
     [this.viewBegin, this.viewEnd] = this.whole();
     this._listen();
     selection.watch(() => this._mark());
-    new ResizeObserver(() => this.redraw()).observe(this.plot);
+    new ResizeObserver(() => { if (this.plot.clientWidth !== this.axis.width) this.redraw(); }).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
@@ -210,7 +210,8 @@ export class Picture {
     const x0 = this.axis.x(this.timeAt(this.selection.from)), x1 = this.axis.x(this.timeAt(this.selection.to));
     Object.assign(this.band.style, { left: `${x0 - 1}px`, width: `${Math.max(3, x1 - x0 + 2)}px` });
     for (const button of this.names.querySelectorAll(".pick")) {
-      button.setAttribute("aria-pressed", String(button.getAttribute("data-object") === this.selection.object));
+      const pressed = String(button.getAttribute("data-object") === this.selection.object);
+      if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
     }
   }
 

@@ -1,5 +1,8 @@
 // Selection: a range of offsets and an object. It is the link of what is shown.
 
+/** The address changes no more often: browsers take time for it, and some refuse 100 in 30 s. */
+const LINK_EVERY_MS = 300;
+
 /** A `to` of Infinity is the end of the range, also when it grows.
  * @typedef {{from: number, to: number, object: string|null}} Selected */
 
@@ -18,7 +21,12 @@ export class Selection {
     this.object = null;
     /** @type {((selected: Selection) => void)[]} */
     this.watchers = [];
-    window.addEventListener("hashchange", () => this.read() && this.tell());
+    this._shownAt = -Infinity;
+    this._timer = 0;
+    window.addEventListener("hashchange", () => {
+      window.clearTimeout(this._timer);
+      if (this.read()) this.tell();
+    });
   }
 
   /** @param {(selected: Selection) => void} watcher */
@@ -45,10 +53,17 @@ export class Selection {
     if (!isSame) this.tell();
   }
 
-  /** Make the page's address the link of what is selected. */
+  /** Make the page's address the link of what is selected, at once or, during a drag, a little later. */
   show() {
+    const { window } = this, wait = this._shownAt + LINK_EVERY_MS - performance.now();
+    window.clearTimeout(this._timer);
+    if (wait > 0) {
+      this._timer = window.setTimeout(() => this.show(), wait);
+      return;
+    }
+    this._shownAt = performance.now();
     // Replaced, not pushed: a drag would fill the browser's history.
-    this.window.history.replaceState(null, "", this.link());
+    window.history.replaceState(null, "", this.link());
   }
 
   tell() { for (const watcher of this.watchers) watcher(this); }

@@ -1,6 +1,7 @@
 // States: how each row of the picture changes over time. Computed once a row, when it is first seen.
 
-import { FENCED, GONE, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
+import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
+import { GONE } from "report/object_states.js";
 
 /** Bits of an object that does not exist. */
 export const ABSENT = 128;
@@ -26,23 +27,21 @@ export class States {
     const { data } = this;
     /** @type {Row[]} */ const brokers = [];
     /** @type {Row[]} */ const topics = [];
-    const noise = new Map();
+    const noise = new Float64Array(data.objects);
     const [topic, partition, broker] = ["topic", "partition", "broker"].map((k) => data.kinds.indexOf(k));
     for (let i = 0; i < data.objects; i++) {
       const kind = data.objectKind[i];
       if (kind !== topic && kind !== partition && kind !== broker) continue;
-      const touches = data.touchesOf(i);
-      const changes = touches.length - (data.rowOf[touches[0]] === 0 ? 1 : 0);
+      const changes = data.changeCount(i);
       if (kind === partition) {
-        const of = data.objectTopic[i] - 1;
-        noise.set(of, (noise.get(of) ?? 0) + changes);
+        noise[data.objectTopic[i] - 1] += changes;
       } else if (kind === broker) {
         brokers.push({ kind: "broker", object: i, label: `broker ${data.labelAt(i, data.rows)}`, noise: changes, parent: null });
       } else {
         topics.push({ kind: "topic", object: i, label: data.labelAt(i, data.rows - 1), noise: changes, parent: null });
       }
     }
-    for (const row of topics) row.noise += noise.get(row.object) ?? 0;
+    for (const row of topics) row.noise += noise[row.object];
     topics.sort((a, b) => b.noise - a.noise || a.object - b.object);
     return { brokers, topics };
   }
@@ -52,7 +51,7 @@ export class States {
     const { data } = this;
     return data.partitionsOf(topic.object).map((object) => ({
       kind: "partition", object, label: `${data.objectNumber[object]}`,
-      noise: data.touchesOf(object).length - 1, parent: topic.object,
+      noise: data.changeCount(object), parent: topic.object,
     }));
   }
 
@@ -71,8 +70,7 @@ export class States {
     const { data } = this;
     const steps = newSteps();
     for (const touch of data.touchesOf(object)) {
-      const gone = data.header.shapes[data.shape[touch]][0] === GONE;
-      const bits = gone ? ABSENT : data.outages[touch];
+      const bits = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
       push(steps, data.axisTime[data.rowOf[touch]], bits, bits ? 1 : 0);
     }
     return steps;
@@ -102,10 +100,13 @@ export class States {
     const counter = new Counter(data);
     /** @type {{time: number[], leaderless: number[], under: number[], there: number[]}} */
     const found = { time: [], leaderless: [], under: [], there: [] };
-    for (let touch = 0; touch < data.object.length; touch++) {
-      if (data.objectKind[data.object[touch]] !== partition || !counter.take(touch)) continue;
-      const time = data.axisTime[data.rowOf[touch]];
-      found.time.push(time);
+    for (let row = 0; row < data.rows; row++) {
+      let isChanged = false;
+      for (let touch = data.firstTouch[row]; touch < data.firstTouch[row + 1]; touch++) {
+        if (data.objectKind[data.object[touch]] === partition && counter.take(touch)) isChanged = true;
+      }
+      if (!isChanged) continue;
+      found.time.push(data.axisTime[row]);
       found.leaderless.push(counter.leaderless);
       found.under.push(counter.under);
       found.there.push(counter.there);
@@ -129,8 +130,7 @@ class Counter {
   take(touch) {
     const { data } = this;
     const object = data.object[touch];
-    const gone = data.header.shapes[data.shape[touch]][0] === GONE;
-    const before = this.bits[object], after = gone ? ABSENT : data.outages[touch];
+    const before = this.bits[object], after = data.fateOf(touch) === GONE ? ABSENT : data.outages[touch];
     if (before === after) return false;
     this.bits[object] = after;
     this._count(before, -1);

@@ -1,7 +1,7 @@
 // Why: the chain of records that led to a value, by the rules of `metalog why`.
 // What the records did and which records caused that stands in the file, in words.
 
-import { GONE } from "report/data.js";
+import { GONE } from "report/object_states.js";
 import { chainText } from "report/words.js";
 
 /** @typedef {{offset: number, time: number, type: string, text: string, principal: string|null}} Link */
@@ -38,14 +38,8 @@ function start(/** @type {import("report/data.js").Data} */ data) {
 
 /** The records of a partition in the file, with the states around them. @returns {Step[]} */
 function stepsOf(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {number} */ row) {
-  /** @type {Step[]} */
-  const steps = [];
-  for (const touch of data.touchesOf(object)) {
-    const at = data.rowOf[touch];
-    if (at > row) break;
-    if (at > 0) steps.push({ before: data.stateAt(object, at - 1), after: data.stateAt(object, at), row: at });
-  }
-  return steps.filter((step) => step.after !== null);
+  return data.stepsOf(object, row).map(({ touch, before, after }) => ({ before, after, row: data.rowOf[touch] }))
+    .filter((step) => step.row > 0 && step.after !== null);
 }
 
 const setsLeader = (/** @type {Step} */ s) => s.before === null || s.before.leader !== s.after.leader;
@@ -148,7 +142,7 @@ function ofSetters(/** @type {import("report/data.js").Data} */ data, /** @type 
     if (at === 0) continue;
     const change = data.changesOf(touch).find((c) => c.field === field);
     if (change) chain.push(linkOf(data, at, `${field}: ${chainText(change.before)} -> ${chainText(change.after)}`));
-    if (data.header.shapes[data.shape[touch]][0] === GONE) chain = [];
+    if (data.fateOf(touch) === GONE) chain = [];
   }
   const { isWhole, offset } = start(data);
   const before = isWhole ? `it was set before offset ${data.header.about.history_start}` : `it was set before this report, which starts at ${offset}`;

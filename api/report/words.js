@@ -28,15 +28,17 @@ export function clockText(ms, near) {
   return near === undefined || timeText(near).startsWith(day) ? short : `${day} ${short}`;
 }
 
-/** @param {number} ms */
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+// `toLocaleString` takes 0.2 s when it is first called.
+/** A day in UTC: 14 Jan 2026. @param {number} ms */
 export function dayText(ms) {
-  return new Date(ms).toLocaleDateString("en-GB", {
-    day: "numeric", month: "short", year: "numeric", timeZone: "UTC",
-  });
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${ms} ms` : `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** @param {number} count */
-export const grouped = (count) => count.toLocaleString("en-US");
+/** A count with its thousands apart: 12,345. @param {number} count */
+export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** `1 topic`, `2 topics`. @param {number} count @param {string} noun @param {string} [plural] */
 export function countText(count, noun, plural = `${noun}s`) {
@@ -71,7 +73,7 @@ export function plain(text) {
 
 /** The line of an event, as `timeline` prints it, in parts. @param {import("report/data.js").Told} told */
 export function eventParts(told) {
-  const isOne = told.kind === "partitions" && told.objects.length === 1;
+  const isOne = told.kind === "partitions" && told.count === 1;
   const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);
   return {
     time: timeText(told.time),

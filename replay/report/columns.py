@@ -54,7 +54,7 @@ class Columns:
         self._redact, self._redact_label = redact, redact_label
         self._types, self._origins, self._values = _Numbers(), _Numbers(), _Numbers()
         self._fields, self._shapes, self._objects = _Numbers(), _Numbers(), _Numbers()
-        self._origins[None], self._values[b"null"] = None, None
+        self._origins[None], self._values[_value_key(None, None)] = None, None
         self._labels: list[str] = []
         # One entry a row.
         self._offset, self._delay, self._time = array("q"), array("q"), array("q")
@@ -109,7 +109,9 @@ class Columns:
             objects, values = self._of_field[field]
             objects.append(number)
             shown = self._redact(each.kind, name, value)
-            values.append(self._values[msgspec.json.encode(_plain(shown))])
+            values.append(
+                self._values[_value_key(shown, None if shown == value else (field, number, value))]
+            )
         self._object.append(number)
         self._shape.append(self._shapes[fate, numbers])
         self._outages.append(
@@ -122,7 +124,7 @@ class Columns:
         place = [0] * len(order)
         for index, number in enumerate(order):
             place[number] = index
-        values = [msgspec.json.decode(text) for text in self._values]
+        values = [msgspec.json.decode(text) for text, _ in self._values]
         counters = [_are_counters(numbers, values) for _, numbers in self._of_field]
         header = {
             "kinds": list(KINDS),
@@ -226,6 +228,15 @@ def _set_fields(each: Touched) -> tuple[int, Fields]:
         for name in dict.fromkeys([*before, *after])
         if before.get(name) != after.get(name)
     }
+
+
+def _value_key(shown: Any, hidden: object) -> tuple[bytes, str]:
+    """Return the key of a value by which it is numbered.
+
+    What is hidden behind what is shown makes another value of it: the change of a secret is told,
+    although it looks the same before and after.
+    """
+    return msgspec.json.encode(_plain(shown)), "" if hidden is None else repr(hidden)
 
 
 def _plain(value: Any) -> Any:

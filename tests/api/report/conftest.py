@@ -13,6 +13,9 @@ from tests.browser import chromium
 PICTURES = Path(__file__).parents[3] / ".report-pictures"
 """Not in git: pictures of the page to be looked at."""
 
+SHOWN = "main .panel h2 small"
+"""Is there once the page shows something."""
+
 Opened = Callable[..., Page]
 
 
@@ -45,7 +48,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text))
         page.goto(file.as_uri() + link)
-        page.wait_for_function("window.report")
+        page.wait_for_selector(SHOWN)
         return page
 
     yield open_file

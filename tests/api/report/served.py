@@ -11,9 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from api.http.options import HttpOptions
 from tests.api.kafka.servers import server
-
-SHOWN = "main .panel h2 small"
-"""Is there once the page shows something."""
+from tests.api.report.conftest import SHOWN
 
 
 class Served:

@@ -1,5 +1,6 @@
 """The page of a report in a real browser."""
 
+import asyncio
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -7,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from api.cli.main import run
 from metadata_log.log_reader import LogReader
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import PICTURES, Opened
+from tests.api.report.restless import write_restless
 from tests.replay.report.test_rebuilding import redacted
 
 _STATE = """at => {
@@ -26,14 +28,36 @@ _STATE = """at => {
 }"""
 
 
+_COUNTED_OTHERWISE = """count => {
+  const { data } = report, wrong = [];
+  let seed = 11;
+  const random = (below) => (seed = (seed * 16807) % 2147483647) % below;
+  for (let i = 0; i < count; i++) {
+    const ends = [random(data.rows), random(data.rows)].sort((a, b) => a - b);
+    const object = random(data.objects);
+    const fields = data.differenceOf(object, ...ends).length;
+    if (fields !== data.countDifferences(object, ...ends)) wrong.push([object, ...ends]);
+  }
+  return wrong;
+}"""
+
+
 def selected(page: Page) -> tuple[int, int, str | None]:
     """What is selected, by the link."""
+    link: str = page.evaluate("report.selection.link()")
+    page.wait_for_url(lambda url: url.endswith(link))
     found = re.search(r"#from=(\d+)&to=(\d+)(?:&object=(.*))?$", page.url)
     assert found is not None, page.url
     return int(found[1]), int(found[2]), found[3]
 
 
+def wait_until_idle(page: Page) -> None:
+    """Of a long list the first part is shown at once, the rest when the page is idle."""
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+
 def texts(page: Page, selector: str) -> list[str]:
+    wait_until_idle(page)
     found = page.locator(selector).all_inner_texts()
     return [re.sub(r"\s+", " ", text).strip() for text in found]
 
@@ -43,6 +67,7 @@ def lines(text: str) -> list[str]:
 
 
 def show_all(page: Page, selector: str) -> None:
+    wait_until_idle(page)
     more = page.locator(f"{selector} > .more button")
     while more.count():
         more.click()
@@ -74,17 +99,46 @@ def test_it_opens_on_the_most_eventful_range(
     assert texts(page, ".events > li")
 
 
-def test_states_at_any_offset_are_those_of_a_replay(
-    demo_log: Path, report_file: Path, opened: Opened
-) -> None:
-    page = opened(report_file)
-    with LogReader.open(demo_log) as reader:
+def check_states(page: Page, log: Path, count: int) -> None:
+    """Compare the states at random offsets with those of a replay."""
+    with LogReader.open(log) as reader:
         timeline, image = Timeline.of(reader), None
-        chosen = random.Random(3).sample(range(reader.end_offset), 5)
+        chosen = random.Random(3).sample(range(reader.end_offset), count)
         for offset in sorted({*chosen, 0, reader.end_offset - 1}):
             image = timeline.image(offset, start=image)
             expected = {f"{kind}:{label}": of for (kind, label), of in redacted(image).items()}
             assert page.evaluate(_STATE, offset) == expected, f"offset {offset}"
+    assert page.evaluate(_COUNTED_OTHERWISE, 2_000) == []
+
+
+def test_states_at_any_offset_are_those_of_a_replay(
+    demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    check_states(opened(report_file), demo_log, 5)
+
+
+@pytest.fixture(scope="module")
+def restless_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log in which a partition, a broker and a config changed hundreds of times."""
+    log = tmp_path_factory.mktemp("restless") / "log"
+    # The browser's loop runs in this thread.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, write_restless(log)).result()
+    return log
+
+
+def test_states_of_what_changed_often_are_those_of_a_replay(
+    metalog: Metalog, restless_log: Path, opened: Opened, tmp_path: Path
+) -> None:
+    assert metalog("report", restless_log, tmp_path / "r.html").code == 0
+    page = opened(tmp_path / "r.html")
+    check_states(page, restless_log, 20)
+    for name in ("partition:restless/0", "broker:3", "config:topic/restless"):
+        page.evaluate("name => report.answers.history(name)", name)
+        show_all(page, ".chain")
+        told = lines(metalog("history", restless_log, name).out)
+        assert len(told) > 300
+        assert " ".join(texts(page, ".answer li")) == " ".join(told)
 
 
 def test_the_list_says_what_timeline_says(
@@ -246,7 +300,7 @@ def test_history_is_that_of_history(
 def test_a_link_restores_the_view(report_file: Path, opened: Opened) -> None:
     page = opened(report_file)
     select(page, 200, 300, "broker:1")
-    link = page.url.partition("#")[2]
+    link = page.evaluate("report.selection.link()").removeprefix("#")
     again = opened(report_file, f"#{link}")
     for selector in (".events", ".changes", ".command code", "h2"):
         assert texts(again, selector) == texts(page, selector)

@@ -46,6 +46,11 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"served_{name}.png", full_page=True)
 
 
+def linked(service: Served, page: Page) -> str:
+    """The link of what is shown; the address follows a little later."""
+    return f"{service.url}/{page.evaluate('report.selection.link()')}"
+
+
 @pytest.mark.parametrize(
     ("width", "scheme"), [(400, "light"), (1000, "dark"), (1600, "light")], ids=str
 )
@@ -65,7 +70,7 @@ def test_a_link_restores_the_view(service: Served, visitor: Visitor) -> None:
         expect(page.locator(".state.still")).to_have_text("not live: the range has an end")
         select(page, 4, 11, "topic:orders")
         shown = [texts(page, selector) for selector in (".events", ".changes", ".command code")]
-        with visitor.visit(page.url) as again:
+        with visitor.visit(linked(service, page)) as again:
             for selector, found in zip(
                 (".events", ".changes", ".command code"), shown, strict=True
             ):
@@ -83,7 +88,7 @@ def test_new_changes_appear_without_a_reload(service: Served, visitor: Visitor) 
         assert texts(page, ".events > li") == before, "what is selected stays"
         picture(page, "new")
         news.click()
-        assert page.url.split("&to=")[1].startswith("end")
+        assert linked(service, page).split("&to=")[1].startswith("end")
         expect(page.locator(".events > li")).to_contain_text(["topic appeared created"])
         expect(news).to_be_hidden()
         service.create("followed")
@@ -91,7 +96,7 @@ def test_new_changes_appear_without_a_reload(service: Served, visitor: Visitor) 
         expect(page.locator(".range")).to_contain_text(f"0 {DASH} {end + 3}")
         assert page.evaluate("isSame")
         # The link of a selection that follows the end follows it again.
-        with visitor.visit(page.url) as again:
+        with visitor.visit(linked(service, page)) as again:
             assert texts(again, ".events > li") == texts(page, ".events > li")
 
 
