@@ -88,6 +88,11 @@ class Causes:
                 self._batch.setdefault(broker_of(row.payload), []).append(row)
         self._leading = set(self._losing_a_lead(rows))
 
+    @property
+    def is_calm(self) -> bool:
+        """True if no broker is down, and the batch has no record about any."""
+        return not self._batch and not self._down
+
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
         """Yield the leaders before the batch of the partitions that get another or none in it."""
         for row in rows:
@@ -140,6 +145,8 @@ class Causes:
         if not self._batch and not self._down:
             return OWN
         lost = lost_brokers(before, after)
+        if not self._batch and self._down.keys().isdisjoint(lost):
+            return OWN
         # What is coming is later than what has taken brokers down.
         causes = [self._coming(row, broker_id) for broker_id in lost] if self._batch else []
         causes += [self._down[broker_id] for broker_id in lost if broker_id in self._down]

@@ -1,7 +1,5 @@
 """An event of a timeline: records that belong together, in words."""
 
-from collections import Counter
-
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -44,12 +42,13 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     active_ms: int | UnsetType = UNSET
 
 
-ObjectKey = str | tuple[str, int]
-"""The name of an object; of a partition its topic's label and its number, as most objects are."""
-
-
 class Group:
     """Collects the records of one event."""
+
+    __slots__ = (
+        *("_cause", "_counts", "_first", "_last", "_objects"),
+        *("active_ms", "heading", "kind"),
+    )
 
     def __init__(self, kind: str, first: Envelope, cause: int | None = None) -> None:
         self.kind = kind
@@ -57,19 +56,20 @@ class Group:
         self.active_ms: int | UnsetType = UNSET
         self._first = self._last = first
         self._cause = cause
-        self._objects: dict[ObjectKey, None] = {}
-        self._counts: Counter[tuple[str, ...]] = Counter()
+        self._objects: dict[str, None] = {}
+        # How often what was done together.
+        self._counts: dict[tuple[str, ...], int] = {}
 
     @property
     def first(self) -> Envelope:
         """The first record."""
         return self._first
 
-    def touch(self, name: ObjectKey) -> None:
+    def touch(self, name: str) -> None:
         """Add an object."""
         self._objects[name] = None
 
-    def add(self, row: Envelope, name: ObjectKey | None, effects: tuple[str, ...]) -> None:
+    def add(self, row: Envelope, name: str | None, effects: tuple[str, ...]) -> None:
         """Add a record, the object that it changed, and its effects, to be counted."""
         if row.offset > self._last.offset:
             self._last = row
@@ -78,37 +78,41 @@ class Group:
         if name is not None:
             self._objects[name] = None
         if effects:
-            self._counts[effects] += 1
+            self._counts[effects] = self._counts.get(effects, 0) + 1
 
     def event(self) -> TimelineEvent:
         """Return the event."""
         origin = self._first.origin
-        counts: Counter[str] = Counter()
+        counts: dict[str, int] = {}
         for together, count in self._counts.items():
             for effect in together:
-                counts[effect] += count
-        effects = ", ".join(_counted(count, effect) for effect, count in counts.items())
+                counts[effect] = counts.get(effect, 0) + count
+        effects = ", ".join([_counted(count, effect) for effect, count in counts.items()])
         return TimelineEvent(
             from_offset=self._first.offset,
             to_offset=self._last.offset,
             time=self._first.timestamp,
             kind=self.kind,
             text=": ".join(filter(None, (self.heading, effects))),
-            objects=tuple(map(object_name, self._objects)),
+            objects=tuple(self._objects),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
             active_ms=self.active_ms,
         )
 
 
-def object_name(of: ObjectKey) -> str:
-    """Return the name of an object."""
-    return of if isinstance(of, str) else f"partition:{of[0]}/{of[1]}"
-
-
 def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
     """Return what a record did to a partition, as effects to be counted; %s stands for plurals."""
-    effects = []
+    # What a record leaves alone is the same object.
+    if (
+        before.leader == after.leader
+        and before.replicas is after.replicas
+        and before.adding_replicas is after.adding_replicas
+        and before.mode == after.mode
+    ):
+        grown = len(after.isr) - len(before.isr)
+        return _GREW if grown > 0 else _SHRANK if grown else _OTHERWISE
+    effects: list[str] = []
     if before.leader != after.leader:
         if after.leader == NO_LEADER:
             effects.append("partition%s lost their leader")
@@ -119,17 +123,19 @@ def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
         else:
             effects.append("leader%s moved")
     if len(after.isr) < len(before.isr):
-        effects.append("ISR%s shrank")
+        effects += _SHRANK
     elif len(after.isr) > len(before.isr):
-        effects.append("ISR%s grew")
-    # What a record leaves alone is the same object.
-    if (
-        before.replicas is not after.replicas and before.replicas != after.replicas
-    ) or before.adding_replicas != after.adding_replicas:
+        effects += _GREW
+    if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:
         effects.append("assignment%s changed")
     if before.mode != after.mode:
         effects.append("mode%s changed")
-    return tuple(effects) or ("partition%s changed otherwise",)
+    return tuple(effects) or _OTHERWISE
+
+
+_SHRANK = ("ISR%s shrank",)
+_GREW = ("ISR%s grew",)
+_OTHERWISE = ("partition%s changed otherwise",)
 
 
 def _counted(count: int, effect: str) -> str:

@@ -63,16 +63,12 @@ def timeline_events(
     image = start(first - 1)
     # A transaction that is open there takes effect in the range, if it does.
     begin = min(first, image.provenance.next_offset)
-    told, transactions = _Events(image), Transactions()
+    told, transactions = _Events(image, noted), Transactions()
     for batch in (
         source.batches(min(begin, from_offset), to_offset) if from_offset < to_offset else ()
     ):
         told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
-        rows = list(transactions.effective(rows_within(batch, begin, to_offset)))
-        told.follow(rows)
-        for row in rows:
-            if isinstance(row.payload, control.NoteRecord):
-                noted(row.payload)
+        told.follow(list(transactions.effective(rows_within(batch, begin, to_offset))))
         told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
         if progress is not None:
             progress(batch.end_offset)
@@ -86,16 +82,30 @@ class _Events:
         last_time: Append time of the last record before those that are followed next.
     """
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
         self._state = LiveState(image)
+        self._noted = noted
         self._causes = Causes(self._state)
         self._groups: dict[Hashable, Group] = {}
-        # What brought each broker back that is up, since the start of the range.
-        self._up: dict[int, Envelope] = {}
+        # The events of partitions' changes with a cause in an earlier batch, by its offset.
+        self._caused: dict[int, Group] = {}
+        # Offset of what brought each broker back that is up, since the start of the range.
+        self._up: dict[int, int] = {}
         self._flaps = Flaps()
         self._batch: Sequence[Envelope] = ()
+        # True while no broker's record can be the cause of a partition's change.
+        self._is_calm = True
+        # The event of the last batch's changes without such a cause, and that batch.
+        self._own: Group | None = None
+        self._own_offset = -1
         # The event of the active controller.
         self._term: Group | None = None
+        self._rules: dict[type[Record], Callable[[Envelope], None]] = {
+            partitions.PartitionRecord: self._new_partition,
+            control.NoteRecord: self._note,
+            **dict.fromkeys(BROKER_RECORDS, self._broker),
+            **dict.fromkeys(_SILENT, self._state.replay),
+        }
         self.last_time = 0
 
     def stateless(self, rows: Iterable[Envelope]) -> None:
@@ -115,18 +125,14 @@ class _Events:
         """Apply rows that take effect together, and tell of them."""
         self._causes.enter(rows)
         self._batch = rows
+        self._is_calm = self._causes.is_calm and not self._up
+        rules, change = self._rules, self._partition
         for row in rows:
             record_type = type(row.payload)
             if record_type is partitions.PartitionChangeRecord:
-                self._partition(row)
-            elif record_type is partitions.PartitionRecord:
-                self._new_partition(row)
-            elif record_type in BROKER_RECORDS:
-                self._broker(row)
-            elif record_type in _SILENT:
-                self._state.replay(row)
+                change(row)
             else:
-                self._other(row)
+                rules.get(record_type, self._other)(row)
 
     def finish(self) -> list[TimelineEvent]:
         """Return the events."""
@@ -180,6 +186,11 @@ class _Events:
             self._state.replay(row)
             self._add(group, row)
 
+    def _note(self, row: Envelope) -> None:
+        self._other(row)
+        assert isinstance(row.payload, control.NoteRecord)
+        self._noted(row.payload)
+
     def _add(self, group: Group, row: Envelope) -> None:
         record, name = row.payload, None
         if isinstance(record, topics.TopicRecord):
@@ -190,7 +201,7 @@ class _Events:
 
     def _new_partition(self, row: Envelope) -> None:
         _, after = self._state.set_partition(row)
-        name = (self._state.topic_label(after.topic_id), after.partition_id)
+        name = self._state.partition_name(after.topic_id, after.partition_id)
         self._group((TOPICS, row.batch_offset), TOPICS, row).add(row, name, _NEW_PARTITION)
 
     def _touch(self, group: Group, record: Record) -> None:
@@ -212,7 +223,7 @@ class _Events:
             if is_up(before):
                 self._flaps.lost(f"broker:{broker_id}", row)
         elif not is_up(before):
-            self._up[broker_id] = row
+            self._up[broker_id] = row.offset
             self._flaps.back(f"broker:{broker_id}", row)
             text = f"broker {broker_id} was unfenced"
         group = self._group(row.offset, BROKERS, row, row.offset)
@@ -222,36 +233,47 @@ class _Events:
     def _partition(self, row: Envelope) -> None:
         before, after = self._state.set_partition(row)
         assert before is not None, "the record would have contradicted the state"
-        cause = self._cause(row, before, after)
-        key: Hashable
-        if cause is None:
-            key = (PARTITIONS, row.batch_offset)
-        elif self._batch[0].offset <= cause <= self._batch[-1].offset:
-            # Told with the broker's record, which may come later in the batch.
-            key = cause
-        else:
-            key = (PARTITIONS, cause)
-        kind = BROKERS if key == cause else PARTITIONS
-        name = (self._state.topic_label(after.topic_id), after.partition_id)
-        if before.leader != after.leader:
+        is_moved = before.leader != after.leader
+        # What a record leaves alone is the same object.
+        is_quiet = self._is_calm or (before.isr is after.isr and not is_moved)
+        cause = None if is_quiet else self._cause(row, before, after)
+        group = self._own_group(row) if cause is None else self._caused_group(row, cause)
+        name = self._state.partition_name(after.topic_id, after.partition_id)
+        group.add(row, name, partition_effects(before, after))
+        if is_moved:
             if after.leader == NO_LEADER:
                 self._flaps.lost(name, row)
             elif before.leader == NO_LEADER:
                 self._flaps.back(name, row)
-        self._group(key, kind, row, cause).add(row, name, partition_effects(before, after))
+
+    def _own_group(self, row: Envelope) -> Group:
+        """Return the event of the changes of a batch that no broker's record brought about."""
+        if self._own is None or self._own_offset != row.batch_offset:
+            self._own_offset = row.batch_offset
+            self._own = self._group((PARTITIONS, row.batch_offset), PARTITIONS, row)
+        return self._own
+
+    def _caused_group(self, row: Envelope, cause: int) -> Group:
+        if self._batch[0].offset <= cause <= self._batch[-1].offset:
+            # Told with the broker's record, which may come later in the batch.
+            return self._group(cause, BROKERS, row, cause)
+        group = self._caused.get(cause)
+        if group is None:
+            group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
+        return group
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
         """Return the offset of the record about a broker that brought a change about."""
-        is_lost = len(after.isr) < len(before.isr) or after.leader == NO_LEADER != before.leader
-        if not is_lost and self._up:
-            came = [each for each in after.isr if each not in before.isr]
-            if before.leader == NO_LEADER != after.leader:
-                came.append(after.leader)
-            offsets = [self._up[each].offset for each in came if each in self._up]
-            if offsets:
-                return max(offsets)
+        led, leader, old, new, up = before.leader, after.leader, before.isr, after.isr, self._up
+        is_lost = len(new) < len(old) or leader == NO_LEADER != led
+        if not is_lost and up:
+            came = [up[each] for each in new if each not in old and each in up]
+            if led == NO_LEADER != leader and leader in up:
+                came.append(up[leader])
+            if came:
+                return max(came)
         # A broker that shuts down hands its leads over before it leaves the ISR.
-        if is_lost or before.leader != after.leader:
+        if is_lost or led != leader:
             found = self._causes.of_brokers(row, before, after)
             return None if found is None or found is OWN else found.offset
         return None

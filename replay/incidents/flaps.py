@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from records.envelope import Envelope
 from records.text import duration_text
-from replay.incidents.event import BROKERS, PARTITIONS, ObjectKey, TimelineEvent, object_name
+from replay.incidents.event import BROKERS, PARTITIONS, TimelineEvent
 
 ABSENCES_MIN = 3
 """As often it has to be gone and back."""
@@ -20,14 +20,14 @@ class Flaps:
     """Collects absences: of each, the record that began it, and the one that ended it."""
 
     def __init__(self) -> None:
-        self._gone: dict[ObjectKey, Envelope] = {}
-        self._absences: dict[ObjectKey, list[_Absence]] = {}
+        self._gone: dict[str, Envelope] = {}
+        self._absences: dict[str, list[_Absence]] = {}
 
-    def lost(self, name: ObjectKey, row: Envelope) -> None:
+    def lost(self, name: str, row: Envelope) -> None:
         """Note that an object is gone."""
         self._gone[name] = row
 
-    def back(self, name: ObjectKey, row: Envelope) -> None:
+    def back(self, name: str, row: Envelope) -> None:
         """Note that it is back."""
         since = self._gone.pop(name, None)
         if since is not None:
@@ -35,12 +35,12 @@ class Flaps:
 
     def events(self) -> Iterator[TimelineEvent]:
         """Yield the flaps; partitions that went and came back with the same batches are one."""
-        together: dict[Hashable, list[ObjectKey]] = defaultdict(list)
+        together: dict[Hashable, list[str]] = defaultdict(list)
         runs: dict[Hashable, Sequence[_Absence]] = {}
         for name, absences in self._absences.items():
             for run in _runs(absences):
                 batches = tuple([row.batch_offset for absence in run for row in absence])
-                key: Hashable = (name, batches) if isinstance(name, str) else batches
+                key: Hashable = (name, batches) if _is_broker(name) else batches
                 runs[key] = run
                 together[key].append(name)
         for key, names in together.items():
@@ -63,10 +63,10 @@ def _runs(absences: Iterable[_Absence]) -> Iterator[Sequence[_Absence]]:
         yield run
 
 
-def _event(run: Sequence[_Absence], names: Sequence[ObjectKey]) -> TimelineEvent:
+def _event(run: Sequence[_Absence], names: Sequence[str]) -> TimelineEvent:
     first, last = run[0][0], run[-1][1]
-    is_broker = isinstance(names[0], str)
-    if isinstance(names[0], str):
+    is_broker = _is_broker(names[0])
+    if is_broker:
         what = f"{names[0].replace(':', ' ')} flapped: down and back"
     else:
         count = f"{len(names):,} partition{'' if len(names) == 1 else 's'}"
@@ -79,7 +79,11 @@ def _event(run: Sequence[_Absence], names: Sequence[ObjectKey]) -> TimelineEvent
         time=first.timestamp,
         kind=BROKERS if is_broker else PARTITIONS,
         text=f"{what} {len(run)} times in {whole}, {duration_text(gone)} of it gone",
-        objects=tuple(map(object_name, names)),
+        objects=tuple(names),
         cause=None,
         principal=None,
     )
+
+
+def _is_broker(name: str) -> bool:
+    return name.startswith("broker:")

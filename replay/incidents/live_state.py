@@ -34,6 +34,8 @@ class LiveState:
         self._delta = MetadataDelta(image)
         self._topics = self._delta.topics
         self._labels: dict[Uuid, str] = {}
+        # By topic and number: a log names the same partitions again and again.
+        self._partition_names: dict[Uuid, dict[int, str]] = {}
         # Called once or more per record of a log.
         self.replay = self._delta.replay
         self.partition = self._topics.partition
@@ -93,6 +95,17 @@ class LiveState:
             label = self._labels[topic_id] = escaped(self.topic_name(topic_id))
         return label
 
+    def partition_name(self, topic_id: Uuid, partition_id: int) -> str:
+        """Return the name of a partition as an object."""
+        names = self._partition_names.get(topic_id)
+        if names is None:
+            names = self._partition_names[topic_id] = {}
+        name = names.get(partition_id)
+        if name is None:
+            label = self.topic_label(topic_id)
+            name = names[partition_id] = f"partition:{label}/{partition_id}"
+        return name
+
     def topic_ids(self, name: str) -> Iterable[Uuid]:
         """Return the id of a topic of the default namespace; those of all topics for no name."""
         if not name:
@@ -115,6 +128,7 @@ class LiveState:
     def forget_label(self, topic_id: Uuid) -> None:
         """Look up a topic's name anew: the topic was moved or removed."""
         self._labels.pop(topic_id, None)
+        self._partition_names.pop(topic_id, None)
 
     def min_isr(self, topic_id: Uuid) -> int | None:
         """Return min.insync.replicas of a topic as far as the log knows it.

@@ -39,7 +39,8 @@ class Outage(msgspec.Struct, gc=False):
         from_time, to_time: Append times of these records, in ms since 1970.
         known_cause: OWN if the record that began it is the cause.
         before, after: The partition before and after that record; None for a broker.
-        missing: The brokers that the object waited for, of each state that it had.
+        others: The brokers that a partition waited for later, besides those that it waited for
+            after that record.
         to_offset: Of the record that ended it; None if it lasts.
         duration_ms: One that began before the kept history counts from its start, one that lasts up
             to the last record. Never negative, even where the times of a log step back.
@@ -52,7 +53,7 @@ class Outage(msgspec.Struct, gc=False):
     known_cause: Cause | None
     before: Partition | None
     after: Partition | None
-    missing: tuple[int, ...]
+    others: tuple[int, ...] = ()
     to_offset: int | None = None
     to_time: int | None = None
     duration_ms: int = 0
@@ -80,7 +81,16 @@ class Outage(msgspec.Struct, gc=False):
         Of a partition without a leader, those that could have led; else the replicas that were
         outside the ISR. Of a broker, itself.
         """
-        return tuple(sorted(self.missing))
+        if self.after is None:
+            return (int(self.label.removeprefix("broker:")),)
+        return tuple(sorted({*brokers_missing(self.kind, self.after), *self.others}))
+
+    def wait_for(self, partition: Partition) -> None:
+        """Take the state of its partition after a later record."""
+        assert self.after is not None, "it is an outage of a partition"
+        missing = brokers_missing(self.kind, partition)
+        known = {*brokers_missing(self.kind, self.after), *self.others}
+        self.others += tuple(each for each in missing if each not in known)
 
     @property
     def topic_id(self) -> Uuid | None:
@@ -88,11 +98,14 @@ class Outage(msgspec.Struct, gc=False):
         return None if self.after is None else self.after.topic_id
 
 
-def partition_kinds(partition: Partition, min_isr: int) -> list[str]:
+def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
     """Return the outages that a partition is in."""
     in_sync = len(partition.isr)
-    if partition.leader != NO_LEADER and min_isr <= in_sync >= len(partition.replicas):
-        return []
+    if partition.leader != NO_LEADER and min_isr <= in_sync:
+        if in_sync >= len(partition.replicas):
+            return ()
+        if not partition.adding_replicas:
+            return _ONLY_UNDER_REPLICATED
     kinds = []
     if partition.leader == NO_LEADER:
         kinds.append(LEADERLESS)
@@ -101,6 +114,9 @@ def partition_kinds(partition: Partition, min_isr: int) -> list[str]:
     if in_sync < min_isr:
         kinds.append(UNDER_MIN_ISR)
     return kinds
+
+
+_ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)
 
 
 def broker_kinds(broker: Broker | None) -> tuple[str, ...]:

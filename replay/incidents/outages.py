@@ -1,6 +1,6 @@
 """Finds the outages of a log by one replay."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,11 +12,11 @@ from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, Cause, Causes, broker_of
 from replay.incidents.live_state import MIN_ISR, LiveState
-from replay.incidents.outage import Outage, broker_kinds, brokers_missing, partition_kinds
+from replay.incidents.outage import Outage, broker_kinds, partition_kinds
 from replay.loader import BatchSource, explains, load_image, provenance_at
 from replay.transactions import Transactions, rows_within
 
@@ -99,7 +99,7 @@ def _quiet_image(
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
 
-_NONE: Mapping[str, Outage] = {}
+_NONE: Sequence[Outage] = ()
 
 _Key = tuple[Uuid, int] | int
 """Of a partition, or of a broker."""
@@ -119,7 +119,7 @@ class _Watch:
         # Where topics lost their last partition.
         self._gone: dict[Uuid, int] = {}
         # Objects in an outage only.
-        self._open: dict[_Key, Mapping[str, Outage]] = {}
+        self._open: dict[_Key, Sequence[Outage]] = {}
         self._ended: list[Outage] = []
         self._start_time = image.provenance.timestamp
         for broker in image.brokers():
@@ -160,7 +160,7 @@ class _Watch:
             now: The time up to which lasting intervals are counted, ms since 1970.
         """
         found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
-        found += chain.from_iterable(of.values() for of in self._open.values())
+        found += chain.from_iterable(self._open.values())
         for each in found:
             began = self._start_time if each.from_time is None else each.from_time
             ended = now if each.to_time is None else each.to_time
@@ -184,18 +184,24 @@ class _Watch:
         min_isr = self._min_isr.get(topic_id)
         if min_isr is None:
             min_isr = self._min_isr_of(topic_id)
-        if after.leader != NO_LEADER and min_isr <= len(after.isr) >= len(after.replicas):
-            # Most records: nothing is down.
-            open_ = self._open.pop((topic_id, after.partition_id), None)
-            if open_ is not None:
-                self._end(open_.values(), row)
-            return
         kinds = partition_kinds(after, min_isr)
-        known = self._open.get((topic_id, after.partition_id), _NONE)
-        if kinds or known:
-            is_new = not known or any(kind not in known for kind in kinds)
+        key = topic_id, after.partition_id
+        known = self._open.get(key)
+        if known is None:
+            if kinds:
+                cause = self._causes.of_brokers(row, before, after)
+                label = self._state.topic_label(topic_id)
+                place = row.offset, row.timestamp
+                self._open[key] = tuple(
+                    [Outage(label, kind, *place, cause, before, after) for kind in kinds]
+                )
+        elif kinds:
+            is_new = not {it.kind for it in known}.issuperset(kinds)
             cause = self._causes.of_brokers(row, before, after) if is_new else None
             self._see_partition(row, before, after, kinds, cause)
+        else:
+            del self._open[key]
+            self._end(known, row)
 
     def _see_partition(
         self,
@@ -207,30 +213,30 @@ class _Watch:
     ) -> None:
         """Begin and end the intervals of a partition, as of a row (None: the history's start)."""
         topic_id = partition.topic_id
-        known = self._take((topic_id, partition.partition_id), kinds, row)
+        key = topic_id, partition.partition_id
+        known = self._take(key, kinds, row)
         if not kinds:
             return
-        now: dict[str, Outage] = {}
-        place = _place(row)
-        for kind in kinds:
-            missing = tuple(brokers_missing(kind, partition))
-            it = known.get(kind)
-            if it is None:
-                label = self._state.topic_label(topic_id)
-                it = Outage(label, kind, *place, cause, before, partition, missing)
-            elif missing != it.missing:
-                it.missing = tuple(dict.fromkeys(it.missing + missing))
-            now[kind] = it
-        self._open[topic_id, partition.partition_id] = now
+        label, place = self._state.topic_label(topic_id), _place(row)
+        now = {it.kind: it for it in known}
+        for it in known:
+            it.wait_for(partition)
+        self._open[key] = tuple(
+            [
+                now.get(kind) or Outage(label, kind, *place, cause, before, partition)
+                for kind in kinds
+            ]
+        )
 
-    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Mapping[str, Outage]:
-        """Return the intervals that an object was in; those of other kinds than `kinds` end."""
+    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Sequence[Outage]:
+        """Return the intervals that an object stays in; those of other kinds than `kinds` end."""
         known = self._open.pop(key, _NONE)
-        over = [it for kind, it in known.items() if kind not in kinds]
-        if over:
-            assert row is not None, "nothing ends before the history's start"
-            self._end(over, row)
-        return known
+        over = [it for it in known if it.kind not in kinds]
+        if not over:
+            return known
+        assert row is not None, "nothing ends before the history's start"
+        self._end(over, row)
+        return [it for it in known if it.kind in kinds]
 
     def _end(self, intervals: Iterable[Outage], row: Envelope) -> None:
         for it in intervals:
@@ -264,7 +270,7 @@ class _Watch:
 
     def _end_partitions(self, row: Envelope, topic_id: Uuid, ids: Iterable[int]) -> None:
         for partition_id in ids:
-            self._end(self._open.pop((topic_id, partition_id), _NONE).values(), row)
+            self._end(self._open.pop((topic_id, partition_id), _NONE), row)
 
     def _move_topic(self, row: Envelope, record: MoveTopicRecord) -> None:
         self._state.replay(row)
@@ -305,11 +311,11 @@ class _Watch:
         known = self._take(broker_id, kinds, row)
         if kinds:
             place = _place(row)
-            self._open[broker_id] = {
-                kind: known.get(kind)
-                or Outage(f"broker:{broker_id}", kind, *place, cause, None, None, (broker_id,))
+            now = {it.kind: it for it in known}
+            self._open[broker_id] = tuple(
+                now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
                 for kind in kinds
-            }
+            )
 
 
 def _place(row: Envelope | None) -> tuple[int | None, int | None]:

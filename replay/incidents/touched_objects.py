@@ -1,6 +1,6 @@
 """The names of all objects that a record touches beside the one that an event is about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from records import control, partitions, topics
@@ -18,6 +18,16 @@ _BY_RECORD = frozenset(
     {"acl", "quota", "scram", "controller", "feature", "cluster", "note", "config", "deletion"}
 )
 
+_NAMED_BY_STATE: frozenset[type[Record]] = frozenset(
+    {
+        *(topics.NamespaceRecord, topics.RemoveNamespaceRecord),
+        *(topics.RemoveTopicRecord, topics.MoveTopicRecord),
+        *(partitions.RemovePartitionsRecord, partitions.ClearElrRecord),
+        *(partitions.DeleteTopicPartitionsRecord, partitions.CancelDeleteTopicPartitionsRecord),
+        control.VotersRecord,
+    }
+)
+
 GOING: frozenset[type[Record]] = frozenset(
     {
         *(topics.RemoveTopicRecord, topics.MoveTopicRecord, topics.RemoveNamespaceRecord),
@@ -27,8 +37,14 @@ GOING: frozenset[type[Record]] = frozenset(
 """Records whose objects have their names before them; those of all others after them."""
 
 
-def touched_objects(record: Any, state: LiveState) -> Iterator[str]:
-    """Yield the names of the objects that a record touches, in the state before or after it."""
+def touched_objects(record: Any, state: LiveState) -> Iterable[str]:
+    """Return the names of the objects that a record touches, in the state before or after it."""
+    if type(record) in _NAMED_BY_STATE:
+        return _by_state(record, state)
+    return _by_record(record)
+
+
+def _by_state(record: Any, state: LiveState) -> Iterator[str]:
     match record:
         case topics.NamespaceRecord() | topics.RemoveNamespaceRecord():
             yield f"namespace:{escaped(state.namespace_name(record.namespace_id))}"
@@ -61,15 +77,14 @@ def touched_objects(record: Any, state: LiveState) -> Iterator[str]:
         case control.VotersRecord(voters=voters):
             ids = (*state.voter_ids(), *(voter.voter_id for voter in voters))
             yield from (f"voter:{voter_id}" for voter_id in dict.fromkeys(ids))
-        case _:
-            yield from _by_record(record)
 
 
-def _by_record(record: Any) -> Iterator[str]:
-    image = MetadataImage.EMPTY
+def _by_record(record: Any) -> list[str]:
+    image, names = MetadataImage.EMPTY, []
     for kind, keys in AFFECTED.get(type(record), {}).items():
         if kind == "token":
-            yield f"token:{REDACTED}"
+            names.append(f"token:{REDACTED}")
         elif kind in _BY_RECORD:
-            for key in keys(record, image):
-                yield f"{kind}:{KINDS[kind].label(image, key)}"
+            label = KINDS[kind].label
+            names += [f"{kind}:{label(image, key)}" for key in keys(record, image)]
+    return names

@@ -292,8 +292,8 @@ def is_unclean(before: Partition | None, after: Partition) -> bool:
     """True if an election chose a leader that may lack records: neither in sync nor eligible."""
     if before is None or after.leader == NO_LEADER:
         return False
-    safe = {*before.isr, *before.eligible_leader_replicas}
-    return after.leader not in safe or (
+    leader = after.leader
+    return (leader not in before.isr and leader not in before.eligible_leader_replicas) or (
         after.leader_recovery_state == 1 and before.leader_recovery_state == 0
     )
 

@@ -18,6 +18,23 @@ _ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
 
 def effect_of(record: Any, state: LiveState) -> str:
     """Return what a record does, given the state in which its object has a name."""
+    if type(record) is configs.ConfigRecord:  # most of them
+        return _of_config(record)
+    return (
+        _of_names(record, state)
+        or _of_settings(record, state)
+        or _of_quorum(record)
+        or _of_removals(record, state)
+    )
+
+
+def _of_config(record: configs.ConfigRecord) -> str:
+    of = RESOURCE_NAMES.get(record.resource_type, record.resource_type)
+    did = "removed" if record.value is None else "set"
+    return f"{record.name} of {of}/{record.resource_name} {did}"
+
+
+def _of_names(record: Any, state: LiveState) -> str | None:
     match record:
         case topics.TopicRecord(topic_id=topic_id):
             return f"topic {state.topic_name(topic_id)} created"
@@ -31,14 +48,11 @@ def effect_of(record: Any, state: LiveState) -> str:
             return f"namespace {state.namespace_name(namespace_id)} deleted"
         case control.NoteRecord(at_offset=at_offset):
             return f"note about offset {at_offset} written"
-    return _of_settings(record, state) or _of_quorum(record) or _of_removals(record, state)
+    return None
 
 
 def _of_settings(record: Any, state: LiveState) -> str | None:
     match record:
-        case configs.ConfigRecord(resource_type=type_, resource_name=resource, name=key):
-            of = f"{RESOURCE_NAMES.get(type_, type_)}/{resource}"
-            return f"{key} of {of} {'removed' if record.value is None else 'set'}"
         case configs.FeatureLevelRecord(name=name, feature_level=level):
             return f"feature {name} is {level}"
         case configs.ClientQuotaRecord(remove=removed):

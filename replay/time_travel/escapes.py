@@ -9,14 +9,16 @@ import re
 
 _ESCAPES = {"%23": "#", "%2C": ",", "%25": "%", "%3C": "<"}
 _ESCAPE = re.compile("|".join(_ESCAPES))
+_OF = {char: escape for escape, char in _ESCAPES.items()}
 
 
 def escaped(text: str, special: str = "#") -> str:
     """Escape the characters in `special` (of `#`, `,` and `<`)."""
-    text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
-    for escape, char in _ESCAPES.items():
-        if char in special:
-            text = text.replace(char, escape)
+    if "%" in text:
+        text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
+    for char in special:
+        if char in text:
+            text = text.replace(char, _OF[char])
     return text
 
 
