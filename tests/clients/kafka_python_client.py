@@ -15,7 +15,7 @@ def main(server: str, topic: str) -> None:
     partition = TopicPartition(topic, 0)
     new = [NewTopic(topic, num_partitions=1, replication_factor=1)]
     steps.take("create", lambda: admin.create_topics(new) and True)
-    steps.take("list", lambda: topic in admin.list_topics())
+    steps.take_in_time("list", lambda: topic in admin.list_topics())
 
     def write() -> bool:
         producer = KafkaProducer(bootstrap_servers=server)

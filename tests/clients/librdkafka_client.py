@@ -19,7 +19,7 @@ def main(server: str, topic: str) -> None:
         "create",
         lambda: admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(_TIMEOUT_S) is None,
     )
-    steps.take("list", lambda: topic in admin.list_topics(timeout=_TIMEOUT_S).topics)
+    steps.take_in_time("list", lambda: topic in admin.list_topics(timeout=_TIMEOUT_S).topics)
 
     def write() -> bool:
         producer, offsets = Producer(to), []

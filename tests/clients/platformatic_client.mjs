@@ -21,7 +21,13 @@ const admin = new kafka.Admin(options);
 await step("create", async () => {
   await admin.createTopics({ topics: [topic], partitions: 1, replicas: 1 });
 });
-await step("list", async () => ((await admin.listTopics()).includes(topic) ? "yes" : "no"));
+// Brokers learn of a topic after the controller has answered.
+await step("list", async () => {
+  for (const end = Date.now() + 20000; Date.now() < end; ) {
+    if ((await admin.listTopics()).includes(topic)) return "yes";
+  }
+  return "no";
+});
 const producer = new kafka.Producer(options);
 await step("write", async () => {
   const messages = [{ topic, value: Buffer.from("0") }, { topic, value: Buffer.from("1") }];

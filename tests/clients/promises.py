@@ -118,12 +118,6 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "cleanup.policy, retention.ms and more",
         ),
         Promise(
-            "describe_configs, unknown topic",
-            "an unknown topic is an error",
-            JAVA,
-            "UnknownTopicOrPartitionError",
-        ),
-        Promise(
             "alter_configs",
             "incremental where the brokers can: other keys keep their values",
             DOC,
@@ -186,7 +180,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "describe_features",
             "supported and finalized levels, and their epoch",
             DOC,
-            "metadata.version in both, an epoch",
+            "metadata.version is supported, finalized, finalized_epoch",
         ),
         Promise(
             "describe_metadata_quorum",
@@ -242,6 +236,12 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("create_partitions", "the future's result is None", DOC, "None"),
         Promise("incremental_alter_configs", "values that are not named remain", DOC, "1000, 5000"),
         Promise("alter_configs", "replaces all values of the resource", DOC, "default, 7000"),
+        Promise(
+            "describe_configs, unknown topic",
+            "raises for that resource",
+            DOC,
+            "UNKNOWN_TOPIC_OR_PART",
+        ),
         Promise("list_offsets", "beginning, end, and the greatest time", DOC, "0, 3, 2"),
         Promise("delete_records, OFFSET_END", "all records of the partition", DOC, "3"),
         Promise(

@@ -3,10 +3,30 @@
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 
 WAIT_S = 4
 """How long a member of a group waits for a first record."""
+
+
+def in_time(ask: Callable[[], str], expected: str) -> str:
+    """Ask until the answer is the expected one, at most 20 s; return the last answer.
+
+    Brokers learn of a change after the controller has answered; until then they may answer with
+    errors.
+    """
+    deadline = time.monotonic() + 20
+    while (found := _answer(ask)) != expected and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def _answer(ask: Callable[[], str]) -> str:
+    try:
+        return ask()
+    except Exception as error:
+        return type(error).__name__
 
 
 class Steps:
@@ -24,6 +44,10 @@ class Steps:
         if isinstance(result, bool):
             result = "yes" if result else "no"
         self._found[name] = result
+
+    def take_in_time(self, name: str, ask: Callable[[], bool]) -> None:
+        """Ask until the answer is yes, at most 20 s, and note the last answer."""
+        self.take(name, lambda: in_time(lambda: "yes" if ask() else "no", "yes"))
 
     def end(self) -> None:
         """Print all of them as JSON, and leave at once: clients in retries would not."""

@@ -1,28 +1,30 @@
-"""Clients with their defaults against a service and three brokers: the table in docs/clients.md."""
+"""Clients against a service and three brokers: the tables in docs/clients.md."""
 
-import asyncio
-import json
-import os
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from api.client import MetadataClient
 from controller.decisions.topics import CreateTopics, NewTopic
+from tests.clients import promises
+from tests.clients.processes import printed, require
 from tests.docs_console import ROOT
 from tests.stories.processes import World
 
-_MODULES = ROOT / "requirements" / "node_modules"
-_CLIENTS = ROOT / "tests" / "clients"
+PROGRAMS = {
+    "kafka-python": "kafka_python_client.py",
+    "librdkafka": "librdkafka_client.py",
+    "kafkajs": "kafkajs_client.js",
+    "platformatic": "platformatic_client.mjs",
+    "kcat": "kcat.sh",
+}
 
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "kafka-python": (sys.executable, "-m", "tests.clients.kafka_python_client"),
-    "librdkafka": (sys.executable, "-m", "tests.clients.librdkafka_client"),
-    "kafkajs": ("node", str(_CLIENTS / "kafkajs_client.js")),
-    "platformatic": ("node", str(_CLIENTS / "platformatic_client.mjs")),
-    "kcat": ("sh", str(_CLIENTS / "kcat.sh")),
+PROMISING = {
+    "kafka-python": "kafka_python_promises.py",
+    "librdkafka": "librdkafka_promises.py",
+    "kafkajs": "kafkajs_promises.js",
+    "platformatic": "platformatic_promises.mjs",
+    "kcat": "kcat_promises.sh",
 }
 
 
@@ -31,14 +33,42 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @pytest.mark.parametrize(
     "client",
-    [each if each == "kcat" else pytest.param(each, marks=pytest.mark.heavy) for each in COMMANDS],
+    [each if each == "kcat" else pytest.param(each, marks=pytest.mark.heavy) for each in PROGRAMS],
 )
 async def test_client_does_what_the_table_says(world: World, client: str) -> None:
-    _require(client)
+    require(client)
     address = world.brokers[2].ready["listen"]
     if client == "kcat":
         await _create(address, "of-kcat")
-    assert await _found(client, address) == _documented()[client]
+    assert await printed(PROGRAMS[client], address, f"of-{client}") == _documented()[client]
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        each if each == "kafka-python" else pytest.param(each, marks=pytest.mark.heavy)
+        for each in PROMISING
+    ],
+)
+async def test_client_finds_what_its_documentation_promises(world: World, client: str) -> None:
+    require(client)
+    address = world.brokers[2].ready["listen"]
+    topic = f"promised-{client}"
+    if client == "kcat":
+        await _create(address, topic)
+    expected = {each.operation: each.found for each in promises.PROMISES[client]}
+    assert await printed(PROMISING[client], address, topic) == expected
+
+
+async def test_promises_stand_in_the_document() -> None:
+    assert promises.written() in promises.DOCUMENT.read_text(), (
+        "run python -m tests.clients.promises"
+    )
+
+
+async def test_each_promise_that_is_not_kept_is_explained() -> None:
+    for each in [promise for some in promises.PROMISES.values() for promise in some]:
+        assert (each.here is None) == (each.why is None), each.operation
 
 
 async def _create(address: str, topic: str) -> None:
@@ -48,19 +78,7 @@ async def _create(address: str, topic: str) -> None:
 
 
 async def test_table_has_every_client() -> None:
-    assert list(_documented()) == list(COMMANDS)
-
-
-def _require(client: str) -> None:
-    """Skip a client that is not installed, but in CI."""
-    needed = {
-        "kafkajs": (_MODULES / "kafkajs").exists() and shutil.which("node"),
-        "platformatic": (_MODULES / "@platformatic").exists() and shutil.which("node"),
-        "kcat": shutil.which("kcat"),
-    }
-    if not needed.get(client, True):
-        assert "METALOG_REQUIRE_CLIENTS" not in os.environ, f"{client} is not installed"
-        pytest.skip(f"{client} is not installed")
+    assert list(_documented()) == list(PROGRAMS)
 
 
 def _documented() -> dict[str, dict[str, str]]:
@@ -71,25 +89,5 @@ def _documented() -> dict[str, dict[str, str]]:
         for line in lines
         if line.startswith("|")
     ]
-    header, _, *body = rows[: 2 + len(COMMANDS)]
+    header, _, *body = rows[: 2 + len(PROGRAMS)]
     return {row[0]: dict(zip(header[1:], row[1:], strict=True)) for row in body}
-
-
-async def _found(client: str, address: str) -> dict[str, str]:
-    process = await asyncio.create_subprocess_exec(
-        *COMMANDS[client],
-        address,
-        f"of-{client}",
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        cwd=ROOT,
-    )
-    try:
-        async with asyncio.timeout(120):
-            out, err = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-    assert process.returncode == 0, err.decode()[-2_000:]
-    found: dict[str, str] = json.loads(out)
-    return found
