@@ -121,7 +121,8 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         asked.service, route.question, to_wire(argument), point, asked.acting_caller()
     )
     if route.document is None:
-        return await _report(answers, masked=wanted.mask_hosts, server=request.app.state.room.kafka)
+        server = request.app.state.room.kafka_url(asked.headers)
+        return await _report(answers, masked=wanted.mask_hosts, server=server)
     try:
         if route.is_stream:
             return await _streamed(route.document, answers, wanted, flag(asked.values, VERBOSE))

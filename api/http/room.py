@@ -1,5 +1,8 @@
 """What the handlers of HTTP share."""
 
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
 from api.feed import Feed
 from api.http.callers import Entrance
 from api.http.metrics import Metrics, Sources
@@ -13,22 +16,28 @@ class Room:
     Attributes:
         entrance: Where requests come in.
         service: None while the log is being loaded.
-        kafka: URL of the Kafka listener, for command lines that pages show.
     """
 
     def __init__(self, entrance: Entrance) -> None:
         self.entrance = entrance
         self.service: Service | None = None
-        self.kafka = ""
+        self._kafka = ""
         self._feed: Feed | None = None
         self._metrics: Metrics | None = None
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer from a service from now on."""
-        self.kafka = kafka
+        self._kafka = kafka
         self._feed = service.feed
         self._metrics = Metrics(service, self._feed, sources)
         self.service = service
+
+    def kafka_url(self, headers: Mapping[str, str]) -> str:
+        """Return the URL of the Kafka listener, for command lines that pages show.
+
+        A listener on all addresses is named by the one that the request was sent to.
+        """
+        return reachable_url(self._kafka, headers.get("host", ""))
 
     @property
     def feed(self) -> Feed:
@@ -52,6 +61,20 @@ class Room:
         """End the streams of events."""
         if self._feed is not None:
             self._feed.close()
+
+
+def reachable_url(url: str, host: str) -> str:
+    """Return a URL with the name in a header `Host` instead of an address that means all."""
+    parts = urlsplit(url)
+    if parts.hostname not in ("0.0.0.0", "::"):
+        return url
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return url
+    if not name:
+        return url
+    return url.replace(parts.netloc, f"{f'[{name}]' if ':' in name else name}:{parts.port}")
 
 
 def _loading() -> UnavailableError:

@@ -20,6 +20,7 @@ from api.http.requests import asked_of, room_of
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
 from api.report import assets
+from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.wire import to_wire
 
 COLUMNS_PATH = "/v1/report/columns"
@@ -94,6 +95,8 @@ def _unless_known(
 async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the columns of a range, without a first point those of the newest records.
 
+    A reader who may not describe the cluster gets those of the topics that the reader may see.
+
     The workers of questions compute them. Nothing is computed while the log has not grown since
     the answer that the caller has.
 
@@ -103,20 +106,32 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
     """
     asked, room = asked_of(request.scope), room_of(request.scope)
     wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
-    wanted = replace(wanted, records_max=_records_max(wanted))
     caller = asked.acting_caller()
-    guard_of(REPORT).check(asked.service.access(caller), wanted)
-    known = (asked.service.settings.cluster_id, room.feed.end_offset, request.scope["query_string"])
+    access = asked.service.access(caller)
+    wanted = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
+    guard_of(REPORT).check(access, wanted)
+    end, query = room.feed.end_offset, request.scope["query_string"]
+    known = (asked.service.settings.cluster_id, end, query, wanted.topics)
     headers = {
         "Content-Type": BYTES,
         "ETag": f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}"',
         "Cache-Control": "private, no-cache",
-        _SERVER: room.kafka,
     }
+    # The address of the service stands beside what a reader of some topics may not see.
+    if wanted.topics is None:
+        headers[_SERVER] = room.kafka_url(asked.headers)
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(b"", status_code=304, headers=headers)
     packed = await packed_report(Answers(asked.service, REPORT, to_wire(wanted), to, caller))
     return Response(packed, headers=headers)
+
+
+def _topics(access: Access, wanted: ShowReport) -> tuple[str, ...] | None:
+    """Return the topics to tell of; to a reader of some topics, of those alone."""
+    if wanted.topics is not None or access.allows(Operation.DESCRIBE, CLUSTER):
+        return wanted.topics
+    names = map(access.image.full_name, access.image.topics())
+    return tuple([n for n in names if access.allows(Operation.DESCRIBE, topic_resource(n))])
 
 
 def _records_max(wanted: ShowReport) -> int:

@@ -23,13 +23,15 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the report from a point on; `mask_hosts`: without names of hosts and addresses.
 
     `size_max`: the range is narrowed until its packed form has no more bytes. `records_max`: of a
-    longer range only that many records are read, the newest.
+    longer range only that many records are read, the newest. `topics`: only of these, by full name,
+    and of their partitions, without events and causes, which may tell of others.
     """
 
     first: str = "start"
     mask_hosts: bool = False
     size_max: int = PACKED_BYTES_MAX
     records_max: int | None = None
+    topics: tuple[str, ...] | None = None
 
 
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +68,8 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
         else Redaction(redact_field, redact_label, lambda header: header)
     )
     about = {
-        "cluster_id": past.reader.cluster_id,
+        "cluster_id": past.reader.cluster_id if request.topics is None else "",
+        "is_of_topics": request.topics is not None,
         "is_mirror": past.reader.kind.name == "MIRROR",
         "confirmed_end": past.reader.confirmed_end,
         "about": _json(past.about(at)),
@@ -74,7 +77,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
-            past.timeline, first, at, request.size_max, about, redaction, advance
+            past.timeline, first, at, request.size_max, about, redaction, advance, request.topics
         )
     return Computed(
         items=_pieces(found, narrowed=(found.first, found.last) != (asked, at)),

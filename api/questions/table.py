@@ -84,7 +84,7 @@ _OF_THE_PAST = (
     (TIMELINE, rights.DESCRIBE_CLUSTER),
     (NOTES, rights.DESCRIBE_CLUSTER),
     (LIVES, rights.DESCRIBE_CLUSTER),
-    (REPORT, rights.DESCRIBE_CLUSTER),
+    (REPORT, object_rights.SHOW_REPORT),
     (BISECT, rights.DESCRIBE_CLUSTER),
     (WHAT_IF, object_rights.DESCRIBE_ALL),
     (CHECK, rights.DESCRIBE_CLUSTER),

@@ -108,10 +108,12 @@ function remarks(data, command) {
   return found;
 }
 
-/** @param {Page} page */
-function legend(page) {
+/** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection}} page */
+export function legend(page) {
   const { picture, selection } = page;
-  const items = LEGEND.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
+  // The first two are of topics, the others of brokers.
+  const states = page.data.header.is_of_topics ? LEGEND.slice(0, 2) : LEGEND;
+  const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
   const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items);
   const paint = () => {
     const found = swatches(document.documentElement);

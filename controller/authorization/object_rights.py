@@ -117,6 +117,14 @@ def _check_rows(access: Access, request: Any) -> None:
     check(access, request)
 
 
+def _check_report(access: Access, request: Any) -> None:
+    """A report of topics takes the right to see each, any other the cluster's."""
+    if request.topics is None:
+        access.require(Operation.DESCRIBE, CLUSTER)
+    for name in request.topics or ():
+        access.require(Operation.DESCRIBE, topic_resource(name))
+
+
 def _changes_seen(access: Access, _: Any, changes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([change for change in changes if _may_see(access, change.object)])
 
@@ -134,5 +142,6 @@ DESCRIBE_OBJECT = Guard(check=_check_object)
 DESCRIBE_HISTORY = Guard(check=_check_history)
 DESCRIBE_ALL = Guard(check=_check_all)
 SHOW_ROWS = Guard(check=_check_rows)
+SHOW_REPORT = Guard(check=_check_report)
 SHOW_DIFF = Guard(check=_check_object, shown=_changes_seen)
 SHOW_IMAGE = Guard(check=require_secrets, shown=_pieces_seen)

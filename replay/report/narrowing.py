@@ -1,5 +1,6 @@
 """Narrows the range of a report until it is small enough to be sent around."""
 
+from collections.abc import Collection
 from typing import Any
 
 from replay.report.report import Progress, Redaction, Report, make_report
@@ -17,17 +18,19 @@ def fitting_report(
     about: dict[str, Any],
     redaction: Redaction,
     progress: Progress,
+    topics: Collection[str] | None = None,
 ) -> Report:
     """Return the report of [first, last], or of as much around its most eventful part as fits.
 
     Args:
         size_max: Of its packed form, in bytes. One offset may take more: states count as well.
+        topics: As for `make_report`.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `make_report`.
     """
     while True:
-        found = make_report(timeline, first, last, about, redaction, progress)
+        found = make_report(timeline, first, last, about, redaction, progress, topics)
         if len(found.packed) <= size_max or first >= last:
             return found
         first, last = narrower(found, size_max)

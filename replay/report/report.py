@@ -1,6 +1,6 @@
 """A report: everything that its page knows about a range of a log."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from metadata_log.batch import Batch
@@ -13,7 +13,13 @@ from replay.report import varints
 from replay.report.chains import Chains, terms_of
 from replay.report.columns import Columns, RowPlace, packed
 from replay.report.eventful import Weighed, most_eventful, weighed
-from replay.report.object_changes import EffectiveRow, object_changes_of, objects_of
+from replay.report.object_changes import (
+    EffectiveRow,
+    Touched,
+    object_changes_of,
+    objects_of,
+)
+from replay.time_travel.escapes import escaped
 from replay.timeline import Timeline
 
 FORMAT = 1
@@ -56,11 +62,14 @@ def make_report(
     about: dict[str, Any],
     redaction: Redaction,
     progress: Progress = lambda offset: None,
+    topics: Collection[str] | None = None,
 ) -> Report:
     """Return the report of [first, last].
 
     Args:
         about: What else the header says.
+        topics: Full names. Only what these and their partitions were is told: no events, no leader
+            epochs and no causes, which may tell of others. None: everything is.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -70,19 +79,21 @@ def make_report(
     # An image as of within a transaction is the one before it: the range begins there.
     image = timeline.image(start - 1)
     columns = Columns(redaction.field, redaction.label)
-    columns.add(_place_of(image, start), objects_of(image))
+    is_told = _in_topics(topics)
+    columns.add(_place_of(image, start), filter(is_told, objects_of(image)))
     before = columns.touches
     chains = Chains(image, columns.origin)
     weights: list[Weighed] = []
-    for each in _followed(source, image, last + 1, chains, progress):
-        weights.append(weighed(each))
-        if each.touched:
-            row = each.row
+    followed = chains if topics is None else None
+    for each in _followed(source, image, last + 1, followed, progress):
+        row, touched = each.row, list(filter(is_told, each.touched))
+        weights.append(weighed(each._replace(touched=touched)))
+        if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
-            columns.add(place, each.touched)
+            columns.add(place, touched)
             chains.add(row)
-    events = timeline.events(first, last + 1, start=image)
+    events = timeline.events(first, last + 1, start=image) if topics is None else []
     found = most_eventful(weights)
     header, encoded = columns.encoded()
     words, of_words = chains.encoded()
@@ -94,7 +105,7 @@ def make_report(
         "history_from": start,
         "last": last,
         "opens": found,
-        "terms": terms_of(map(_term, source.batches(first, last + 1))),
+        "terms": terms_of(map(_term, source.batches(first, last + 1))) if topics is None else [],
         "times": _times(source, first, last),
     }
     block = packed(redaction.mask(header), encoded | of_words | of_events)
@@ -102,9 +113,12 @@ def make_report(
 
 
 def _followed(
-    source: BatchSource, image: MetadataImage, end: int, chains: Chains, progress: Progress
+    source: BatchSource, image: MetadataImage, end: int, chains: Chains | None, progress: Progress
 ) -> Iterator[EffectiveRow]:
     """Yield what rows changed; the chains follow batch by batch, since causes stand in a batch."""
+    if chains is None:
+        yield from object_changes_of(source, image, end, progress)
+        return
     together: list[EffectiveRow] = []
 
     def closed() -> Iterator[EffectiveRow]:
@@ -117,6 +131,23 @@ def _followed(
             yield from closed()
         together.append(each)
     yield from closed()
+
+
+def _in_topics(topics: Collection[str] | None) -> Callable[[Touched], bool]:
+    """Return what is true for these topics and their partitions; for everything if None."""
+    if topics is None:
+        return lambda _: True
+    labels = frozenset(map(escaped, topics))
+
+    def is_told(touched: Touched) -> bool:
+        match touched.kind:
+            case "topic":
+                return touched.label in labels
+            case "partition":
+                return touched.label.rpartition("/")[0] in labels
+        return False
+
+    return is_told
 
 
 def _place_of(image: MetadataImage, start: int) -> RowPlace:

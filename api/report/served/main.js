@@ -31,6 +31,10 @@ class Served {
 
   async start() {
     const data = await this._firstColumns();
+    if (data.header.is_of_topics) {
+      Object.assign(window, { served: await showOwn(document, this.service, data, () => this._signOut()) });
+      return;
+    }
     const { where } = this.service;
     this.page = new Page(data, { name: where, where: `--server ${where}`, masked: false }, this.service);
     document.title = `${where}: metalog`;
@@ -74,9 +78,6 @@ class Served {
       await this._wait(error);
     } else if (error.status === 401) {
       service.token = await askForToken(document, service.token !== null ? "This token is not known." : "This service asks who you are.");
-    } else if (error.status === 403) {
-      await showOwn(document, service, error.message, () => this._signOut());
-      await new Promise(() => {});
     } else if (this.from !== null || this.to !== null) {
       // A link to what is gone: what is there is shown, and what was asked for is said.
       this.bar.failed.textContent = plain(error.message);

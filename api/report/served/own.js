@@ -1,22 +1,25 @@
-// The page of a reader who may not describe the cluster: the topics that the reader may see, what
-// became of them in a range, and who did it. Everything is an answer of the service, which leaves
-// out the rest; so there are no bars, no events of brokers, and nothing is live.
+// The page of a reader who may not describe the cluster: the topics that the reader may see, as bars,
+// what became of them in a range, and who did it. The service leaves out the rest; so there are no
+// brokers and no events, and nothing is live.
 
 import { Answers } from "report/answers.js";
 import { diffCommand, setPlace } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
+import { legend } from "report/page.js";
+import { Picture } from "report/picture.js";
 import { Selection } from "report/selection.js";
 import { changeLines, countText, plain } from "report/words.js";
 
-const RECENT = 20_000, AT_FIRST = 60;
+const AT_FIRST = 60;
 
 /** @typedef {import("served/service.js").Service} Service */
 
-/** @param {Document} document @param {Service} service @param {string} why @param {() => void} signOut */
-export async function showOwn(document, service, why, signOut) {
+/** @param {Document} document @param {Service} service @param {import("report/data.js").Data} data Of these topics. @param {() => void} signOut */
+export async function showOwn(document, service, data, signOut) {
   const { topics, history_start: first, log_end: end } = await service.topics();
-  const page = new Own(service, first, end - 1);
-  page.show(document, topics.map((/** @type {any} */ topic) => `topic:${topic.name}`), why, signOut);
+  const page = new Own(service, data, first, Math.max(end - 1, data.last));
+  page.show(document, topics.map((/** @type {any} */ topic) => `topic:${topic.name}`), signOut);
+  return page;
 }
 
 const offsetInput = (/** @type {string} */ id) =>
@@ -31,19 +34,21 @@ class Own {
   to = offsetInput("to");
   asked = 0;
 
-  /** @param {Service} service @param {number} first @param {number} last */
-  constructor(service, first, last) {
+  /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first @param {number} last Of the log. */
+  constructor(service, data, first, last) {
     // The address of the service stands beside what this reader may not see.
     setPlace("--server $METALOG_SERVER");
     this.service = service;
+    this.data = data;
     this.selection = new Selection(first, last, window);
-    if (!this.selection.read()) this.selection.from = Math.max(first, last - RECENT);
+    if (!this.selection.read()) this.selection.from = Math.max(first, data.first);
+    this.picture = new Picture(data, this.selection);
     this.answers = new Answers(null, this.selection, service);
     this.selection.watch(() => this._select());
   }
 
-  /** @param {Document} document @param {string[]} names @param {string} why @param {() => void} signOut */
-  show(document, names, why, signOut) {
+  /** @param {Document} document @param {string[]} names @param {() => void} signOut */
+  show(document, names, signOut) {
     const form = make("form", { class: "load", "aria-label": "range of offsets" }, make("label", { for: "from" }, "from"), this.from,
       make("label", { for: "to" }, "to"), this.to, make("button", { type: "submit" }, "show"));
     form.addEventListener("submit", (event) => {
@@ -54,11 +59,12 @@ class Own {
     fill(topics, names.map((name) => make("li", {}, this._pick(name))).values(), AT_FIRST);
     document.body.replaceChildren(
       make("header", {}, make("h1", {}, "metalog"),
-        make("ul", { class: "remarks" }, make("li", {}, plain(`${why}. This page shows the topics that you may see.`))),
+        make("ul", { class: "remarks" }, make("li", {}, "You may not describe the cluster. This page shows the topics that you may see.")),
         make("div", { class: "served" }, form, make("button", { type: "button", hidden: this.service.token === null, onclick: signOut }, "sign out"))),
-      make("main", {}, make("div", { class: "columns" },
+      make("main", {}, legend(this), this.picture.element, make("div", { class: "columns" },
         make("section", { class: "panel", "aria-labelledby": "topics" }, make("h2", { id: "topics" }, "Your topics ", make("small", {}, countText(names.length, "topic"))), topics),
         make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.changes, this.foot))));
+    this.picture.redraw();
     this.selection.show();
     this.selection.tell();
   }

@@ -9,6 +9,7 @@ import pytest
 
 from api.http import web_page
 from api.http.options import HttpOptions
+from api.http.room import reachable_url
 from api.http.web_page import COLUMNS_PATH, FILES
 from tests.api.http.conftest import Web
 from tests.api.http.test_authentication import _with_tokens
@@ -64,6 +65,22 @@ async def test_columns_are_those_of_the_report(web: Web) -> None:
     part = await web.http.get(COLUMNS_PATH, params={"from": 2, "to": 3})
     header = Unpacked(part.content).header
     assert (header["first"], header["last"], header["asked"]) == (2, 3, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("listening", "host", "named"),
+    [
+        ("kafka://0.0.0.0:9092", "node-1.example:8080", "kafka://node-1.example:9092"),
+        ("kafka+ssl://[::]:9092", "[2001:db8::1]:8080", "kafka+ssl://[2001:db8::1]:9092"),
+        ("kafka://10.0.0.5:9092", "node-1.example:8080", "kafka://10.0.0.5:9092"),
+        ("kafka://0.0.0.0:9092", "", "kafka://0.0.0.0:9092"),
+        ("kafka://0.0.0.0:9092", "[", "kafka://0.0.0.0:9092"),
+    ],
+)
+def test_a_listener_on_all_addresses_is_named_as_the_reader_did(
+    listening: str, host: str, named: str
+) -> None:
+    assert reachable_url(listening, host) == named
 
 
 async def test_columns_are_computed_anew_only_once_the_log_has_grown(web: Web) -> None:

@@ -1,5 +1,6 @@
 """Questions about the past need rights as commands do, item by item."""
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from tests.api.guarded import (
     nothing_written,
 )
 from tests.api.kafka.servers import Server
+from tests.replay.report.unpacked import Unpacked
 
 A = topic_resource("a")
 
@@ -108,6 +110,16 @@ async def test_with_the_right_to_one_topic_only_that_is_told(tmp_path: Path) -> 
         # A pattern would tell what else there is.
         assert await _answered(at, "history", ShowHistory(object="topic:*")) == CLUSTER_REFUSED
         assert await _answered(at, "dump", ShowRows()) == CLUSTER_REFUSED
+        # A report tells of the whole cluster, but for one of topics.
+        assert await _answered(at, "report", ShowReport()) == CLUSTER_REFUSED
+        (piece,) = await _answered(at, "report", ShowReport(topics=("a",)))
+        told = {
+            (kind, label)
+            for kind, label, _ in Unpacked(base64.b64decode(piece["content"])).objects()
+        }
+        assert told == {("topic", "a"), ("partition", 0)}
+        others = ShowReport(topics=("a", "b"))
+        assert await _answered(at, "report", others) in REFUSED
 
 
 @pytest.mark.parametrize("name", ["config:topic/a", "config:2/a", "config:002/a"])

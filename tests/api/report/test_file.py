@@ -1,6 +1,7 @@
 """The file of a report, without a browser: what is in it, and what must not be."""
 
 import json
+import random
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,12 @@ import pytest
 
 from api.cli.main import run
 from api.host_masking import HostMask
+from api.questions.past import Past
+from api.questions.report import ShowReport, report_shown
+from metadata_log.log_reader import LogReader
+from replay.timeline import Timeline
 from tests.api.conftest import Metalog
+from tests.replay.report.test_rebuilding import redacted
 from tests.replay.report.unpacked import Rebuilt, Unpacked, packed_of
 
 SECRET = "sup3r-secret"
@@ -95,10 +101,6 @@ def test_addresses_are_masked_in_any_text(text: str, hidden: str | None) -> None
 
 
 def test_a_range_that_is_too_large_is_narrowed(demo_log: Path) -> None:
-    from api.questions.past import Past
-    from api.questions.report import ShowReport, report_shown
-    from metadata_log.log_reader import LogReader
-
     with LogReader.open(demo_log) as reader:
         told = report_shown(Past(reader), reader.end_offset - 1, ShowReport(size_max=9_000))
         (piece,) = told.items
@@ -110,6 +112,29 @@ def test_a_range_that_is_too_large_is_narrowed(demo_log: Path) -> None:
         assert (piece.first, piece.last) != (0, reader.end_offset - 1)
         assert (told.about().from_, told.about().as_of) == (piece.first, piece.last)
         assert Rebuilt(unpacked).at(piece.last)
+
+
+def test_a_report_of_topics_tells_of_these_alone(demo_log: Path) -> None:
+    with LogReader.open(demo_log) as reader:
+        last, timeline, image = reader.end_offset - 1, Timeline.of(reader), None
+        names = [topic.name for topic in timeline.image(last).topics()][:3]
+        told = report_shown(Past(reader), last, ShowReport(topics=tuple(names)))
+        unpacked = Unpacked(b"".join(piece.content for piece in told.items))
+        rebuilt, seen = Rebuilt(unpacked), 0
+        for offset in sorted({*random.Random(5).sample(range(last), 20), last}):
+            image = timeline.image(offset, start=image)
+            expected = {
+                (kind, label): fields
+                for (kind, label), fields in redacted(image).items()
+                if kind in ("topic", "partition") and label.split("/")[0] in names
+            }
+            assert rebuilt.at(offset) == expected, f"offset {offset}"
+            seen += len(expected)
+    assert seen
+    header = unpacked.header
+    for what in ("names", "event_texts", "terms", "links", "broker_links"):
+        assert header[what] == [], what
+    assert (header["texts"], header["causes"], header["cluster_id"]) == ([""], [[]], "")
 
 
 def test_the_file_replaces_one_of_the_name(
