@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from api.feed import Feed
 from api.history import History
 from api.live_rows import live_rows
+from api.min_offset import not_available
 from api.questions.deciding import described
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
@@ -42,6 +43,9 @@ END = "end"
 
 STOP_WAIT_S = 2.0
 """How long questions in progress may take when the service ends."""
+
+MIN_OFFSET_WAIT_S = 10.0
+"""Longest wait for the offset that a question must know of; clients wait longer for answers."""
 
 
 class Answers:
@@ -90,17 +94,23 @@ class Answers:
         caller: Caller,
         at: str = END,
         cursor: Cursor | None = None,
+        min_offset: int | None = None,
     ) -> Page:
         """Return a page of an answer; see `PagedLog.page`.
 
+        Args:
+            min_offset: An offset that must be committed before; waited for if it is not.
+
         Raises:
-            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED; or the
-                question's own.
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED; or
+                OFFSET_NOT_AVAILABLE, `min_offset` is not committed in time; or the question's own.
             UnavailableError, FencedError: as `Controller.submit`; or the answer cannot be computed
                 now.
         """
         question = find_question(name)
         request = from_wire(payload, question.request)
+        if min_offset is not None:
+            await self._holds(min_offset)
         if question.tell is None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
@@ -126,17 +136,33 @@ class Answers:
 
     async def _rows_come(self, request: FollowRows) -> None:
         """Wait as long as the request says for the records that it asks for."""
-        feed, first = self._feed(), int(request.first)
-        if request.wait_ms <= 0 or feed.end_offset > first:
+        if request.wait_ms > 0:
+            wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
+            await self._comes(int(request.first), wait_s)
+
+    async def _holds(self, min_offset: int) -> None:
+        """Wait until an offset is committed.
+
+        Raises:
+            RequestError: OFFSET_NOT_AVAILABLE.
+            UnavailableError: too many questions wait.
+        """
+        await self._comes(min_offset, MIN_OFFSET_WAIT_S)
+        end = self._history.image.provenance.next_offset
+        if end <= min_offset:
+            raise not_available(min_offset, end)
+
+    async def _comes(self, offset: int, wait_s: float) -> None:
+        """Wait for the record at an offset, for some time, or until the service is to end."""
+        if self._history.image.provenance.next_offset > offset:
             return
         if self._waiting >= FOLLOWERS_MAX:
             raise UnavailableError(
                 f"{FOLLOWERS_MAX} subscriptions are waiting for records; try again later"
             )
-        wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
         self._waiting += 1
         try:
-            await first_of(feed.beyond(first, wait_s), self._stopping.wait())
+            await first_of(self._feed().beyond(offset, wait_s), self._stopping.wait())
         finally:
             self._waiting -= 1
 

@@ -1,25 +1,20 @@
 """A service as used by one caller."""
 
-from typing import Any, TypeVar, overload
-
-from api.commands import find_command, named
+from api.commands import find_command
 from api.questions.pages import Cursor
 from api.service import Service
-from api.wire_requests import WireAnswer, WireRequest
+from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from controller.pending_answers import Answer
 from controller.repeated_requests import identified
-from controller.request import Request as TypedRequest
 from controller.wire import from_wire, to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 
-A = TypeVar("A")
 
-
-class Session:
-    """Runs commands of a service in this process on behalf of one caller; implements `Admin`.
+class Session(CommandClient):
+    """A client of a service in this process, on behalf of one caller; it has the calls of all
+    clients.
 
     For example: `await Session(service, caller).run(CreateTopics(topics=(topic,)))`.
     """
@@ -27,55 +22,6 @@ class Session:
     def __init__(self, service: Service, caller: Caller) -> None:
         self._service = service
         self._caller = caller
-
-    @overload
-    async def run(
-        self,
-        command: TypedRequest[A],
-        /,
-        *,
-        reason: str | None = ...,
-        request_id: str | None = ...,
-        trace_parent: str | None = ...,
-    ) -> Answer[A]: ...
-
-    @overload
-    async def run(
-        self,
-        command: str,
-        request: Any,
-        *,
-        reason: str | None = ...,
-        request_id: str | None = ...,
-        trace_parent: str | None = ...,
-    ) -> Answer[Any]: ...
-
-    async def run(
-        self,
-        command: str | TypedRequest[Any],
-        request: Any = None,
-        *,
-        reason: str | None = None,
-        request_id: str | None = None,
-        trace_parent: str | None = None,
-    ) -> Answer[Any]:
-        """Run a command or answer a question, and answer once it is committed; see `Admin`.
-
-        Args:
-            command: A request, whose class determines command and response; or the name of a
-                command, followed by its request.
-
-        Raises:
-            RequestError: the whole request is refused.
-            UnavailableError, FencedError: as `Service.run`.
-        """
-        if not isinstance(command, str):
-            command, request = named(command)
-        found = find_command(command)
-        origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
-        if request_id is not None:
-            origin = identified(origin, request_id, found.name, to_wire(request))
-        return await self._service.run(found.name, request, caller=self._caller, origin=origin)
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Run a command or answer a question received over a connection.
@@ -101,7 +47,12 @@ class Session:
         caller = self._service.access(self._caller).acting_as(request.principal)
         cursor = from_wire(request.cursor, Cursor) if request.cursor else None
         page = await self._service.answers.page(
-            request.command, request.request, caller=caller, at=point, cursor=cursor
+            request.command,
+            request.request,
+            caller=caller,
+            at=point,
+            cursor=cursor,
+            min_offset=request.min_offset,
         )
         return WireAnswer(
             response=page.payload,

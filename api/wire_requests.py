@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 
 from api.commands import find_command, named
+from api.min_offset import not_available
 from api.questions.rows import TAIL, FollowRows, RowsFollowed
 from api.questions.table import find_question
 from api.subscription import subscribed
@@ -25,7 +26,8 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """A request to run a command, or a question if it has a `point`.
 
     `request` is encoded by `controller.wire`. With a `request_id` it can be sent again and is
-    carried out once. `principal` is an identity to act as, which needs a right of its own.
+    carried out once. `principal` is an identity to act as, which needs a right of its own. A
+    question with `min_offset` is answered once the log holds that offset.
     """
 
     command: str
@@ -36,6 +38,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     principal: str | None = None
     point: str | None = None
     cursor: bytes = b""
+    min_offset: int | None = None
 
     @property
     def is_question(self) -> bool:
@@ -164,6 +167,7 @@ class CommandClient(ABC):
         at: str = "end",
         cursor: bytes = b"",
         principal: str | None = None,
+        min_offset: int | None = None,
     ) -> AnswerPage:
         """Return the answer to a question of `api.questions`, or a page of a long one.
 
@@ -172,9 +176,12 @@ class CommandClient(ABC):
                 zone are in UTC, and ages count back from the service's clock.
             cursor: From the page before.
             principal: As for `run`.
+            min_offset: What the answer must know of, such as the last offset of a change, which is
+                `end_offset` of its answer less one. The service waits for it for a while.
 
         Raises:
-            RequestError: the question is refused.
+            RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not hold
+                `min_offset` in time.
             UnavailableError: no answer, or the service cannot answer now.
         """
         asked = WireRequest(
@@ -183,16 +190,18 @@ class CommandClient(ABC):
             point=at,
             cursor=cursor,
             principal=principal,
+            min_offset=min_offset,
         )
         try:
             answer = await self.run_wire(asked)
         except UnavailableError as error:
             raise _of_question(error) from error
-        return AnswerPage(
-            from_wire(answer.response, find_question(question).response, lenient=True),
-            from_wire(answer.about, About, lenient=True) if answer.about else None,
-            answer.cursor,
-        )
+        about = from_wire(answer.about, About, lenient=True) if answer.about else None
+        if about is not None and min_offset is not None and about.log_end <= min_offset:
+            # A service of an earlier release, which does not wait.
+            raise not_available(min_offset, about.log_end)
+        response = from_wire(answer.response, find_question(question).response, lenient=True)
+        return AnswerPage(response, about, answer.cursor)
 
     def subscribe(
         self, from_offset: int, *, show_secrets: bool = False, principal: str | None = None

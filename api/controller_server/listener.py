@@ -311,6 +311,7 @@ class ControllerListener:
                         principal=request.principal,
                         point=request.point,
                         cursor=request.cursor,
+                        min_offset=None if request.min_offset < 0 else request.min_offset,
                     )
                 )
             )

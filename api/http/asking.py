@@ -13,7 +13,7 @@ from api.documents.answers import DOCUMENTS, Document, access_explained, blame_o
 from api.documents.errors import Error
 from api.documents.logs import End, Place
 from api.http.limits import DOCUMENTS_AT_ONCE
-from api.http.parameters import Parameter, flag, parameters_of, read_request
+from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.requests import Asked, asked_of
 from api.http.versions import etag_of
@@ -33,7 +33,10 @@ VERBOSE = "verbose"
 """Parameter of streams: also a last line about the log."""
 
 COMMON = ("as",)
-"""Parameters of every question that are not fields of it."""
+"""Parameters of every question that are not fields of it, and of the streams."""
+
+MIN_OFFSET = "min_offset"
+"""Parameter of every question: an offset that the log must hold before."""
 
 _at_once = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
 
@@ -59,7 +62,8 @@ class Route(msgspec.Struct, frozen=True):
     def flags(self) -> tuple[str, ...]:
         """Names of parameters that are not fields of the request."""
         own = () if self.document is None else self.document.flags
-        return (*COMMON, *own, VERBOSE) if self.is_stream else (*COMMON, *own)
+        common = (*COMMON, MIN_OFFSET)
+        return (*common, *own, VERBOSE) if self.is_stream else (*common, *own)
 
 
 def _route(question: Question) -> Route:
@@ -84,13 +88,19 @@ class Answers(msgspec.Struct, frozen=True):
     payload: bytes
     at: str
     caller: Caller
+    min_offset: int | None = None
 
     async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
         """Yield the pages, each with what it says."""
         cursor = None
         while True:
             page = await self.service.answers.page(
-                self.question.name, self.payload, caller=self.caller, at=self.at, cursor=cursor
+                self.question.name,
+                self.payload,
+                caller=self.caller,
+                at=self.at,
+                cursor=cursor,
+                min_offset=self.min_offset,
             )
             yield from_wire(page.payload, self.question.response, lenient=True), page
             cursor = page.cursor
@@ -118,7 +128,12 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
     answers = Answers(
-        asked.service, route.question, to_wire(argument), point, asked.acting_caller()
+        asked.service,
+        route.question,
+        to_wire(argument),
+        point,
+        asked.acting_caller(),
+        one_offset(asked.values, MIN_OFFSET),
     )
     if route.document is None:
         server = request.app.state.room.kafka_url(asked.headers)

@@ -12,11 +12,11 @@ from api.commands import COMMANDS, find_command, named, request_class
 from api.documents.changes import Change
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
+from api.http.parameters import one_offset
 from api.http.posting import Reply, reply_with
 from api.http.problems import problem_of_refusal
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_from_json
-from api.questions.rows import is_offset
 from api.record_lines import line_batches
 from controller.decisions.outcome import Refusal
 from controller.pending_answers import Answer
@@ -116,7 +116,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
     result = await asked.service.append(
         NewBatch(records=records, origin=origin),
         caller=caller,
-        expected_end_offset=_expected_end(asked),
+        expected_end_offset=one_offset(asked.values, EXPECTED_END),
         expected_versions=asked.expected_versions,
     )
     return Reply(msgspec.json.encode(_appended(result)))
@@ -140,15 +140,6 @@ def _records(body: bytes) -> tuple[Record, ...]:
             f"a request is one batch, of at most {BATCH_RECORDS_MAX} records; send several",
         )
     return first.records
-
-
-def _expected_end(asked: Asked) -> int | None:
-    found = asked.values.get(EXPECTED_END)
-    if found is None:
-        return None
-    if len(found) != 1 or not is_offset(found[0]):
-        raise RequestError("INVALID_REQUEST", f"parameter {EXPECTED_END}: it is one offset")
-    return int(found[0])
 
 
 def _check_parameters(asked: Asked, known: tuple[str, ...]) -> None:

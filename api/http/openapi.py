@@ -13,7 +13,7 @@ from msgspec import UnsetType
 from api.commands import COMMANDS, request_class
 from api.documents.logs import Place
 from api.http import events, examples, web_page
-from api.http.asking import HTML, JSON, LINES, ROUTES, Route, path_of
+from api.http.asking import HTML, JSON, LINES, MIN_OFFSET, ROUTES, Route, path_of
 from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
@@ -234,8 +234,11 @@ def _header(name: str, text: str) -> _Schema:
     return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
 
 
+_FLAGS = {"as": {"type": "string"}, MIN_OFFSET: {"type": "integer", "minimum": 0}}
+
+
 def _flag(name: str) -> _Schema:
-    schema = {"type": "string"} if name == "as" else {"type": "boolean"}
+    schema = _FLAGS.get(name, {"type": "boolean"})
     return {"name": name, "in": "query", "schema": schema}
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from api.json_requests import branches, is_name_or_id, request_from_json, typed_fields
 from api.questions.question import Question
+from api.questions.rows import is_offset
 from records.base import Uuid
 from records.errors import RequestError
 
@@ -111,6 +112,18 @@ def one(values: Values, name: str) -> str | None:
     if len(found) != 1:
         raise _wrong(name, "it is given more than once")
     return found[0]
+
+
+def one_offset(values: Values, name: str) -> int | None:
+    """Return the offset in a parameter that may be given once; None without it.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is repeated, or no offset.
+    """
+    found = one(values, name)
+    if found is not None and not is_offset(found):
+        raise _wrong(name, "it is an offset")
+    return None if found is None else int(found)
 
 
 def flag(values: Values, name: str) -> bool:

@@ -15,9 +15,10 @@ from api.questions.rows import TAIL_BYTES, FollowRows
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
 from api.service import Service
+from api.session import Session
 from api.socket.client import SocketClient
 from api.socket.limits import SERVER_REQUESTS_MAX
-from controller.authorization.caller import CONTROLLER
+from controller.authorization.caller import CONTROLLER, Caller
 from controller.decisions.notes import AddNote
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.creation import create_log
@@ -28,7 +29,7 @@ from records.errors import RequestError, UnavailableError, UnknownHistoryError
 from records.security import UserScramCredentialRecord
 from replay.care.retain import retain
 
-Client = MetadataClient | SocketClient
+Client = MetadataClient | SocketClient | Session
 
 
 @pytest.fixture
@@ -37,9 +38,12 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-@pytest.fixture(params=["kafka", "socket"])
+@pytest.fixture(params=["process", "kafka", "socket"])
 async def client(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Client]:
     async with serving(ServeOptions(log=log, socket=LOCAL)) as running:
+        if request.param == "process":
+            yield Session(running.service, Caller(principal="User:ann"))
+            return
         assert running.socket is not None
         port = running.kafka.port if request.param == "kafka" else running.socket.port
         async with await connect(f"{request.param}://127.0.0.1:{port}") as client:

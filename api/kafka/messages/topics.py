@@ -12,6 +12,7 @@ from api.kafka.fields import (
     CURSOR_TAG,
     DONE_TO_TAG,
     EXPECTED_VERSION_TAG,
+    MIN_OFFSET_TAG,
     OUTCOME_TAG,
     POINT_TAG,
     PRINCIPAL_TAG,
@@ -172,8 +173,8 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 
     `payload` is its request as `controller.wire` writes it. With a `request_id` a command can be
     sent again, and is carried out once. `principal` is an identity that the caller takes, which
-    needs a right of its own. With a `point` it is a question about that point in time, and `cursor`
-    asks for another page of its answer.
+    needs a right of its own. With a `point` it is a question about that point in time, `cursor`
+    asks for another page of its answer, and `min_offset` waits for that offset; -1: for none.
     """
 
     command: str
@@ -184,6 +185,7 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     principal: Annotated[str | None, tagged(PRINCIPAL_TAG)] = None
     point: Annotated[str | None, tagged(POINT_TAG)] = None
     cursor: Annotated[bytes, tagged(CURSOR_TAG)] = b""
+    min_offset: Annotated[Int64, tagged(MIN_OFFSET_TAG)] = -1
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):

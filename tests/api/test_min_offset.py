@@ -1,0 +1,83 @@
+"""A question waits for an offset, so that a client reads its own writes wherever it asks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from api import answers
+from api.answers import Answers
+from api.connecting import connect
+from api.questions.log_info import ShowInfo
+from api.running import ServeOptions, serving
+from api.security.listeners import LOCAL
+from api.session import Session
+from api.wire_requests import CommandClient
+from controller.authorization.caller import Caller
+from controller.decisions.notes import AddNote
+from controller.descriptions.queries import ListTopics
+from metadata_log.creation import create_log
+from records.errors import Outcome, RequestError
+
+# One is answered by the controller, the other by a process that reads the log.
+QUESTIONS: dict[str, Any] = {"topics list": ListTopics(), "info": ShowInfo()}
+
+
+@pytest_asyncio.fixture(params=["process", "kafka", "socket"])
+async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CommandClient]:
+    create_log(tmp_path / "log", "min-offset")
+    async with AsyncExitStack() as closing:
+        options = ServeOptions(log=tmp_path / "log", socket=LOCAL)
+        running = await closing.enter_async_context(serving(options))
+        if request.param == "process":
+            yield Session(running.service, Caller(principal="User:ann"))
+            return
+        assert running.socket is not None
+        port = running.kafka.port if request.param == "kafka" else running.socket.port
+        url = f"{request.param}://127.0.0.1:{port}"
+        yield await closing.enter_async_context(await connect(url))
+
+
+async def noted(client: CommandClient, text: str = "one") -> int:
+    """Change something; return its offset. The same note twice is one."""
+    return (await client.run(AddNote(at_offset=0, text=text))).end_offset - 1
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_question_waits_for_the_offset(client: CommandClient, question: str) -> None:
+    last = await noted(client)
+    page = await client.page(question, QUESTIONS[question], min_offset=last)
+    assert page.about is not None and page.about.as_of == last
+    waiting = asyncio.create_task(client.page(question, QUESTIONS[question], min_offset=last + 1))
+    await client.page(question, QUESTIONS[question])
+    assert not waiting.done()
+    await noted(client, "another")
+    about = (await waiting).about
+    assert about is not None and about.as_of == last + 1
+
+
+async def test_offset_that_does_not_come_is_refused(
+    client: CommandClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = await noted(client)
+    monkeypatch.setattr(answers, "MIN_OFFSET_WAIT_S", 0.01)
+    with pytest.raises(RequestError, match=f"the log ends at {last + 1}, .* {last + 1}") as refused:
+        await client.page("topics list", ListTopics(), min_offset=last + 1)
+    assert refused.value.code == "OFFSET_NOT_AVAILABLE"
+    assert refused.value.outcome is Outcome.NOTHING
+
+
+async def test_service_that_does_not_wait_is_not_believed(
+    client: CommandClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ignored(*_: object) -> None:
+        """As a service of an earlier release."""
+
+    monkeypatch.setattr(Answers, "_holds", ignored)
+    with pytest.raises(RequestError) as refused:
+        await client.page("topics list", ListTopics(), min_offset=await noted(client) + 1)
+    assert refused.value.code == "OFFSET_NOT_AVAILABLE"
