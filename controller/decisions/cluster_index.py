@@ -5,9 +5,8 @@ are equal. Immutable, so it is rolled back together with the image when an appen
 costs O(partitions affected), independent of the size of their topics and of the image.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import TypeAlias
 
 import msgspec
@@ -185,16 +184,16 @@ class _Update:
 
     def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
         """Add all partitions of a topic that had none; those in no special state together."""
-        usual = []
+        held: defaultdict[int, int] = defaultdict(int)
         for partition in partitions:
-            replicas = partition.replicas
-            if partition.leader == replicas[0] and not is_moving(partition):
-                usual.append(replicas)
+            leader, replicas = partition.leader, partition.replicas
+            if leader == replicas[0] and not is_moving(partition):
+                self._leaders[leader] += 1
+                for broker_id in replicas:
+                    held[broker_id] += 1
             else:
                 self.put(None, partition)
-        for leader, count in Counter([replicas[0] for replicas in usual]).items():
-            self._leaders[leader] += count
-        for broker_id, count in Counter(chain.from_iterable(usual)).items():
+        for broker_id, count in held.items():
             self._held[broker_id][topic_id] += count
             self._replicas[broker_id] += count
 
