@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from controller.decisions.cluster_index import ClusterIndex
+from controller.decisions.cluster_index import BrokerLoad, ClusterIndex
 from controller.latest import Latest, State
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import Cluster
@@ -17,6 +17,31 @@ def test_an_index_that_followed_every_batch_is_the_index_of_the_image(seed: int)
     for batch in random_history(random.Random(seed), 300):
         latest.apply(batch)
         assert latest.state.index == ClusterIndex.of(latest.state.image), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_index_finds_what_a_walk_over_the_image_finds(seed: int) -> None:
+    latest = Latest(State.of(MetadataImage.EMPTY), 0)
+    for batch in random_history(random.Random(seed), 300):
+        latest.apply(batch)
+    image = latest.state.image
+    index = ClusterIndex.of(image)
+    topics = sorted(image.topics(), key=lambda topic: topic.topic_id)
+    partitions = [p for topic in topics for p in image.partitions(topic.topic_id)]
+    assert list(index.leaderless_partitions(image)) == [p for p in partitions if p.leader == -1]
+    assert list(index.imbalanced_partitions(image)) == [
+        p for p in partitions if p.leader != p.replicas[0]
+    ]
+    assert list(index.moving_partitions(image)) == [
+        p for p in partitions if p.adding_replicas or p.removing_replicas
+    ]
+    settled = [[r for r in p.replicas if r not in p.removing_replicas] for p in partitions]
+    for broker in {replica for p in partitions for replica in p.replicas}:
+        held = [p for p in partitions if broker in p.replicas]
+        assert list(index.partitions_on(image, broker)) == held
+        leaders = sum(replicas[:1] == [broker] for replicas in settled)
+        replicas = sum(broker in each for each in settled)
+        assert index.load(broker) == BrokerLoad(leaders=leaders, replicas=replicas)
 
 
 def test_partitions_of_a_broker_come_out_in_one_order_whatever_was_created_first() -> None:
