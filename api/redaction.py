@@ -11,6 +11,11 @@ _SECRET_FIELDS = {
 }
 
 
+def holds_secrets(kind: str) -> bool:
+    """True if objects of a kind may have a secret name or field."""
+    return kind == "config" or kind in _SECRET_FIELDS
+
+
 def redact_field(kind: str, field: str, value: Any) -> Any:
     """Return the value of an object's field, or a placeholder if it is secret."""
     if value is None:

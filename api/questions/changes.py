@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.rows import origin_json
-from api.redaction import redact_field, redact_label
+from api.redaction import holds_secrets, redact_field, redact_label
 from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
@@ -37,7 +37,7 @@ class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
     fate: str | UnsetType = UNSET
 
 
-class ObjectChange(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One field of an object that changed; see `FieldChange`."""
 
     object: str
@@ -269,14 +269,14 @@ class Shown(Protocol):
 
 def shown(change: Change, request: Shown) -> ObjectChange:
     """Return a change as it is shown: without secrets, unless they are asked for."""
-    kind, _, label = change.object.partition(":")
-    before, after = change.before, change.after
-    if not request.show_secrets:
-        label = redact_label(kind, label)
+    name, before, after = change.object, change.before, change.after
+    kind, _, label = name.partition(":")
+    if not request.show_secrets and holds_secrets(kind):
+        name = f"{kind}:{redact_label(kind, label)}"
         before = redact_field(kind, change.field, before)
         after = redact_field(kind, change.field, after)
     return ObjectChange(
-        object=f"{kind}:{label}",
+        object=name,
         field=change.field,
         before=before,
         after=after,

@@ -20,7 +20,7 @@ from replay.time_travel.objects import ObjectName
 _NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One field that differs. `before` and `after` are JSON values, None if the field is absent.
 
     `fate` of the object: `new`, `gone` or `changed`.
@@ -98,7 +98,7 @@ def object_changes(
     for kind in KINDS.values():
         found = []
         for key in keys.get(kind.name, ()):
-            old, new = kind.fields(before, key), kind.fields(after, key)
+            old, new = kind.fields_of_two(before, after, key)
             if old != new:
                 label = _label(kind, key, *((before, after) if new is None else (after, before)))
                 found.append((label, old, new))

@@ -22,9 +22,26 @@ def diff_images(
 
 
 def _changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
+    if kind.name == "partition":
+        yield from _changed_partitions(before, after)
+        return
     old = dict(kind.objects(before))
     for key, value in kind.objects(after):
         previous = old.pop(key, None)
         if previous is not value and previous != value:
             yield key
     yield from old
+
+
+def _changed_partitions(before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
+    """Yield the keys of the partitions that differ; those of shared topics are not gone through."""
+    changed = {topic.topic_id for topic in after.topics_changed_since(before)}
+    gone = {topic.topic_id for topic in before.topics_changed_since(after)} - changed
+    for topic_id in (*changed, *gone):
+        old = {each.partition_id: each for each in before.partitions(topic_id)}
+        for each in after.partitions(topic_id):
+            previous = old.pop(each.partition_id, None)
+            if previous is not each and previous != each:
+                yield topic_id, each.partition_id
+        for partition_id in old:
+            yield topic_id, partition_id

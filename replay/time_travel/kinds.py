@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from records.json import fields_json
+from records.json import field_json, fields_json
 from records.text import parse_uuid, uuid_text
 from replay.image.configs import RESOURCE_NAMES, RESOURCE_TYPES, TOPIC
 from replay.image.features import ZkMigration
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
-from replay.image.parts import PARTS
+from replay.image.parts import PARTS, Part
 from replay.image.quotas import QuotaEntity
 from replay.image.topics import Topic
 from replay.time_travel.escapes import escaped, unescaped
@@ -56,6 +56,16 @@ class Kind(msgspec.Struct, frozen=True):
     find: Find
     label: Label
     fields: Callable[[MetadataImage, Any], Fields | None]
+    differing: Callable[[MetadataImage, MetadataImage, Any], "FieldsOfTwo"] | None = None
+
+    def fields_of_two(self, before: MetadataImage, after: MetadataImage, key: Any) -> "FieldsOfTwo":
+        """Return the fields of an object in two images; those that are equal may be left out."""
+        if self.differing is not None:
+            return self.differing(before, after, key)
+        return self.fields(before, key), self.fields(after, key)
+
+
+FieldsOfTwo = tuple[Fields | None, Fields | None]
 
 
 def _without(
@@ -89,7 +99,31 @@ def _kind(
         find or _listed(name, part, label),
         label,
         lambda image, key: _without(of.get(image, key), hidden, of.later),
+        partial(_differing, of, hidden),
     )
+
+
+def _differing(
+    of: Part, hidden: Collection[str], before: MetadataImage, after: MetadataImage, key: Any
+) -> FieldsOfTwo:
+    """Return the fields of an object in two images without the equal ones, if it is in both.
+
+    Most changes are of few fields, and ids take long to write as text.
+    """
+    old, new = of.get(before, key), of.get(after, key)
+    if old is None or new is None:
+        return _without(old, hidden, of.later), _without(new, hidden, of.later)
+    names = [
+        name
+        for name in old.__struct_fields__
+        if name not in hidden and getattr(old, name) != getattr(new, name)
+    ]
+    return _some(old, names, of.later), _some(new, names, of.later)
+
+
+def _some(struct: msgspec.Struct, names: Collection[str], later: Collection[str]) -> Fields:
+    pairs = ((name, field_json(struct, name)) for name in names)
+    return {name: value for name, value in pairs if value or name not in later}
 
 
 def _topic_key(image: MetadataImage, name: str) -> bytes | None:
