@@ -79,9 +79,8 @@ def _about_broker(records: _Records, image: MetadataImage) -> _Candidates:
 def _fencing(broker_id: int, *, fenced: bool) -> Trigger:
     request = SetFencing(broker_id=broker_id, fenced=fenced)
     what = "falls silent, or stops" if fenced else "is back"
-    return Trigger(
-        BoundDecision("brokers fence", set_fencing, request), f"broker {broker_id} {what}"
-    )
+    bound = BoundDecision("brokers fence", set_fencing, request)
+    return Trigger(bound, f"broker {broker_id} {what}", leaving=broker_id if fenced else None)
 
 
 def _shutdown(broker_id: int, image: MetadataImage) -> _Candidates:
@@ -93,9 +92,8 @@ def _shutdown(broker_id: int, image: MetadataImage) -> _Candidates:
             metadata_offset=broker.broker_epoch,
             want_shutdown=True,
         )
-        yield Trigger(
-            BoundDecision("heartbeat", heartbeat, request), f"broker {broker_id} wants to shut down"
-        )
+        bound = BoundDecision("heartbeat", heartbeat, request)
+        yield Trigger(bound, f"broker {broker_id} wants to shut down", leaving=broker_id)
 
 
 def _registration(record: brokers.RegisterBrokerRecord, image: MetadataImage) -> Trigger:

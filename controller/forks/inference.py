@@ -59,11 +59,27 @@ def _first_step(rows: tuple[Envelope, ...], state: State, settings: Settings) ->
         return Step(rows=rows[: len(facts)])
     candidates = CANDIDATES.get(type(records[0]))
     for trigger in () if candidates is None else candidates(records, state.image):
+        if trigger.leaving is not None and not _all_left(trigger.leaving, records, state):
+            continue
         written = trigger.decided(rows, state, settings).records
         if written and in_recorded_order(written, rows) == records[: len(written)]:
             return Step(rows=rows[: len(written)], trigger=trigger)
     same = list(takewhile(lambda record: type(record) is type(records[0]), records))
     return Step(rows=rows[: len(same)], problem=_NOT_INFERRED)
+
+
+def _all_left(broker_id: int, records: Sequence[Record], state: State) -> bool:
+    """False if a broker is in an ISR that no record changes, so that it cannot have left all.
+
+    To decide that it leaves takes as long as it has partitions, for nothing if they stay.
+    """
+    changed = {_object(each) for each in records}
+    return all(
+        (partition.topic_id, partition.partition_id) in changed
+        for partition in state.index.partitions_on(state.image, broker_id)
+        # The last member of an ISR stays in it.
+        if broker_id in partition.isr and len(partition.isr) > 1
+    )
 
 
 def in_recorded_order(records: Sequence[Record], rows: Sequence[Envelope]) -> list[Record]:

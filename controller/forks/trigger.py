@@ -20,11 +20,17 @@ Named = tuple[str, Refusal]
 
 
 class Trigger(msgspec.Struct, frozen=True):
-    """A decision and its request; `asked` is None if it was inferred from the records."""
+    """A decision and its request.
+
+    Attributes:
+        asked: What the log keeps of it; None if it was inferred from the records.
+        leaving: A broker that leaves all ISRs by it, if it writes anything at all.
+    """
 
     bound: BoundDecision[Any]
     text: str
     asked: Asked | None = None
+    leaving: int | None = None
 
     def decided(self, rows: Sequence[Envelope], state: State, settings: Settings) -> "Decided":
         """Decide on a state, at the offset and time of the rows that it wrote in the log."""
