@@ -1,11 +1,14 @@
 """Spark types of Avro schemas, as Spark's own Avro reader maps them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pyspark.sql import types as T
 
 UNION_MEMBER_PREFIX = "member_"
+
+OTHER = "OtherRecord"
+"""In a narrow schema, the member that stands for all records that are not read."""
 
 _PRIMITIVES = {
     "boolean": T.BooleanType(),
@@ -22,6 +25,48 @@ def struct_type(schema: Mapping[str, Any]) -> T.StructType:
     struct = _spark_type(dict(schema), {})
     assert isinstance(struct, T.StructType)
     return struct
+
+
+def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an envelope's schema with one member, `OTHER`, for all records without fields.
+
+    A reader makes room for every member in each row, so few members make it faster. Avro reads a
+    record of an unknown name as the first member of which it has all fields: `OTHER` comes first.
+    """
+    other = {"type": "record", "name": OTHER, "fields": []}
+    return _with_members(
+        schema, lambda members: [other, *(member for member in members if member["fields"])]
+    )
+
+
+def with_aliases(schema: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return a narrow schema in which `OTHER` lists the names of the records that it stands for.
+
+    For fastavro, which compares names only. Java's Avro refuses a name that is listed there.
+
+    Args:
+        names: Of all record types.
+    """
+    return _with_members(
+        schema,
+        lambda members: [
+            {**member, "aliases": sorted({*names} - {other["name"] for other in members})}
+            if member["name"] == OTHER
+            else member
+            for member in members
+        ],
+    )
+
+
+def _with_members(
+    schema: Mapping[str, Any], change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+) -> dict[str, Any]:
+    """Return an envelope's schema with other members of the payload."""
+    fields = [
+        {**field, "type": change(field["type"])} if field["name"] == "payload" else field
+        for field in schema["fields"]
+    ]
+    return {**schema, "fields": fields}
 
 
 def _spark_type(schema: Any, named: dict[str, T.DataType]) -> T.DataType:

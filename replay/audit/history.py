@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from records import registry
 from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
-from replay.audit.avro_types import UNION_MEMBER_PREFIX
+from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.log_frame import LogFiles, read_base, read_log
 from replay.audit.session import is_remote
 
@@ -204,7 +204,7 @@ class History:
         return found
 
     def _of_types(self, names: frozenset[str]) -> DataFrame:
-        schema = projected_schema({"offset", *self._columns}, names)
+        schema = narrow(projected_schema({"offset", *self._columns}, names))
         log = read_log(
             self._spark,
             self._files,
@@ -219,10 +219,9 @@ class History:
             position = f"{self._files.base_end_offset - 1}L AS position"
             base = read_base(self._spark, self._files, schema)
             rows = rows.union(base.selectExpr(position, *self._columns, "payload"))
-        members = {name: f"payload.{UNION_MEMBER_PREFIX}{name}" for name in sorted(names)}
-        wanted = " OR ".join(f"{member} IS NOT NULL" for member in members.values())
-        named = (f"{member} AS {name}" for name, member in members.items())
-        return rows.where(wanted).selectExpr("position", *self._columns, *named)
+        named = (f"payload.{UNION_MEMBER_PREFIX}{name} AS {name}" for name in sorted(names))
+        wanted = rows.where(f"payload.{UNION_MEMBER_PREFIX}{OTHER} IS NULL")
+        return wanted.selectExpr("position", *self._columns, *named)
 
     def _in_effect(self, rows: DataFrame) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.

@@ -19,7 +19,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from metadata_log.care.store import open_store
 from metadata_log.fs import ReadableFile
-from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
+from records import registry
+from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type, with_aliases
 
 _ROWS_A_BATCH = 1_000
 _BUFFER_SIZE = 1024 * 1024
@@ -64,7 +65,7 @@ class _SegmentReader(DataSourceReader):  # type: ignore[misc]
         with _opened(*partition.value) as segment:
             rows = fastavro.reader(
                 segment,
-                reader_schema=self._avro_schema,
+                reader_schema=with_aliases(self._avro_schema, registry.BY_NAME),
                 return_record_name=True,
                 return_record_name_override=True,
             )
