@@ -45,7 +45,7 @@ from replay.time_travel.skim import can_skim, notes_until
 if TYPE_CHECKING:
     from replay.expressions.expression import Expression
     from replay.incidents.event import TimelineEvent
-    from replay.incidents.outages import Outages
+    from replay.incidents.outage import Outages
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
     from replay.snapshot.info import SnapshotInfo

@@ -12,8 +12,7 @@ from api.questions.question import Computed, Question
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage
-from replay.incidents.outage import KINDS, Outage
-from replay.incidents.outages import Outages
+from replay.incidents.outage import KINDS, Outage, Outages
 from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.history import absence
 from replay.time_travel.name_patterns import is_pattern, name_matcher

@@ -4,11 +4,11 @@ What a broker's record brings about stands in the same batch: after a registrati
 shutdown or an unregistration, but before a fencing. So a batch is looked at as a whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
 
-from records.base import Record
+from records.base import Record, Uuid
 from records.brokers import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -19,6 +19,7 @@ from records.brokers import (
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord
 from replay.image.cluster import Broker
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.live_state import LiveState
 
@@ -31,6 +32,9 @@ BROKER_RECORDS: frozenset[type[Record]] = frozenset(
         BrokerRegistrationChangeRecord,
     }
 )
+
+PartitionKey = tuple[Uuid, int]
+"""The id of a partition's topic, and its number."""
 
 NO_HEARTBEAT = "no heartbeat in time"
 NO_HEARTBEAT_OR_STOPPED = "no heartbeat in time, or it stopped, leading no partition"
@@ -65,8 +69,14 @@ def broker_of(record: Record) -> int:
 class Causes:
     """Follows a log batch by batch and explains its outages."""
 
-    def __init__(self, state: LiveState) -> None:
+    def __init__(self, state: LiveState, seen: Collection[PartitionKey] | None = None) -> None:
+        """Begin with a state.
+
+        Args:
+            seen: The partitions whose records are all replayed; None: all.
+        """
         self._state = state
+        self._seen = seen
         # What took each broker down that is down now; None: that was before the kept history.
         self._down: dict[int, Cause | None] = {
             broker.broker_id: None for broker in state.brokers() if not is_up(broker)
@@ -75,6 +85,10 @@ class Causes:
         self._batch: dict[int, list[Envelope]] = {}
         # Brokers that lose a lead in the batch.
         self._leading: set[int] = set()
+        # What may be leads that were lost in it.
+        self._unseen: _Unseen | None = None
+        # By the offset of a fencing: its broker, if it is unseen whether that led a partition.
+        self._undecided: dict[int, tuple[int, _Unseen]] = {}
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Take the rows that are replayed next together."""
@@ -87,6 +101,14 @@ class Causes:
             if type(row.payload) in BROKER_RECORDS:
                 self._batch.setdefault(broker_of(row.payload), []).append(row)
         self._leading = set(self._losing_a_lead(rows))
+        if self._seen is not None:
+            leads = [
+                ((record.topic_id, record.partition_id), record.leader)
+                for record in (row.payload for row in rows)
+                if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER
+            ]
+            unseen = [(key, leader) for key, leader in leads if key not in self._seen]
+            self._unseen = _Unseen(rows[0].offset - 1, unseen)
 
     @property
     def is_calm(self) -> bool:
@@ -99,9 +121,13 @@ class Causes:
             record = row.payload
             # Below NO_LEADER: the leader stays.
             if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER:
-                before = self._state.partition(record.topic_id, record.partition_id)
+                key = record.topic_id, record.partition_id
+                before = self._state.partition(*key) if self._sees(key) else None
                 if before is not None and record.leader != before.leader:
                     yield before.leader
+
+    def _sees(self, key: PartitionKey) -> bool:
+        return self._seen is None or key in self._seen
 
     def down_by(self, row: Envelope, before: Broker | None) -> Cause | None:
         """Return how a record of the batch takes a broker down; None if it does not.
@@ -113,6 +139,8 @@ class Causes:
         """
         broker_id = broker_of(row.payload)
         text = _down_text(row, before, broker_id in self._leading)
+        if self._unseen is not None and text == _fenced_text(NO_HEARTBEAT_OR_STOPPED):
+            self._undecided[row.offset] = broker_id, self._unseen
         return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
@@ -124,6 +152,32 @@ class Causes:
             self._down.setdefault(broker_id, cause)
         elif is_up(self._state.broker(broker_id)):
             self._down.pop(broker_id, None)
+
+    def take_over(
+        self, past: "Causes", asked: Iterable[Cause], load: Callable[[int], MetadataImage]
+    ) -> dict[int, Cause]:
+        """Take over what took brokers down.
+
+        Args:
+            past: Has followed the same log up to here, of some partitions only.
+            asked: Other causes that it found.
+            load: Returns the image as of an offset; the offsets grow.
+
+        Returns:
+            By their offsets, those causes that depend on what it did not see, in their right words.
+        """
+        wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
+        decided = {}
+        for offset in sorted(wanted & past._undecided.keys()):
+            broker_id, unseen = past._undecided[offset]
+            led = bool(unseen.leaders) and unseen.had_lead(broker_id, load(unseen.at))
+            text = _fenced_text(NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)
+            decided[offset] = Cause(offset, f"broker {broker_id} {text}")
+        self._down = {
+            broker_id: cause and decided.get(cause.offset, cause)
+            for broker_id, cause in past._down.items()
+        }
+        return decided
 
     def of_broker(self, broker_id: int) -> Cause | None:
         """Return what took a broker down that is down now; None: that was before the history."""
@@ -171,6 +225,27 @@ def is_up(broker: Broker | None) -> bool:
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
+class _Unseen(msgspec.Struct, frozen=True):
+    """Changes of leaders in a batch, of partitions of which the state before is unseen.
+
+    Attributes:
+        at: The offset before the batch.
+        leaders: Partitions, each with the leader that it got.
+    """
+
+    at: int
+    leaders: list[tuple[PartitionKey, int]]
+
+    def had_lead(self, broker_id: int, before: MetadataImage) -> bool:
+        """True if a broker lost the lead of one of them, given the image before the batch."""
+        had = (before.partition(*key) for key, leader in self.leaders if leader != broker_id)
+        return any(each is not None and each.leader == broker_id for each in had)
+
+
+def _fenced_text(reason: str) -> str:
+    return f"was fenced ({reason})"
+
+
 def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
     reason = None if row.origin is None else row.origin.reason
     match row.payload:
@@ -181,7 +256,7 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
         case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
             if before is not None and before.in_controlled_shutdown:
                 return "was fenced at the end of its controlled shutdown"
-            return f"was fenced ({reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)})"
+            return _fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
         case RegisterBrokerRecord(fenced=True):
             if before is None:
                 return "registered and was not unfenced yet"

@@ -16,6 +16,7 @@ import msgspec
 
 from records.base import Uuid
 from replay.image.cluster import Broker
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.incidents.causes import OWN, Cause, own_cause
 
@@ -96,6 +97,19 @@ class Outage(msgspec.Struct, gc=False):
     def topic_id(self) -> Uuid | None:
         """Of a partition."""
         return None if self.after is None else self.after.topic_id
+
+
+class Outages(msgspec.Struct, frozen=True, kw_only=True):
+    """The outages of a range of a log, longest first, and the image at its end.
+
+    `known_topics` and `unknown_topics` count the topics with partitions in the range by whether
+    their min.insync.replicas is in the log.
+    """
+
+    intervals: list[Outage]
+    known_topics: int
+    unknown_topics: int
+    image: MetadataImage
 
 
 def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:

@@ -1,37 +1,19 @@
-"""Finds the outages of a log by one replay."""
+"""Finds the outages of a range of a log."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import msgspec
-
-from records.base import Record, Uuid
-from records.configs import ConfigRecord
-from records.envelope import Envelope
-from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
-from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
-from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, Cause, Causes, broker_of
-from replay.incidents.live_state import MIN_ISR, LiveState
-from replay.incidents.outage import Outage, broker_kinds, partition_kinds
+from replay.incidents.already_down import RowsOf
+from replay.incidents.outage import Outages
+from replay.incidents.watch import Watch
 from replay.loader import BatchSource, explains, load_image, provenance_at
 from replay.transactions import Transactions, rows_within
 
+Newest = Callable[[int], MetadataImage | None]
+"""Returns the newest snapshot at or below an offset, if there is one."""
 
-class Outages(msgspec.Struct, frozen=True, kw_only=True):
-    """The outages of a range of a log, longest first, and the image at its end.
-
-    `known_topics` and `unknown_topics` count the topics with partitions in the range by whether
-    their min.insync.replicas is in the log.
-    """
-
-    intervals: list[Outage]
-    known_topics: int
-    unknown_topics: int
-    image: MetadataImage
+# Loading one takes as long as replaying some 30,000 records of a large cluster.
+_SNAPSHOTS_TRIED = 2
 
 
 @explains
@@ -43,12 +25,12 @@ def find_outages(
     until_ms: int | None = None,
     assumed_min_isr: int | None = None,
     progress: Callable[[int], None] | None = None,
-    newest: Callable[[int], MetadataImage | None] = lambda _: None,
+    newest: Newest = lambda _: None,
 ) -> Outages:
     """Return the outages of which a part is in [from_offset, end_offset).
 
-    Replays the log from its start, because no snapshot says where an interval began; from a
-    snapshot before the range if nothing was down then.
+    Replays the log from a snapshot before the range, if there is one. Of what was down then, the
+    beginning is looked for in the log before the snapshot; see `already_down`.
 
     Args:
         until_ms: The time up to which lasting intervals are counted, ms since 1970; None, or a time
@@ -61,12 +43,10 @@ def find_outages(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    image = _quiet_image(source, newest, min(from_offset, end_offset), assumed_min_isr)
-    if image is None:
-        image = load_image(source, source.history_start - 1)
-    start = max(source.history_start, image.provenance.next_offset)
-    watch, transactions = _Watch(image, assumed_min_isr), Transactions()
-    provenance = image.provenance
+    watch = _watch_before(source, newest, min(from_offset, end_offset), assumed_min_isr)
+    provenance = watch.provenance
+    start = max(source.history_start, provenance.next_offset)
+    transactions = Transactions()
     for batch in source.batches(start, end_offset) if start < end_offset else ():
         watch.replay(list(transactions.effective(rows_within(batch, start, end_offset))))
         provenance = provenance_at(batch, min(batch.end_offset, end_offset))
@@ -76,248 +56,61 @@ def find_outages(
     return watch.finish(from_offset, provenance, now)
 
 
-def _quiet_image(
-    source: BatchSource,
-    newest: Callable[[int], MetadataImage | None],
-    end_offset: int,
-    assumed_min_isr: int | None,
-) -> MetadataImage | None:
-    """Return a late snapshot below an offset at which nothing was down; None if there is none.
+def _watch_before(
+    source: BatchSource, newest: Newest, end_offset: int, assumed_min_isr: int | None
+) -> Watch:
+    """Return a watch that knows what is down at a late snapshot below an offset, and since when.
+
+    Without a snapshot it is at the history's start.
+    """
+    found = None
+    for image in _snapshots_before(source, newest, end_offset):
+        watch = Watch(image, assumed_min_isr)
+        if watch.is_quiet:
+            return watch
+        found = found or watch
+    past = load_image(source, source.history_start - 1)
+    if found is None:
+        return Watch(past, assumed_min_isr)
+    _look_back(source, newest, found, Watch(past, assumed_min_isr, found.partitions_down))
+    return found
+
+
+def _snapshots_before(
+    source: BatchSource, newest: Newest, end_offset: int
+) -> Iterator[MetadataImage]:
+    """Yield late snapshots below an offset, the latest first.
 
     One inside a batch does not count: causes are found in whole batches.
     """
     for _ in range(_SNAPSHOTS_TRIED):
         image = newest(end_offset - 1) if end_offset > source.history_start else None
         if image is None or image.provenance.next_offset < source.history_start:
-            return None
-        if not image.provenance.mid_batch and _Watch(image, assumed_min_isr).is_quiet:
-            return image
-        end_offset = image.provenance.next_offset - 1
-    return None
-
-
-# Loading one takes as long as replaying some 30,000 records of a large cluster.
-_SNAPSHOTS_TRIED = 2
-
-_NONE: Sequence[Outage] = ()
-
-_Key = tuple[Uuid, int] | int
-"""Of a partition, or of a broker."""
-
-
-class _Watch:
-    """Replays rows and collects intervals."""
-
-    def __init__(self, image: MetadataImage, assumed_min_isr: int | None) -> None:
-        self._state = LiveState(image)
-        self._causes = Causes(self._state)
-        self._assumed = assumed_min_isr
-        # min.insync.replicas of each topic, as far as anything asked for it, and the topics of
-        # which the log does not know it.
-        self._min_isr: dict[Uuid, int] = {}
-        self._unknown: set[Uuid] = set()
-        # Where topics lost their last partition.
-        self._gone: dict[Uuid, int] = {}
-        # Objects in an outage only.
-        self._open: dict[_Key, Sequence[Outage]] = {}
-        self._ended: list[Outage] = []
-        self._start_time = image.provenance.timestamp
-        for broker in image.brokers():
-            self._see_broker(None, broker.broker_id)
-        for topic in image.topics():
-            for partition in image.partitions(topic.topic_id):
-                kinds = partition_kinds(partition, self._min_isr_of(topic.topic_id))
-                self._see_partition(None, None, partition, kinds, None)
-        self._rules: dict[type[Record], Callable[[Envelope, Any], None]] = {
-            PartitionChangeRecord: self._set_partition,
-            PartitionRecord: self._set_partition,
-            RemoveTopicRecord: self._remove_topic,
-            RemovePartitionsRecord: self._remove_partitions,
-            MoveTopicRecord: self._move_topic,
-            ConfigRecord: self._set_config,
-            **dict.fromkeys(BROKER_RECORDS, self._set_broker),
-        }
-
-    @property
-    def is_quiet(self) -> bool:
-        """True if nothing is in an outage."""
-        return not self._open
-
-    def replay(self, rows: Sequence[Envelope]) -> None:
-        """Apply rows that take effect together."""
-        self._causes.enter(rows)
-        for row in rows:
-            rule = self._rules.get(type(row.payload))
-            if rule is None:
-                self._state.replay(row)
-            else:
-                rule(row, row.payload)
-
-    def finish(self, from_offset: int, provenance: Provenance, now: int) -> Outages:
-        """Return what was found; intervals that ended before `from_offset` are left out.
-
-        Args:
-            now: The time up to which lasting intervals are counted, ms since 1970.
-        """
-        found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
-        found += chain.from_iterable(self._open.values())
-        for each in found:
-            began = self._start_time if each.from_time is None else each.from_time
-            ended = now if each.to_time is None else each.to_time
-            each.duration_ms = max(0, ended - began)
-        found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
-        image = self._state.image(provenance)
-        topics = self._min_isr.keys() | {t for t, at in self._gone.items() if at >= from_offset}
-        unknown = len(topics & self._unknown)
-        return Outages(
-            intervals=found,
-            known_topics=len(topics) - unknown,
-            unknown_topics=unknown,
-            image=image,
-        )
-
-    def _set_partition(
-        self, row: Envelope, record: PartitionChangeRecord | PartitionRecord
-    ) -> None:
-        before, after = self._state.set_partition(row)
-        topic_id = after.topic_id
-        min_isr = self._min_isr.get(topic_id)
-        if min_isr is None:
-            min_isr = self._min_isr_of(topic_id)
-        kinds = partition_kinds(after, min_isr)
-        key = topic_id, after.partition_id
-        known = self._open.get(key)
-        if known is None:
-            if kinds:
-                cause = self._causes.of_brokers(row, before, after)
-                label = self._state.topic_label(topic_id)
-                place = row.offset, row.timestamp
-                self._open[key] = tuple(
-                    [Outage(label, kind, *place, cause, before, after) for kind in kinds]
-                )
-        elif kinds:
-            is_new = not {it.kind for it in known}.issuperset(kinds)
-            cause = self._causes.of_brokers(row, before, after) if is_new else None
-            self._see_partition(row, before, after, kinds, cause)
-        else:
-            del self._open[key]
-            self._end(known, row)
-
-    def _see_partition(
-        self,
-        row: Envelope | None,
-        before: Partition | None,
-        partition: Partition,
-        kinds: Sequence[str],
-        cause: Cause | None,
-    ) -> None:
-        """Begin and end the intervals of a partition, as of a row (None: the history's start)."""
-        topic_id = partition.topic_id
-        key = topic_id, partition.partition_id
-        known = self._take(key, kinds, row)
-        if not kinds:
             return
-        label, place = self._state.topic_label(topic_id), _place(row)
-        now = {it.kind: it for it in known}
-        for it in known:
-            it.wait_for(partition)
-        self._open[key] = tuple(
-            [
-                now.get(kind) or Outage(label, kind, *place, cause, before, partition)
-                for kind in kinds
-            ]
-        )
-
-    def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Sequence[Outage]:
-        """Return the intervals that an object stays in; those of other kinds than `kinds` end."""
-        known = self._open.pop(key, _NONE)
-        over = [it for it in known if it.kind not in kinds]
-        if not over:
-            return known
-        assert row is not None, "nothing ends before the history's start"
-        self._end(over, row)
-        return [it for it in known if it.kind in kinds]
-
-    def _end(self, intervals: Iterable[Outage], row: Envelope) -> None:
-        for it in intervals:
-            it.to_offset, it.to_time = row.offset, row.timestamp
-            self._ended.append(it)
-
-    def _min_isr_of(self, topic_id: Uuid) -> int:
-        found = self._min_isr.get(topic_id)
-        if found is None:
-            known = self._state.min_isr(topic_id)
-            (self._unknown.add if known is None else self._unknown.discard)(topic_id)
-            found = self._min_isr[topic_id] = (self._assumed or 0) if known is None else known
-        return found
-
-    def _remove_topic(self, row: Envelope, record: RemoveTopicRecord) -> None:
-        ids = [each.partition_id for each in self._state.partitions(record.topic_id)]
-        self._state.replay(row)
-        self._end_partitions(row, record.topic_id, ids)
-        self._state.forget_label(record.topic_id)
-        self._lose_topic(row, record.topic_id)
-
-    def _remove_partitions(self, row: Envelope, record: RemovePartitionsRecord) -> None:
-        self._state.replay(row)
-        self._end_partitions(row, record.topic_id, record.partition_ids)
-        if not self._state.partitions(record.topic_id):
-            self._lose_topic(row, record.topic_id)
-
-    def _lose_topic(self, row: Envelope, topic_id: Uuid) -> None:
-        if self._min_isr.pop(topic_id, None) is not None:
-            self._gone[topic_id] = row.offset
-
-    def _end_partitions(self, row: Envelope, topic_id: Uuid, ids: Iterable[int]) -> None:
-        for partition_id in ids:
-            self._end(self._open.pop((topic_id, partition_id), _NONE), row)
-
-    def _move_topic(self, row: Envelope, record: MoveTopicRecord) -> None:
-        self._state.replay(row)
-        self._state.forget_label(record.topic_id)
-        self._see_min_isr(row, [record.topic_id], "the topic moved to another namespace")
-
-    def _set_config(self, row: Envelope, record: ConfigRecord) -> None:
-        self._state.replay(row)
-        if record.name == MIN_ISR:
-            now = "was removed" if record.value is None else f"became {record.value}"
-            topics = self._state.topics_configured_by((record.resource_type, record.resource_name))
-            self._see_min_isr(row, topics, f"{MIN_ISR} {now}")
-
-    def _see_min_isr(self, row: Envelope, topic_ids: Iterable[Uuid], why: str) -> None:
-        """Look at the partitions of those topics whose min.insync.replicas has changed."""
-        for topic_id in topic_ids:
-            partitions = self._state.partitions(topic_id)
-            if not partitions:
-                continue
-            before = self._min_isr_of(topic_id)
-            del self._min_isr[topic_id]
-            after = self._min_isr_of(topic_id)
-            if after != before:
-                for each in partitions:
-                    kinds = partition_kinds(each, after)
-                    self._see_partition(row, None, each, kinds, Cause(row.offset, why))
-
-    def _set_broker(self, row: Envelope, record: Record) -> None:
-        broker_id = broker_of(record)
-        before = self._state.broker(broker_id)
-        self._state.replay(row)
-        self._causes.broker_changed(row, before)
-        self._see_broker(row, broker_id)
-
-    def _see_broker(self, row: Envelope | None, broker_id: int) -> None:
-        kinds = broker_kinds(self._state.broker(broker_id))
-        cause = self._causes.of_broker(broker_id)
-        known = self._take(broker_id, kinds, row)
-        if kinds:
-            place = _place(row)
-            now = {it.kind: it for it in known}
-            self._open[broker_id] = tuple(
-                now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
-                for kind in kinds
-            )
+        if not image.provenance.mid_batch:
+            yield image
+        end_offset = image.provenance.next_offset - 1
 
 
-def _place(row: Envelope | None) -> tuple[int | None, int | None]:
-    """Return offset and time of a row: a row itself would keep its whole record in memory."""
-    return (None, None) if row is None else (row.offset, row.timestamp)
+def _look_back(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
+    """Find since when all is down that is down at a snapshot.
+
+    Args:
+        past: At the start of the history.
+    """
+    matters = RowsOf(watch.partitions_down)
+    for rows in matters.batches(source, watch.provenance.next_offset):
+        past.replay(rows, matters.chosen(rows))
+    last: MetadataImage | None = None
+
+    def load(at: int) -> MetadataImage:
+        nonlocal last
+        stored = newest(at)
+        if last is None or (
+            stored is not None and stored.provenance.next_offset > last.provenance.next_offset
+        ):
+            last = stored
+        last = load_image(source, at, start=last)
+        return last
+
+    watch.take_over(past, load)

@@ -1,0 +1,109 @@
+"""Since when what is down at a snapshot has been down, and why.
+
+A snapshot does not say it. Of the log before the snapshot only the records that matter to the
+objects that are down are replayed: those of these partitions, and those about brokers, topics'
+names and min.insync.replicas. If few topics are concerned, the log is skimmed for them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
+
+from metadata_log.batch import Batch
+from metadata_log.needles import Needles
+from records.base import Record
+from records.configs import ConfigRecord
+from records.control import BeginTransactionRecord
+from records.envelope import Envelope
+from records.partitions import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemovePartitionsRecord,
+)
+from records.topics import (
+    MoveTopicRecord,
+    NamespaceRecord,
+    RemoveNamespaceRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from replay.incidents.causes import BROKER_RECORDS, PartitionKey
+from replay.incidents.live_state import MIN_ISR
+from replay.loader import BatchSource
+from replay.time_travel.skim import SkimmableSource
+from replay.transactions import Transactions, rows_within
+
+_TOPICS_SKIMMED_MAX = 50
+"""Searching each block for the ids of more topics takes as long as decoding it."""
+
+_ALWAYS: frozenset[type[Record]] = BROKER_RECORDS | {
+    *(TopicRecord, MoveTopicRecord, RemoveTopicRecord),
+    *(NamespaceRecord, RemoveNamespaceRecord, ClearElrRecord),
+}
+
+
+class RowsOf:
+    """Chooses the rows that matter to some partitions and to all brokers.
+
+    Attributes:
+        partitions: The keys of these partitions.
+    """
+
+    def __init__(self, partitions: Collection[PartitionKey]) -> None:
+        self.partitions = frozenset(partitions)
+        self._topics = {topic_id for topic_id, _ in partitions}
+
+    def batches(self, source: BatchSource, end_offset: int) -> Iterator[Sequence[Envelope]]:
+        """Yield the rows below an offset that take effect together, all of each batch read.
+
+        Raises:
+            CorruptLogError: the log is damaged.
+        """
+        start = source.history_start
+        if start >= end_offset:
+            return
+        needles = self._needles() if isinstance(source, SkimmableSource) else None
+        batches: Iterable[Batch] = source.batches(start, end_offset)
+        if isinstance(source, SkimmableSource) and needles is not None:
+            batches = source.skim(needles, end_offset, from_offset=start)
+        transactions = Transactions()
+        for batch in batches:
+            yield list(transactions.effective(rows_within(batch, start, end_offset)))
+            if needles is not None:
+                needles.everything = transactions.begin_offset is not None
+
+    def chosen(self, rows: Iterable[Envelope]) -> Iterator[Envelope]:
+        """Yield those rows that matter."""
+        for row in rows:
+            record = row.payload
+            if isinstance(record, PartitionChangeRecord | PartitionRecord):
+                if (record.topic_id, record.partition_id) in self.partitions:
+                    yield row
+            elif type(record) in _ALWAYS:
+                yield row
+            elif isinstance(record, ConfigRecord):
+                if record.name == MIN_ISR:
+                    yield row
+            elif isinstance(record, RemovePartitionsRecord) and record.topic_id in self._topics:
+                yield from self._removal(row, record)
+
+    def _removal(self, row: Envelope, record: RemovePartitionsRecord) -> Iterator[Envelope]:
+        """Yield the row without the partitions that do not matter: replay does not know them."""
+        ids = tuple(i for i in record.partition_ids if (record.topic_id, i) in self.partitions)
+        if ids:
+            payload = msgspec.structs.replace(record, partition_ids=ids)
+            yield msgspec.structs.replace(row, payload=payload)
+
+    def _needles(self) -> Needles | None:
+        """Return what the blocks with these rows hold; None if too many would be searched for."""
+        if len(self._topics) > _TOPICS_SKIMMED_MAX:
+            return None
+        needles = Needles()
+        needles.add(MIN_ISR.encode())
+        for topic_id in self._topics:
+            needles.add(topic_id)
+        needles.add_type(BeginTransactionRecord)
+        for record_type in _ALWAYS:
+            needles.add_type(record_type)
+        return needles

@@ -1,0 +1,108 @@
+"""Outages that began before the snapshot at which a range begins."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metadata_log.log_reader import LogReader
+from records.base import Record
+from records.brokers import FenceBrokerRecord
+from replay.image.metadata import MetadataImage
+from replay.incidents.causes import NO_HEARTBEAT_OR_STOPPED
+from replay.incidents.outage import Outages
+from replay.incidents.outages import find_outages
+from replay.loader import BatchSource, load_image
+from tests.histories import random_history
+from tests.real_logs import DataSet, each_data_set
+from tests.replay.builders import FakeLog, batches, broker, change, partition, topic
+from tests.replay.incidents.real import imported
+from tests.replay.time_travel.test_skim import SkimmedLog
+from tests.samples import drawn
+
+UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
+TOPICS = (topic("a"), partition("a", 0), topic("b"), partition("b", 0))
+
+
+def of_range(log: BatchSource, first: int, *snapshots: int) -> Outages:
+    """Return the outages from an offset on, with snapshots at some offsets."""
+
+    def newest(at: int) -> MetadataImage | None:
+        found = max((each for each in snapshots if each <= at), default=None)
+        return None if found is None else load_image(log, found)
+
+    return find_outages(log, log.end_offset, from_offset=first, newest=newest)
+
+
+@drawn(100, 30)
+@given(st.integers(0, 2**32), st.integers(2, 80))
+def test_ranges_of_random_histories_have_the_same_outages_with_a_snapshot(
+    seed: int, count: int
+) -> None:
+    rng = random.Random(seed)
+    log = SkimmedLog(random_history(rng, count))
+    for _ in range(4):
+        first = rng.randrange(log.end_offset)
+        snapshots = [rng.randrange(log.end_offset) for _ in range(3)]
+        assert of_range(log, first, *snapshots) == of_range(log, first), (first, snapshots)
+
+
+@pytest.mark.parametrize(
+    ("fenced", "moved", "reason"),
+    [
+        (1, [change("a", 0, leader=2, isr=(2, 3))], "no heartbeat in time"),
+        # The same leader again only starts a new epoch.
+        (2, [change("a", 0, leader=1, isr=(1, 3))], NO_HEARTBEAT_OR_STOPPED),
+        (1, [], NO_HEARTBEAT_OR_STOPPED),
+    ],
+)
+@pytest.mark.parametrize("is_skimmed", [True, False])
+def test_a_lead_of_a_partition_that_is_whole_again_tells_why_its_broker_was_fenced(
+    fenced: int, moved: Sequence[Record], reason: str, is_skimmed: bool
+) -> None:
+    left = (2, 3) if fenced == 1 else (1, 3)
+    history = batches(
+        (*UP, *TOPICS, change("b", 0, leader=3)),
+        (change("b", 0, isr=left), *moved, FenceBrokerRecord(id=fenced, epoch=10)),
+        (change("a", 0, isr=(1, 2, 3)),),
+        (change("a", 0, isr=(1, 2, 3)),),
+    )
+    log = SkimmedLog(history) if is_skimmed else FakeLog(history)
+    at = history[-1].base_offset
+    found = of_range(log, at, at - 1)
+    causes = {each.cause.text for each in found.intervals if each.cause is not None}
+    assert causes == {f"broker {fenced} was fenced ({reason})"}
+    assert found == of_range(log, at)
+
+
+def test_only_what_matters_to_what_is_down_is_decoded_before_the_snapshot() -> None:
+    busy = [(change("a", 0, isr=(1, 2)),), (change("a", 0, isr=(1, 2, 3)),)] * 20
+    history = batches(UP, TOPICS, (change("b", 0, isr=(1, 2)),), *busy)
+    log = SkimmedLog(history)
+    at = history[-2].base_offset
+    found = of_range(log, at, at - 1)
+    assert {(each.object, each.from_offset) for each in found.intervals} == {
+        ("partition:b/0", 7),
+        ("partition:a/0", at),
+    }
+    assert log.decoded == [0, 3, 7]
+
+
+@each_data_set
+def test_ranges_of_a_real_log_have_the_same_outages_with_a_snapshot(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    with LogReader.open(imported(data_set, tmp_path)) as reader:
+        start, end = reader.history_start, reader.end_offset
+        if end - start < 3:
+            pytest.skip("too short for a range after a snapshot")
+        rng = random.Random(str(data_set))
+        for _ in range(3):
+            first = rng.randrange(start + 1, end)
+            snapshots = [rng.randrange(start, first) for _ in range(3)]
+            found, expected = of_range(reader, first, *snapshots), of_range(reader, first)
+            assert found.intervals == expected.intervals, (first, snapshots)
+            assert found.image == expected.image
