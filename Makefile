@@ -3,7 +3,7 @@ PYTHON ?= python3
 # How many processes run the tests. Three keep two cores busy: some tests wait for disks and brokers.
 JOBS ?= 3
 BIN := .venv/bin
-SOURCES := records metadata_log replay controller api migrations tests benchmarks
+SOURCES := records metadata_log replay controller api migrations client tests benchmarks
 
 .PHONY: help demo test suite lint types check heavy bench torture mutants redecide conformance lock clean
 help: ## Show what can be made

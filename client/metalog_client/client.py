@@ -1,0 +1,239 @@
+"""The client: commands, questions, appends and subscriptions as JSON documents."""
+
+import json
+import random
+import ssl
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from http.client import HTTPException, HTTPResponse
+from typing import Any, cast
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+from metalog_client.errors import MetalogError
+
+PATIENCE_S = 60.0
+"""How long a request is repeated: a service that is restarted loads its log meanwhile."""
+
+_TIMEOUT_S = 60.0
+"""Without a byte; a stream has a heartbeat every 15 s."""
+
+_PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
+_JSON, _LINES = "application/json", "application/x-ndjson"
+_LOST = (OSError, HTTPException)
+
+Versions = Mapping[str, int | None]
+"""Objects and the versions that they must have; None: the object must not exist."""
+
+
+class Client:
+    """A client of one service; threads may share it.
+
+    Attributes:
+        last_offset: The last change that this client made, which its questions wait for; -1: none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        tls: ssl.SSLContext | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Do not connect yet.
+
+        Args:
+            url: Of the service, such as `http://127.0.0.1:8080`.
+            token: The bearer token, where the service asks for one.
+            tls: For `https`; None: the system's authorities.
+            patience_s: How long each request is repeated, in s.
+        """
+        self._url, self._tls, self._patience_s = url.rstrip("/"), tls, patience_s
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.last_offset = -1
+
+    def run(
+        self,
+        command: str,
+        request: Mapping[str, Any],
+        *,
+        reason: str | None = None,
+        request_id: str | None = None,
+        expect: Versions | None = None,
+    ) -> dict[str, Any]:
+        """Run a command, such as `topics create`; return its answer once it is committed.
+
+        Args:
+            request_id: Under which the request is carried out once; None: a new one.
+
+        Raises:
+            MetalogError: the request is refused, or there is no answer in time.
+        """
+        body = json.dumps(request).encode()
+        headers = _changing(_JSON, request_id, expect)
+        answer = self._json(_path(command, reason=reason), headers, body)
+        self._remember(answer.get("committed_at"))
+        return answer
+
+    def append(
+        self,
+        records: Iterable[Mapping[str, Any]],
+        *,
+        request_id: str | None = None,
+        expected_end_offset: int | None = None,
+        expect: Versions | None = None,
+    ) -> dict[str, Any]:
+        """Append records, each with `type` and `data`, as one batch; return their place.
+
+        Raises:
+            MetalogError: as `run`.
+        """
+        body = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        headers = _changing(_LINES, request_id, expect)
+        path = _path("records append", expected_end_offset=expected_end_offset)
+        place = self._json(path, headers, body)
+        self._remember(place["last_offset"])
+        return place
+
+    def ask(self, question: str, **parameters: Any) -> Any:
+        """Ask a question, such as `topics describe`; return its document.
+
+        Of a question that is answered in lines, such as `history`, a list of them.
+
+        Args:
+            parameters: Of the question, such as `at`; a list repeats its parameter, and `from_` is
+                `from`. `min_offset` is `last_offset` unless it is given.
+
+        Raises:
+            MetalogError: as `run`.
+        """
+        named = {name.removesuffix("_"): value for name, value in parameters.items()}
+        if self.last_offset >= 0:
+            named.setdefault("min_offset", self.last_offset)
+        with self._answered(_path(question, **named), {}) as response:
+            body = response.read()
+            if response.headers.get_content_type() == _LINES:
+                return _whole([json.loads(line) for line in body.splitlines()])
+            return json.loads(body)
+
+    def subscribe(self, from_offset: int, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Yield committed records from an offset on, then each new one, for ever.
+
+        Raises:
+            MetalogError: the offset is before the kept history, or the caller may not read; or the
+                service was away for too long.
+        """
+        headers: dict[str, str] = {}
+        path = f"/v1/events?{_query({'from': from_offset, **parameters})}"
+        while True:
+            with self._answered(path, headers) as response:
+                for event in _events(response):
+                    if event.get("event") == "error":
+                        problem = json.loads(event["data"])
+                        raise MetalogError(problem["code"], problem["message"], outcome="nothing")
+                    if event.get("event") == "record":
+                        headers["Last-Event-ID"] = event["id"]
+                        yield json.loads(event["data"])
+
+    def _remember(self, offset: int | None) -> None:
+        if offset is not None:
+            self.last_offset = max(self.last_offset, offset)
+
+    def _json(self, path: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                with self._answered(path, headers, body) as response:
+                    return cast(dict[str, Any], json.load(response))
+            except _LOST as error:
+                if time.monotonic() > deadline:
+                    raise _unanswered(error) from error
+
+    def _answered(
+        self, path: str, headers: Mapping[str, str], body: bytes | None = None
+    ) -> HTTPResponse:
+        """Send a request until it is answered; everything that is sent may be sent again."""
+        deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
+        request = Request(self._url + path, body, {**self._headers, **headers})
+        while True:
+            problem: MetalogError
+            try:
+                found = urlopen(request, timeout=_TIMEOUT_S, context=self._tls)
+                return cast(HTTPResponse, found)
+            except HTTPError as error:
+                problem = _problem(error)
+                if error.code != 503 or problem.code == "OFFSET_NOT_AVAILABLE":
+                    raise problem from None
+            except _LOST as error:
+                problem = _unanswered(error)
+            if time.monotonic() + pause_s > deadline:
+                raise problem
+            time.sleep(pause_s * random.uniform(0.5, 1))
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+
+def _path(name: str, **parameters: Any) -> str:
+    given = _query(parameters)
+    return f"/v1/{name.replace(' ', '/')}" + (f"?{given}" if given else "")
+
+
+def _query(parameters: Mapping[str, Any]) -> str:
+    def text(value: Any) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    pairs = [
+        (name, text(each))
+        for name, value in parameters.items()
+        if value is not None
+        for each in (value if isinstance(value, list | tuple) else [value])
+    ]
+    return urlencode(pairs)
+
+
+def _changing(media_type: str, request_id: str | None, expect: Versions | None) -> dict[str, str]:
+    headers = {"Content-Type": media_type, "Idempotency-Key": request_id or str(uuid.uuid4())}
+    if expect:
+        tags = [
+            f'"{quote(name, safe="/:@#")}={"absent" if version is None else version}"'
+            for name, version in expect.items()
+        ]
+        headers["If-Match"] = ", ".join(tags)
+    return headers
+
+
+def _events(stream: HTTPResponse) -> Iterator[dict[str, str]]:
+    """Yield the events of a stream until it ends or is lost; source: WHATWG HTML, 9.2."""
+    event: dict[str, str] = {}
+    try:
+        for line in stream:
+            name, _, value = line.decode().rstrip("\n").partition(":")
+            if name:
+                event[name] = value.removeprefix(" ")
+            elif event and not line.startswith(b":"):
+                yield event
+                event = {}
+    except _LOST:
+        return
+
+
+def _whole(lines: list[Any]) -> list[Any]:
+    """Return the lines of an answer; the last one says if it ends too early."""
+    if lines and isinstance(lines[-1], dict) and set(lines[-1]) == {"error"}:
+        error = lines[-1]["error"]
+        raise MetalogError(error["code"], error["message"], outcome="nothing")
+    return lines
+
+
+def _problem(error: HTTPError) -> MetalogError:
+    try:
+        found = json.loads(error.read())
+    except (ValueError, *_LOST):
+        found = {}
+    return MetalogError.of(error.code, found if isinstance(found, dict) else {})
+
+
+def _unanswered(error: Exception) -> MetalogError:
+    return MetalogError("UNAVAILABLE", f"no answer: {error}")

@@ -1,0 +1,142 @@
+"""The client distribution in a fresh environment, beside an `api` of the application's own."""
+
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from metadata_log.creation import create_log
+from metadata_log.log_reader import LogReader
+from records.control import NoteRecord
+from tests.api.services import serving
+
+ROOT = Path(__file__).parents[1]
+APPLICATION = {
+    "api/__init__.py": 'OWN = "the shop"\n',
+    "records.py": "def note(text):\n"
+    '    data = {"at_offset": 0, "author": "shop", "text": text}\n'
+    '    return {"type": "NoteRecord", "data": data}\n',
+    "tour.py": """
+import sys
+import api, records
+from metalog_client import Client, MetalogError
+
+client = Client(sys.argv[1], patience_s=1)
+first = client.append([records.note("one"), records.note("two")], request_id="r1")
+assert client.append([records.note("one"), records.note("two")], request_id="r1") == first
+made = client.run("namespaces create", {"name": "shop"}, reason="opening")
+print(made["versions"])
+for expect in ({"namespace:shop": 0}, {"namespace:shop": None}):
+    try:
+        client.run("namespaces delete", {"name": "shop"}, expect=expect)
+    except MetalogError as error:
+        print(error.code, error.outcome, error.current)
+client.run("namespaces delete", {"name": "shop"}, expect={"namespace:shop": made["committed_at"]})
+found = client.ask("history", object="namespace:shop", from_=first["first_offset"])
+print([change["type"] for change in found])
+assert client.ask("info")["log_end"] > client.last_offset
+try:
+    client.ask("info", min_offset=client.last_offset, nonsense=True)
+except MetalogError as error:
+    print(error.code, error.status)
+for record in client.subscribe(first["first_offset"], types=["NoteRecord"]):
+    print(record["data"]["text"])
+    if record["data"]["text"] == "two":
+        break
+try:
+    import metadata_log
+except ModuleNotFoundError:
+    print(api.OWN, "alone")
+""",
+    "notes.py": """
+import sys
+import records
+from metalog_client import Client
+
+client = Client(sys.argv[1])
+seen = client.subscribe(0, types=["NoteRecord"])
+for number in range(60):
+    client.append([records.note(str(number))])
+    print(next(seen)["data"]["text"], flush=True)
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command that runs Python with the client alone, in the application's folder."""
+    folder = tmp_path_factory.mktemp("application")
+    shutil.copytree(ROOT / "client", folder / "client")
+    offline = ("--quiet", "--no-index", "--no-deps")
+    pip = [sys.executable, "-m", "pip"]
+    wheel = [*pip, "wheel", *offline, "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*wheel, str(folder / "client")], check=True)
+    (built,) = folder.glob("*.whl")
+    venv.create(folder / "fresh")
+    python = folder / "fresh/bin/python"
+    subprocess.run([*pip, "--python", python, "install", *offline, built], check=True)
+    for name, text in APPLICATION.items():
+        path = folder / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return [str(python), "-I", "-c", _RUN.format(folder=str(folder / "shop"))]
+
+
+# Isolated from the environment of the tests, but with the folder of the application.
+_RUN = """
+import runpy, sys
+sys.path.insert(0, {folder!r})
+runpy.run_path({folder!r} + "/" + sys.argv.pop(1))
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    create_log(tmp_path / "log", "shop")
+    return tmp_path / "log"
+
+
+def test_application_with_an_api_of_its_own_uses_the_service(
+    application: list[str], log: Path
+) -> None:
+    with serving(log, "--http", "127.0.0.1:0") as served:
+        printed = subprocess.check_output([*application, "tour.py", served.http], text=True)
+    versions, other, absent, history, wrong, *rest = printed.splitlines()
+    assert "'object': 'namespace:shop'" in versions
+    assert other.startswith("INVALID_UPDATE_VERSION nothing ")
+    assert absent == other
+    assert history == "['NamespaceRecord', 'RemoveNamespaceRecord']"
+    assert wrong == "INVALID_REQUEST 400"
+    assert rest == ["one", "two", "the shop alone"]
+
+
+@pytest.mark.heavy
+def test_client_goes_on_when_the_service_was_killed(application: list[str], log: Path) -> None:
+    with ExitStack() as closing:
+        with serving(log, "--http", "127.0.0.1:0") as served:
+            command = [*application, "notes.py", served.http]
+            client = closing.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            )
+            assert client.stdout is not None
+            printed = [client.stdout.readline() for _ in range(20)]
+            served.process.kill()
+        with serving(log, "--http", served.http.removeprefix("http://")):
+            printed += list(client.stdout)
+            assert client.wait(timeout=60) == 0
+    expected = [str(number) for number in range(60)]
+    assert [line.strip() for line in printed] == expected
+    assert list(notes(log)) == expected
+
+
+def notes(log: Path) -> Iterator[str]:
+    with LogReader.open(log) as reader:
+        for batch in reader.batches():
+            for row in batch.rows:
+                if isinstance(row.payload, NoteRecord):
+                    yield row.payload.text
