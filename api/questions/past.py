@@ -17,6 +17,7 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from controller.descriptions.view import View
+    from replay.report.narrowing import KeptReport
 
 Resolve = Callable[[LogReader, str], int]
 """Returns the last offset applied at a point; raises RequestError."""
@@ -53,10 +54,12 @@ class Past:
         points: dict[str, int] | None = None,
         timeline: Timeline | None = None,
         keep_going: bool = False,
+        kept_report: "KeptReport | None" = None,
     ) -> None:
         """Ask about a log; without a timeline, of the log with the snapshots in its directory.
 
         Args:
+            kept_report: The last report of this log, for the next one.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists what was left out.
 
@@ -70,6 +73,7 @@ class Past:
         self.timeline = timeline or Timeline.of(reader)
         self.names_snapshots = timeline is not None
         self.points = points or {}
+        self.kept_report = kept_report
         self._resolve = resolve
         self._progress = progress
 

@@ -77,7 +77,16 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     }
     with past.progress("reading", at + 1) as advance:
         found = fitting_report(
-            past.timeline, first, at, request.size_max, about, redaction, advance, request.topics
+            past.timeline,
+            first,
+            at,
+            request.size_max,
+            about,
+            redaction,
+            advance,
+            request.topics,
+            # What masks hosts knows those of one answer.
+            None if request.mask_hosts else past.kept_report,
         )
     return Computed(
         items=_pieces(found, narrowed=(found.first, found.last) != (asked, at)),

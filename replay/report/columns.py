@@ -30,6 +30,8 @@ Redact = Callable[[str, str, Any], Any]
 
 # Integers that a double holds exactly.
 _EXACT = 2**53
+# The best takes 4 times as long, for 2 % less.
+_LEVEL = 6
 # A key of these begins with the id of a topic and ends with numbers.
 _IN_TOPIC = frozenset({"partition", "removal"})
 _KINDS = {name: index for index, name in enumerate(KINDS)}
@@ -200,7 +202,7 @@ def packed(header: dict[str, Any], columns: dict[str, bytes]) -> bytes:
     """Return header and columns as one compressed block."""
     directory = [[name, len(column)] for name, column in columns.items()]
     head = msgspec.json.encode({**header, "columns": directory})
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
     parts = [len(head).to_bytes(4, "little"), head, *columns.values()]
     return b"".join([*map(deflate.compress, parts), deflate.flush()])
 

@@ -50,22 +50,40 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
             )
 
 
+class ObjectChanges:
+    """What records changed, from an image on; goes on where it stopped once the log has grown."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._replay, self._transactions = _Replay(image), Transactions()
+        self._next = image.provenance.next_offset
+
+    def until(
+        self,
+        source: BatchSource,
+        to_offset: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[EffectiveRow]:
+        """Yield every record not yet yielded, up to `to_offset` (exclusive), that took effect.
+
+        They come in order of effect. Records that change nothing come too, with nothing touched.
+
+        Raises:
+            CorruptLogError: a record contradicts the state before it; names the offset.
+        """
+        first = max(self._next, source.history_start)
+        self._next = max(first, to_offset)
+        return _effective(source, self._replay, self._transactions, first, to_offset, progress)
+
+
 @explains
-def object_changes_of(
+def _effective(
     source: BatchSource,
-    image: MetadataImage,
+    replay: "_Replay",
+    transactions: Transactions,
+    first: int,
     to_offset: int,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | None,
 ) -> Iterator[EffectiveRow]:
-    """Yield every record after an image, up to `to_offset` (exclusive), that took effect.
-
-    They come in order of effect. Records that change nothing come too, with nothing touched.
-
-    Raises:
-        CorruptLogError: a record contradicts the state before it; names the offset.
-    """
-    replay, transactions = _Replay(image), Transactions()
-    first = max(image.provenance.next_offset, source.history_start)
     for batch in source.batches(first, to_offset) if first < to_offset else ():
         for found in transactions.resolved(rows_within(batch, first, to_offset)):
             for row in found.rows if found.in_effect else ():

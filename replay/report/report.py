@@ -1,6 +1,7 @@
 """A report: everything that its page knows about a range of a log."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from metadata_log.batch import Batch
@@ -15,8 +16,8 @@ from replay.report.columns import Columns, RowPlace, packed
 from replay.report.eventful import Weighed, most_eventful, weighed
 from replay.report.object_changes import (
     EffectiveRow,
+    ObjectChanges,
     Touched,
-    object_changes_of,
     objects_of,
 )
 from replay.time_travel.escapes import escaped
@@ -55,82 +56,105 @@ class Report(NamedTuple):
     packed: bytes
 
 
-def make_report(
-    timeline: Timeline,
-    first: int,
-    last: int,
-    about: dict[str, Any],
-    redaction: Redaction,
-    progress: Progress = lambda offset: None,
-    topics: Collection[str] | None = None,
-) -> Report:
-    """Return the report of [first, last].
+class GrowingReport:
+    """The report of a range whose end grows: what was read is not read again, but for its events.
 
-    Args:
-        about: What else the header says.
-        topics: Full names. Only what these and their partitions were is told: no events, no leader
-            epochs and no causes, which may tell of others. None: everything is.
-
-    Raises:
-        UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
+    Attributes:
+        start: First offset from which on states are known.
     """
-    source = timeline.source
-    start = max(first, source.history_start)
-    # An image as of within a transaction is the one before it: the range begins there.
-    image = timeline.image(start - 1)
-    columns = Columns(redaction.field, redaction.label)
-    is_told = _in_topics(topics)
-    columns.add(_place_of(image, start), filter(is_told, objects_of(image)))
-    before = columns.touches
-    chains = Chains(image, columns.origin)
-    weights: list[Weighed] = []
-    followed = chains if topics is None else None
-    for each in _followed(source, image, last + 1, followed, progress):
-        row, touched = each.row, list(filter(is_told, each.touched))
-        weights.append(weighed(each._replace(touched=touched)))
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        first: int,
+        redaction: Redaction,
+        topics: Collection[str] | None = None,
+    ) -> None:
+        """Begin with the state before an offset.
+
+        Args:
+            topics: Full names. Only what these and their partitions were is told: no events, no
+                leader epochs and no causes, which may tell of others. None: everything is.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
+        """
+        self._first = first
+        self._redaction = redaction
+        self._is_whole = topics is None
+        self._is_told = _in_topics(topics)
+        self.start = max(first, timeline.source.history_start)
+        # An image as of within a transaction is the one before it: the range begins there.
+        self._image = image = timeline.image(self.start - 1)
+        self._changes = ObjectChanges(image)
+        self._columns = Columns(redaction.field, redaction.label)
+        self._columns.add(_place_of(image, self.start), filter(self._is_told, objects_of(image)))
+        self._before = self._columns.touches
+        self._chains = Chains(image, self._columns.origin)
+        self._weights: list[Weighed] = []
+
+    def until(
+        self,
+        timeline: Timeline,
+        last: int,
+        about: dict[str, Any],
+        progress: Progress = lambda offset: None,
+    ) -> Report:
+        """Return the report up to an offset, not before that of the last call.
+
+        Args:
+            timeline: Of the same log.
+            last: If there are further calls, the end of a batch.
+            about: What else the header says.
+
+        Raises:
+            CorruptLogError: a record contradicts the state before it; this can be used no more.
+        """
+        source, first = timeline.source, self._first
+        for each in self._followed(source, last + 1, progress):
+            self._add(each)
+        events = timeline.events(first, last + 1, start=self._image) if self._is_whole else []
+        found = most_eventful(self._weights)
+        header, encoded = self._columns.encoded()
+        words, of_words = self._chains.encoded()
+        told, of_events = _encoded_events(events)
+        header |= words | told | about
+        header |= {
+            "format": FORMAT,
+            "first": first,
+            "history_from": self.start,
+            "last": last,
+            "opens": found,
+            "terms": terms_of(map(_term, source.batches(first, last + 1)))
+            if self._is_whole
+            else [],
+            "times": _times(source, first, last),
+        }
+        block = packed(self._redaction.mask(header), encoded | of_words | of_events)
+        rows, changes = self._columns.rows - 1, self._columns.touches - self._before
+        return Report(first, last, rows, changes, found, block)
+
+    def _add(self, each: EffectiveRow) -> None:
+        row, touched = each.row, list(filter(self._is_told, each.touched))
+        self._weights.append(weighed(each._replace(touched=touched)))
         if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
-            columns.add(place, touched)
-            chains.add(row)
-    events = timeline.events(first, last + 1, start=image) if topics is None else []
-    found = most_eventful(weights)
-    header, encoded = columns.encoded()
-    words, of_words = chains.encoded()
-    told, of_events = _encoded_events(events)
-    header |= words | told | about
-    header |= {
-        "format": FORMAT,
-        "first": first,
-        "history_from": start,
-        "last": last,
-        "opens": found,
-        "terms": terms_of(map(_term, source.batches(first, last + 1))) if topics is None else [],
-        "times": _times(source, first, last),
-    }
-    block = packed(redaction.mask(header), encoded | of_words | of_events)
-    return Report(first, last, columns.rows - 1, columns.touches - before, found, block)
+            self._columns.add(place, touched)
+            self._chains.add(row)
 
-
-def _followed(
-    source: BatchSource, image: MetadataImage, end: int, chains: Chains | None, progress: Progress
-) -> Iterator[EffectiveRow]:
-    """Yield what rows changed; the chains follow batch by batch, since causes stand in a batch."""
-    if chains is None:
-        yield from object_changes_of(source, image, end, progress)
-        return
-    together: list[EffectiveRow] = []
-
-    def closed() -> Iterator[EffectiveRow]:
-        chains.follow([each.row for each in together])
-        yield from together
-        together.clear()
-
-    for each in object_changes_of(source, image, end, progress):
-        if together and together[0].row.batch_offset != each.row.batch_offset:
-            yield from closed()
-        together.append(each)
-    yield from closed()
+    def _followed(
+        self, source: BatchSource, end: int, progress: Progress
+    ) -> Iterator[EffectiveRow]:
+        """Yield what rows changed; the chains follow batch by batch: causes stand in a batch."""
+        changes = self._changes.until(source, end, progress)
+        if not self._is_whole:
+            yield from changes
+            return
+        for _, of_batch in groupby(changes, key=lambda each: each.row.batch_offset):
+            together = list(of_batch)
+            self._chains.follow([each.row for each in together])
+            yield from together
 
 
 def _in_topics(topics: Collection[str] | None) -> Callable[[Touched], bool]:
