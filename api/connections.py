@@ -164,6 +164,7 @@ class Connections:
     """All accepted connections of a process.
 
     Attributes:
+        places_max: How many there may be.
         budget: Memory for the large frames of all of them.
     """
 
@@ -175,7 +176,7 @@ class Connections:
         receive_bytes_max: int = limits.RECEIVE_BYTES_MAX,
     ) -> None:
         """Create in a running event loop; `broker_reserve` is at most a quarter of the places."""
-        self._places_max = places_max
+        self.places_max = places_max
         self._broker_reserve = min(broker_reserve, places_max // 4)
         self._loop = asyncio.get_running_loop()
         # Ordered by last activity, oldest first.
@@ -188,11 +189,12 @@ class Connections:
         self.budget = ReceiveBudget(receive_bytes_max, self.now)
 
     @classmethod
-    def within(cls, descriptor_limit: int) -> Self:
+    def within(cls, descriptor_limit: int, wanted: int = limits.KAFKA_CONNECTIONS_MAX) -> Self:
         """Create with a maximum that leaves enough descriptors for everything else.
 
         Args:
             descriptor_limit: The process's limit of open files.
+            wanted: The connections of all listeners; fewer are worth a warning.
 
         Raises:
             UnavailableError: there are too few even without a connection.
@@ -203,7 +205,7 @@ class Connections:
                 f"{limits.DESCRIPTORS_MIN} are needed; raise the limit (ulimit -n)"
             )
         places = descriptor_limit - min(limits.DESCRIPTOR_RESERVE, descriptor_limit // 2)
-        if places < limits.KAFKA_CONNECTIONS_MAX:
+        if places < wanted:
             log.warning(
                 "this process may open %d files: it accepts at most %d connections; raise the "
                 "limit (ulimit -n)",
@@ -240,7 +242,7 @@ class Connections:
         is_reserved = not self._has_place_for_client(quota)
         if is_reserved and not (quota.reserve and self._has_place(quota)):
             raise UnavailableError(
-                f"all {min(quota.places_max, self._places_max)} connections are in use; "
+                f"all {min(quota.places_max, self.places_max)} connections are in use; "
                 "try again later"
             )
         place = Place(self, quota, close, is_reserved=is_reserved)
@@ -251,7 +253,7 @@ class Connections:
     @property
     def may_keep_more(self) -> bool:
         """True if fewer than half of the places are kept for brokers' connections."""
-        return 2 * self._kept.total() < self._places_max
+        return 2 * self._kept.total() < self.places_max
 
     def may_refuse(self) -> bool:
         """True if one more connection may stay open to receive its refusal.
@@ -289,12 +291,12 @@ class Connections:
 
     def _has_place(self, quota: Quota) -> bool:
         of_listener = self._clients[quota.name] + self._kept[quota.name]
-        return of_listener < quota.places_max and len(self._places) < self._places_max
+        return of_listener < quota.places_max and len(self._places) < self.places_max
 
     def _has_place_for_client(self, quota: Quota) -> bool:
         return (
             self._clients[quota.name] < quota.places_max - quota.reserve
-            and self._clients.total() < self._places_max - self._broker_reserve
+            and self._clients.total() < self.places_max - self._broker_reserve
             and self._has_place(quota)
         )
 

@@ -81,6 +81,8 @@ class Feed:
 
     async def beyond(self, offset: int, within_s: float) -> None:
         """Wait until there is a record at an offset, the feed is closed, or the time is over."""
+        if self.end_offset > offset:
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 while self.end_offset <= offset and not self.is_closed:

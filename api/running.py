@@ -17,6 +17,7 @@ from api.descriptors import raise_descriptor_limit
 from api.history_keeper import HistoryKeeper
 from api.jobs import JobRuns
 from api.kafka.listener import Listener
+from api.limits import KAFKA_CONNECTIONS_MAX
 from api.renewal import Renewal, renewed_by_signal
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
@@ -142,7 +143,8 @@ async def serving(
         renewal: Is given what the listeners read again.
     """
     renewal = renewal or Renewal()
-    connections = Connections.within(raise_descriptor_limit())
+    wanted = KAFKA_CONNECTIONS_MAX + (0 if options.http is None else options.http.connections_max)
+    connections = Connections.within(raise_descriptor_limit(), wanted)
     async with contextlib.AsyncExitStack() as closing:
         http = None
         if options.http is not None:

@@ -35,6 +35,7 @@ from benchmarks import (
     socket_append,
     spark_scan,
     sql_history,
+    subscribers,
 )
 from benchmarks.harness import Result
 
@@ -46,6 +47,7 @@ BENCHES: dict[str, Bench] = {
     "codec": codec.run,
     "socket": socket_append.run,
     "http": http_append.run,
+    "subscribers": subscribers.run,
     "size": log_size.run,
     "open": log_opening.run,
     "memory": log_memory.run,

@@ -1,22 +1,39 @@
-"""Appends over HTTP by 64 callers, against etcd through its Python client.
+"""Appends over HTTP by 64 callers, against etcd through its Python client and its JSON gateway.
 
-Both servers are processes of their own on loopback, with their files on the same file system. Our
-callers have a connection each, as clients of HTTP have; etcd's share one, as its client does. Each
-append is one record, of a service that checks it.
+All servers are processes of their own on loopback, with their files on the same file system. Our
+callers have a connection each, as clients of HTTP have, and so have those of the gateway, which are
+the same client. Those of etcd's own protocol, gRPC, share one, as its client does. Each append is
+one record, of a service that checks it.
 """
 
 import asyncio
 import contextlib
 import itertools
+import statistics
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
+from benchmarks.harness import (
+    Contender,
+    Result,
+    Timed,
+    median_rate,
+    median_ratio,
+    rates_in_turn,
+)
+from benchmarks.http_streams import Poster, base64_text
 from benchmarks.own_log import CLUSTER_ID
 from benchmarks.peers.etcd import Etcd
-from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, running
+from benchmarks.peers.server_process import (
+    LOOPBACK,
+    PeerMissing,
+    cpu_s,
+    free_port,
+    listens,
+    running,
+)
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 from metadata_log.creation import create_log
 
@@ -25,12 +42,10 @@ _ROUNDS = 7
 _OURS = 2_000
 _ETCD = 4_000
 _TARGET = 1.0
+_GRPC, _GATEWAY, _EMPTY = "etcd", "etcd's JSON gateway", "an empty application"
 
-_HEAD = (
-    "POST /v1/records/append HTTP/1.1\r\nHost: localhost\r\n"
-    "Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n"
-)
-_RECORD = (
+APPEND, LINES = "/v1/records/append", "application/x-ndjson"
+RECORD = (
     '{"type":"ConfigRecord","data":{"resource_type":4,"resource_name":"1",'
     '"name":"log.retention.ms","value":"%d"}}'
 )
@@ -40,28 +55,106 @@ def run(scratch: Path) -> list[Result]:
     """Measure both in turn."""
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OverHttp.started(scratch))
+        costs = {"ours": Cost(ours.pid, _OURS, lambda: ours.append(_OURS))}
         sides = {
             SYNC: stack.enter_context(SyncedFile(scratch)).contender,
-            "ours": Contender(_OURS, lambda: ours.append(_OURS)),
+            "ours": Contender(_OURS, costs["ours"].run),
         }
+        empty = stack.enter_context(_empty(scratch))
+        costs[_EMPTY] = Cost(empty.pid, _OURS, lambda: empty.append(_OURS))
+        sides[_EMPTY] = Contender(_OURS, costs[_EMPTY].run)
         try:
             etcd = stack.enter_context(Etcd.started(scratch))
-            sides["etcd"] = Contender(_ETCD, lambda: etcd.append(_ETCD, callers=_CALLERS))
+            sides[_GRPC] = Contender(_ETCD, lambda: etcd.append(_ETCD, callers=_CALLERS))
+            gateway = stack.enter_context(_gateway(etcd))
+            costs[_GATEWAY] = Cost(etcd.pid, _ETCD, lambda: gateway.post(_ETCD))
+            sides[_GATEWAY] = Contender(_ETCD, costs[_GATEWAY].run)
         except PeerMissing as missing:
             print(missing, file=sys.stderr)
         rates = rates_in_turn(sides, _ROUNDS)
-    return [_result(rates), sync_result(f"HTTP, {_CALLERS} callers", rates)]
+    return [
+        _result(_GRPC, rates, _TARGET),
+        _result(_GATEWAY, rates),
+        _cost(_GATEWAY, costs),
+        _cost(_EMPTY, costs),
+        sync_result(f"HTTP, {_CALLERS} callers", rates),
+    ]
 
 
-def _result(rates: dict[str, list[float]]) -> Result:
-    found = rates.get("etcd")
+def _result(name: str, rates: dict[str, list[float]], target: float | None = None) -> Result:
+    found = rates.get(name)
     return Result(
-        name=f"append over HTTP, {_CALLERS} callers / etcd",
+        name=f"append over HTTP, {_CALLERS} callers / {name}",
         ours=median_rate(rates["ours"]),
         peer="not installed" if found is None else median_rate(found),
         ratio=None if found is None else median_ratio(rates["ours"], found),
-        target=_TARGET,
+        target=target,
     )
+
+
+@contextlib.contextmanager
+def _empty(scratch: Path) -> Iterator["OverHttp"]:
+    """Run an application that does nothing, under the HTTP server that ours runs under."""
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "uvicorn", "benchmarks.empty_app:app", "--port", str(port)),
+        *("--http", "httptools", "--loop", "asyncio", "--lifespan", "off"),
+        *(
+            "--no-access-log",
+            "--no-server-header",
+            "--no-date-header",
+            "--timeout-keep-alive",
+            "600",
+        ),
+    ]
+    with running(command, scratch / "empty.log", lambda: listens(port)) as pid:
+        empty = OverHttp(port, pid)
+        try:
+            yield empty
+        finally:
+            empty.close()
+
+
+class Cost:
+    """The processor time that a server takes for each request of a run."""
+
+    def __init__(self, pid: int, count: int, run: Callable[[], None]) -> None:
+        self._pid, self._count, self._run = pid, count, run
+        self.each_s: list[float] = []
+
+    def run(self) -> None:
+        """Run once."""
+        before_s = cpu_s(self._pid)
+        self._run()
+        self.each_s.append((cpu_s(self._pid) - before_s) / self._count)
+
+    @property
+    def text(self) -> str:
+        """The median of all runs."""
+        return f"{statistics.median(self.each_s) * 1e6:,.0f} us"
+
+
+def _cost(name: str, costs: dict[str, Cost]) -> Result:
+    ours, peer = costs["ours"], costs.get(name)
+    return Result(
+        name=f"server's processor time an append / {name}",
+        ours=ours.text,
+        peer="not installed" if peer is None else peer.text,
+        ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,
+        at_most=True,
+    )
+
+
+@contextlib.contextmanager
+def _gateway(etcd: Etcd) -> Iterator["Callers"]:
+    keys = itertools.count(1)
+    value = base64_text(RECORD.encode())
+    bodies = (f'{{"key":"{base64_text(b"%020d" % key)}","value":"{value}"}}' for key in keys)
+    callers = Callers(etcd.port, "/v3/kv/put", "application/json", bodies)
+    try:
+        yield callers
+    finally:
+        callers.close()
 
 
 def _is_ready(port: int) -> bool:
@@ -72,12 +165,17 @@ def _is_ready(port: int) -> bool:
 
 
 class OverHttp:
-    """Our service, and callers with a connection each."""
+    """Our service, and callers with a connection each.
 
-    def __init__(self, port: int) -> None:
-        self._runner = asyncio.Runner()
-        self._values = itertools.count(1)
-        self._callers = [self._runner.run(_Caller.connect(port)) for _ in range(_CALLERS)]
+    Attributes:
+        port: Where it listens.
+        pid: Of its process.
+    """
+
+    def __init__(self, port: int, pid: int) -> None:
+        self.port, self.pid = port, pid
+        bodies = (RECORD % value for value in itertools.count(1))
+        self._callers = Callers(port, APPEND, LINES, bodies)
 
     @classmethod
     @contextlib.contextmanager
@@ -89,8 +187,8 @@ class OverHttp:
             *(sys.executable, "-m", "api.cli", "serve", str(scratch / "log")),
             *("--http", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
         ]
-        with running(command, scratch / "service.log", lambda: _is_ready(port)):
-            ours = cls(port)
+        with running(command, scratch / "service.log", lambda: _is_ready(port)) as pid:
+            ours = cls(port, pid)
             try:
                 yield ours
             finally:
@@ -98,45 +196,34 @@ class OverHttp:
 
     def append(self, count: int) -> None:
         """Append `count` records by all callers."""
-        self._runner.run(self._append(count))
-
-    async def _append(self, count: int) -> None:
-        chosen = itertools.islice(self._values, count)
-        await asyncio.gather(*[caller.append(chosen) for caller in self._callers])
+        self._callers.post(count)
 
     def close(self) -> None:
         """Disconnect."""
-        for caller in self._callers:
-            caller.close()
-        self._runner.close()
+        self._callers.close()
 
 
-class _Caller:
-    """A connection, which asks again as soon as it has its answer."""
+class Callers:
+    """Connections that post to one path, each again as soon as it has its answer."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(self, port: int, path: str, media_type: str, bodies: Iterator[str]) -> None:
+        self._runner = asyncio.Runner()
+        self._bodies = bodies
+        self._posters = [
+            self._runner.run(Poster.connect(LOOPBACK, port, path, media_type))
+            for _ in range(_CALLERS)
+        ]
 
-    @classmethod
-    async def connect(cls, port: int) -> "_Caller":
-        return cls(*await asyncio.open_connection(LOOPBACK, port))
+    def post(self, count: int) -> None:
+        """Post so many bodies by all callers."""
+        self._runner.run(self._post(count))
 
-    async def append(self, values: Iterator[int]) -> None:
-        for value in values:
-            body = _RECORD % value
-            self._writer.write((_HEAD % len(body) + body).encode())
-            status = await self._answer()
-            assert status == 200, f"an append was answered with {status}"
-
-    async def _answer(self) -> int:
-        head = await self._reader.readuntil(b"\r\n\r\n")
-        size = next(
-            int(line.partition(b":")[2])
-            for line in head.lower().split(b"\r\n")
-            if line.startswith(b"content-length:")
-        )
-        await self._reader.readexactly(size)
-        return int(head.split(b" ", 2)[1])
+    async def _post(self, count: int) -> None:
+        chosen = itertools.islice(self._bodies, count)
+        await asyncio.gather(*[poster.post(chosen) for poster in self._posters])
 
     def close(self) -> None:
-        self._writer.close()
+        """Disconnect."""
+        for poster in self._posters:
+            poster.close()
+        self._runner.close()

@@ -40,6 +40,8 @@ _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
+# That of `HttpOptions`, which is imported only when it is used.
+_HTTP_CONNECTIONS = 1_200
 
 
 @app.command()
@@ -83,6 +85,16 @@ def serve(
             rich_help_panel=SECURITY,
         ),
     ] = None,
+    http_connections: Annotated[
+        int,
+        typer.Option(
+            "--http-connections",
+            metavar="N",
+            help="HTTP connections, streams of events included.",
+            min=1,
+            rich_help_panel=LISTENERS,
+        ),
+    ] = _HTTP_CONNECTIONS,
     allow_remote: Annotated[
         bool,
         typer.Option(
@@ -226,7 +238,9 @@ def serve(
         kafka=listeners,
         security=security,
         socket=None if socket is None else parse_socket(socket, security),
-        http=None if http is None else HttpOptions.parse(http, http_tokens, security),
+        http=None
+        if http is None
+        else HttpOptions.parse(http, http_tokens, security, connections_max=http_connections),
         strict_modes=strict_modes,
         retry_ms=retry_ms,
         snapshot_every=snapshot_every,

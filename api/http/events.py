@@ -118,8 +118,8 @@ class _Events:
             yield b": from offset %d\n\n" % self._offset
             sent_at = loop.time()
             while not self._feed.is_closed:
-                self._check()
                 events = await self._next(sent_at + HEARTBEAT_S - loop.time())
+                self._check()
                 if not events and loop.time() - sent_at >= HEARTBEAT_S:
                     events = b": nothing new\n\n"
                 if events:
@@ -143,15 +143,16 @@ class _Events:
 
     async def _next(self, within_s: float) -> bytes:
         """Return the next events; none if there are none in time, or none that are wanted."""
-        found = self._feed.since(self._offset, EVENTS_A_CHUNK) if self._first is None else None
+        if self._first is not None:
+            return await self._from_log()
+        await self._feed.beyond(self._offset, within_s)
+        found = self._feed.since(self._offset, EVENTS_A_CHUNK)
         if found is None:
             return await self._from_log()
         self._is_live = True
         if found:
             self._offset = found[-1].row.offset + 1
-            return b"".join([self._event(event) for event in found if self._is_wanted(event)])
-        await self._feed.beyond(self._offset, within_s)
-        return b""
+        return b"".join([self._event(event) for event in found if self._is_wanted(event)])
 
     def _is_wanted(self, event: Event) -> bool:
         types = self._wanted.types

@@ -19,8 +19,9 @@ PARSED_AT_ONCE_BYTES_MAX = 16 * 1024
 """Records of this size are parsed in about a millisecond; more are parsed in a thread, which costs
 as much as a record or two, so that others have their turn."""
 
-CONNECTIONS_MAX = 500
-"""Half of the process's connections, so that HTTP clients never keep Kafka clients out."""
+CONNECTIONS_MAX = 1_200
+"""What `--http-connections` is without it: a thousand streams of events, and those that ask. A
+stream costs some 20 KiB, and what its client has not taken yet."""
 
 WATCHING_RESERVE = 16
 """Further connections for health, readiness and metrics alone, so that streams of events never keep

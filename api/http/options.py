@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from api.addresses import parse_address, require_loopback
+from api.http.limits import CONNECTIONS_MAX
 from api.http.tokens import Tokens, read_tokens
 from api.security.options import SecurityOptions
 from api.security.tls import ClientAuth
@@ -25,6 +26,7 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         has_tls: With the certificate of all listeners.
         tokens: Principals by the digest of their bearer token; empty: no token is asked for.
         tokens_file: Where these were read.
+        connections_max: How many connections it takes, besides those that watch the service.
     """
 
     host: str | None = None
@@ -33,10 +35,16 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     has_tls: bool = False
     tokens: Tokens = {}
     tokens_file: Path | None = None
+    connections_max: int = CONNECTIONS_MAX
 
     @classmethod
     def parse(
-        cls, text: str, tokens: Path | None = None, security: SecurityOptions | None = None
+        cls,
+        text: str,
+        tokens: Path | None = None,
+        security: SecurityOptions | None = None,
+        *,
+        connections_max: int = CONNECTIONS_MAX,
     ) -> "HttpOptions":
         """Read `[http://]HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
 
@@ -59,7 +67,12 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         if text == UNIX:
             raise RequestError("INVALID_REQUEST", f"{text!r} has no path; write unix:PATH")
         if text.startswith(UNIX):
-            return cls(path=Path(text.removeprefix(UNIX)), tokens=known, tokens_file=tokens)
+            return cls(
+                path=Path(text.removeprefix(UNIX)),
+                tokens=known,
+                tokens_file=tokens,
+                connections_max=connections_max,
+            )
         has_tls = text.startswith(HTTPS)
         scheme = HTTPS if has_tls else "http://"
         auth = ClientAuth.NONE if security is None else security.client_auth
@@ -69,4 +82,11 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
             require_loopback(
                 host, "say --http-tokens, or write https:// with --client-auth required"
             )
-        return cls(host=host, port=port, has_tls=has_tls, tokens=known, tokens_file=tokens)
+        return cls(
+            host=host,
+            port=port,
+            has_tls=has_tls,
+            tokens=known,
+            tokens_file=tokens,
+            connections_max=connections_max,
+        )

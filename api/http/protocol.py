@@ -13,11 +13,9 @@ from api.connections import Connections, Place, Quota
 from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.limits import (
-    CONNECTIONS_MAX,
     HEAD_SIZE_BYTES_MAX,
     PIECE_SIZE_BYTES,
     UNSENT_BYTES_MAX,
-    WATCHING_RESERVE,
     WRITE_STALL_S,
 )
 from api.http.problems import MEDIA_TYPE, problem
@@ -25,8 +23,6 @@ from api.log_limit import limited_logger
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from records.errors import RequestError, UnavailableError
-
-QUOTA = Quota(name="HTTP", places_max=CONNECTIONS_MAX + WATCHING_RESERVE, reserve=WATCHING_RESERVE)
 
 # Clients can cause any number of its lines about invalid requests.
 limited_logger("uvicorn.error")
@@ -45,11 +41,12 @@ class Connection(HttpToolsProtocol):
         config: Config,
         state: ServerState,
         connections: Connections,
+        quota: Quota,
         mapping: PrincipalMapping,
     ) -> None:
         super().__init__(config=config, server_state=state, app_state={})
         self._mapping = mapping
-        self._all = connections
+        self._all, self._quota = connections, quota
         self._place: Place | None = None
         # Received, and read only once the requests before are answered.
         self._unread = b""
@@ -66,7 +63,7 @@ class Connection(HttpToolsProtocol):
         transport.set_write_buffer_limits(high=UNSENT_BYTES_MAX)
         try:
             self.app_state[PRINCIPAL] = peer_principal(transport, self._mapping)
-            self._place = self._all.enter(QUOTA, lambda _: self._abort())
+            self._place = self._all.enter(self._quota, lambda _: self._abort())
             self.app_state[IS_RESERVED] = self._place.is_reserved
         except (RequestError, UnavailableError):
             self._abort()
@@ -163,6 +160,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_stall()
+        self._unset_keepalive_if_required()
         if self._place is not None:
             self._place.leave()
             self._place = None
@@ -181,7 +179,11 @@ class Connection(HttpToolsProtocol):
 
 
 def connections_of(
-    config: Config, state: ServerState, connections: Connections, mapping: PrincipalMapping
+    config: Config,
+    state: ServerState,
+    connections: Connections,
+    quota: Quota,
+    mapping: PrincipalMapping,
 ) -> Callable[[], Connection]:
     """Return what makes the protocol of each connection."""
-    return lambda: Connection(config, state, connections, mapping)
+    return lambda: Connection(config, state, connections, quota, mapping)

@@ -14,16 +14,17 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from api.acceptor import Acceptor
-from api.connections import Connections
+from api.connections import Connections, Quota
 from api.http.app import make_app
 from api.http.callers import Entrance
 from api.http.gate import Gate
-from api.http.limits import CLOSE_TIMEOUT_S
+from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
 from api.http.protocol import connections_of
 from api.http.room import Room
 from api.http.tokens import read_tokens
+from api.limits import IDLE_TIMEOUT_S
 from api.renewal import Use
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
@@ -84,9 +85,11 @@ class HttpServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
+            # uvicorn's own is 5 s; idle connections are closed by `Connections`.
+            timeout_keep_alive=int(IDLE_TIMEOUT_S),
         )
         config.load()
-        protocol = connections_of(config, state, connections, mapping)
+        protocol = connections_of(config, state, connections, _quota(options, connections), mapping)
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
             return cls(room, state, acceptor, f"{UNIX}{options.path}", options, security)
@@ -138,6 +141,12 @@ class HttpServer:
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
         for connection in list(self._state.connections):
             connection.transport.abort()
+
+
+def _quota(options: HttpOptions, connections: Connections) -> Quota:
+    """Return the places of HTTP: never more than half, so that Kafka clients are not kept out."""
+    places = min(options.connections_max, connections.places_max // 2)
+    return Quota(name="HTTP", places_max=places + WATCHING_RESERVE, reserve=WATCHING_RESERVE)
 
 
 def _tls(options: HttpOptions, security: SecurityOptions) -> ssl.SSLContext | None:

@@ -21,10 +21,16 @@ _SYNCS = re.compile(r"^etcd_disk_wal_fsync_duration_seconds_count (\S+)$", re.MU
 
 
 class Etcd:
-    """A server of our own and one client, which all callers share."""
+    """A server of our own and one client, which all callers share.
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    Attributes:
+        port: Of its protocol on gRPC and of its JSON gateway.
+        pid: Of its process.
+    """
+
+    def __init__(self, port: int, pid: int) -> None:
+        self.port = port
+        self.pid = pid
         self._runner = asyncio.Runner()
         self._changes = zip(itertools.count(), partition_changes(), strict=False)
         self._client = self._runner.run(self._connect())
@@ -45,8 +51,8 @@ class Etcd:
             *("--listen-peer-urls", peer_url, "--initial-advertise-peer-urls", peer_url),
             *("--initial-cluster", f"default={peer_url}"),
         ]
-        with running(command, scratch / "etcd.log", lambda: listens(port)):
-            etcd = cls(port)
+        with running(command, scratch / "etcd.log", lambda: listens(port)) as pid:
+            etcd = cls(port, pid)
             try:
                 yield etcd
             finally:
@@ -58,7 +64,7 @@ class Etcd:
 
     def syncs(self) -> int:
         """How many syncs of its log it has done, as it says itself."""
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{self._port}/metrics") as answer:
+        with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}/metrics") as answer:
             found = _SYNCS.search(answer.read().decode())
         assert found is not None, "etcd no longer counts its syncs under this name"
         return int(float(found[1]))
@@ -69,7 +75,7 @@ class Etcd:
         self._runner.close()
 
     async def _connect(self) -> aetcd.Client:
-        client = aetcd.Client(host=LOOPBACK, port=self._port)
+        client = aetcd.Client(host=LOOPBACK, port=self.port)
         await client.connect()
         return client
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import psutil
+
 LOOPBACK = "127.0.0.1"
 _START_TIMEOUT_S = 30
 _STOP_TIMEOUT_S = 10
@@ -37,8 +39,8 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
-    """Run a server as long as the block, from when `is_ready` says so.
+def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> Iterator[int]:
+    """Run a server as long as the block, from when `is_ready` says so; yields its process id.
 
     Raises:
         RuntimeError: it ended, or was not ready in time; the message ends with its last line.
@@ -54,7 +56,7 @@ def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> 
                 last = log.read_text(errors="replace").splitlines()[-1:]
                 raise RuntimeError(f"{command[0]} did not start: {''.join(last)}")
             time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         try:
@@ -62,6 +64,12 @@ def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> 
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def cpu_s(pid: int) -> float:
+    """Return how many seconds of processor time a process has taken."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def listens(port: int) -> bool:

@@ -29,7 +29,7 @@ def test_a_unix_socket_is_for_its_owner_alone_and_goes_with_the_service(tmp_path
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
     dead.close()
-    with serving(tmp_path / "log", "--http", f"unix:{path}") as served:
+    with serving(tmp_path / "log", "--http", f"unix:{path}", "--http-connections", "1") as served:
         assert served.http == f"http://unix:{path}"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
@@ -39,6 +39,10 @@ def test_a_unix_socket_is_for_its_owner_alone_and_goes_with_the_service(tmp_path
             with client.stream("GET", "http://any.host/v1/events") as stream:
                 lines = stream.iter_lines()
                 next(lines)
+                transport = httpx.HTTPTransport(uds=str(path))
+                with httpx.Client(transport=transport) as other:
+                    full = other.get("http://any.host/v1/topics/list")
+                    assert (full.status_code, full.json()["code"]) == (503, "UNAVAILABLE")
                 served.process.terminate()
                 assert ": the service ends" in list(lines)
         assert served.ended() == 0

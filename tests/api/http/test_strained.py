@@ -2,13 +2,14 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from api.connections import Connections, Quota
-from api.http import events, protocol
+from api.connections import Connections
+from api.http import events
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.unix_sockets import listening_at
@@ -16,7 +17,7 @@ from controller.decisions.notes import AddNote
 from tests.api.http.conftest import Web
 from tests.api.kafka.servers import server
 
-PLACES, RESERVE = 4, 2
+PLACES = 2
 
 
 async def _connected(web: Web, sent: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -27,13 +28,21 @@ async def _connected(web: Web, sent: bytes) -> tuple[asyncio.StreamReader, async
     return reader, writer
 
 
-async def test_streams_never_keep_out_what_watches_the_service(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quota = Quota(name="HTTP", places_max=PLACES, reserve=RESERVE)
-    monkeypatch.setattr(protocol, "QUOTA", quota)
+@pytest.fixture
+async def small(tmp_path: Path) -> AsyncIterator[Web]:
+    """A service that takes few connections."""
+    options = HttpOptions(host="127.0.0.1", port=0, connections_max=PLACES)
+    async with (
+        server(tmp_path, http=options) as at,
+        httpx.AsyncClient(base_url=at.http_url, timeout=30) as http,
+    ):
+        yield Web(at, http)
+
+
+async def test_streams_never_keep_out_what_watches_the_service(small: Web) -> None:
+    web = small
     stream = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    streams = [await _connected(web, stream) for _ in range(PLACES - RESERVE)]
+    streams = [await _connected(web, stream) for _ in range(PLACES)]
     for reader, _ in streams:
         await reader.readuntil(b": from offset")
     for path in ("/health", "/ready", "/metrics"):
