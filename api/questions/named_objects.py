@@ -48,7 +48,7 @@ def asked_object(request: Any) -> str | None:
     match request:
         case DescribeBroker(broker_id=broker_id):
             return f"broker:{broker_id}"
-        case DescribeConfigs() | ExplainConfigs():
+        case DescribeConfigs() | ExplainConfigs() if request.resource_type in RESOURCE_NAMES:
             return resource_object(request.resource_type, request.resource_name)
         case DescribePartitions(topic=topic, partition_id=partition_id) if topic is not None:
             pass

@@ -74,3 +74,10 @@ async def test_answers_are_not_for_other_pages(web: Web) -> None:
         headers = (await web.http.get(path)).headers
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("resource_type", ["0", "1", "99"])
+async def test_a_type_that_has_no_configs_is_refused(web: Web, resource_type: str) -> None:
+    asked = {"resource_type": resource_type, "resource_name": "x"}
+    refused = await web.http.get("/v1/configs/describe", params=asked)
+    assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_REQUEST")
