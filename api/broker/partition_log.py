@@ -44,6 +44,7 @@ class PartitionLog:
     Attributes:
         start_offset: The first offset that may be read. It may lie within a batch.
             Invariant: start_offset <= end_offset, and on stable storage.
+        truncations: How often records at the end were removed, since the start of the process.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class PartitionLog:
         self._lock = threading.Lock()
         self._batches = PlacedBatches()
         self.start_offset = 0
+        self.truncations = 0
         # A failed append may have left bytes after the last batch.
         self._is_torn = False
 
@@ -172,6 +174,7 @@ class PartitionLog:
         with self._lock:
             cut = self._batches.cut_at(offset)
             if cut is not None:
+                self.truncations += 1
                 kept, first_gone = cut
                 if first_gone.base_offset < self.start_offset:
                     self._set_start(first_gone.base_offset)
@@ -202,6 +205,7 @@ class PartitionLog:
             OSError: the disk failed.
         """
         with self._lock:
+            self.truncations += 1
             self._set_start(offset)
             self._batches = PlacedBatches()
             self._is_torn = True

@@ -164,6 +164,7 @@ async def _broker(
     directories = await disk.run(_open_directories, options, cluster_id)
     replicas = await disk.run(Replicas, options.broker_id, directories, disk)
     between_brokers = _between_brokers(options)
+    await replicas.resume_moves()
     cluster, authorization = Cluster(between_brokers), Authorization(options.authorizer)
     to_brokers = options.client.used_with(between_brokers.protocol)
     following = Following(options.broker_id, replicas, cluster, to_brokers)

@@ -68,6 +68,12 @@ class ReplicaRegistry:
         replica.metadata = metadata
         self.add(replica)
 
+    def relocate(self, replica: Replica, directory: LogDirectory) -> None:
+        """Note that a replica lies in another directory now."""
+        self._counts[replica.directory.path] -= 1
+        self._counts[directory.path] += 1
+        replica.directory = directory
+
     def reserve_directory(self) -> LogDirectory:
         """Return the directory with the fewest replicas, and count one more there."""
         directory = min(self._directories, key=lambda one: self._counts[one.path])

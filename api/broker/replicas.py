@@ -19,8 +19,10 @@ from typing import Any
 
 import msgspec
 
+from api.broker.directory_moves import DirectoryMoves
 from api.broker.disk import Disk
 from api.broker.folder_renames import FolderRenames
+from api.broker.future_log import recover_future_logs
 from api.broker.identity import completed_by, named_by, nobodys, why_stale
 from api.broker.log_directory import Found, LogDirectory
 from api.broker.partition_log import PartitionLog
@@ -59,6 +61,7 @@ class Replicas:
 
     Attributes:
         stale: The folders that are to be removed.
+        moves: Moves between log directories.
     """
 
     def __init__(
@@ -86,6 +89,8 @@ class Replicas:
         self._under_way: set[asyncio.Task[tuple[ReplicaResult, ...]]] = set()
         self.stale = StaleFolders(self._registry, directories, disk, delete_stale_delay_ms)
         self._renames = FolderRenames(self._registry, self.stale, disk)
+        self.moves = DirectoryMoves(self._registry, disk, self._one_at_a_time)
+        self._interrupted = recover_future_logs(directories)
         for directory in directories:
             for found in directory.partitions():
                 self._registry.add(self._found(directory, found))
@@ -97,6 +102,10 @@ class Replicas:
     def get(self, name: str, partition: int) -> Replica | None:
         """Return the replica with this name."""
         return self._registry.get((name, partition))
+
+    async def resume_moves(self) -> None:
+        """Start the moves between log directories that the end of the last process interrupted."""
+        await self.moves.start_again(self._interrupted)
 
     def has_topic(self, topic_id: Uuid) -> bool:
         """True if a partition of a topic is here, under any name."""
@@ -118,6 +127,7 @@ class Replicas:
 
     async def close(self) -> bool:
         """Finish work in progress; True if everything is on stable storage."""
+        await self.moves.close()
         async with self._one_at_a_time:
             closing = await asyncio.gather(
                 *[replica.close() for replica in self._registry], return_exceptions=True

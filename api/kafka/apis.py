@@ -99,6 +99,9 @@ CREATE_ACLS = Api(30, acls.CreateAclsRequest, acls.CreateAclsResponse, 1, 3, 2)
 DELETE_ACLS = Api(31, acls.DeleteAclsRequest, acls.DeleteAclsResponse, 1, 3, 2)
 DESCRIBE_CONFIGS = Api(32, _C.DescribeConfigsRequest, _C.DescribeConfigsResponse, 1, 4, 4)
 ALTER_CONFIGS = Api(33, _C.AlterConfigsRequest, _C.AlterConfigsResponse, 0, 2, 2)
+ALTER_REPLICA_LOG_DIRS = Api(
+    34, log_dirs.AlterReplicaLogDirsRequest, log_dirs.AlterReplicaLogDirsResponse, 1, 2, 2
+)
 DESCRIBE_LOG_DIRS = Api(
     35, log_dirs.DescribeLogDirsRequest, log_dirs.DescribeLogDirsResponse, 1, 4, 2
 )
@@ -201,6 +204,7 @@ ALL = (
     DELETE_ACLS,
     DESCRIBE_CONFIGS,
     ALTER_CONFIGS,
+    ALTER_REPLICA_LOG_DIRS,
     DESCRIBE_LOG_DIRS,
     SASL_AUTHENTICATE,
     CREATE_PARTITIONS,

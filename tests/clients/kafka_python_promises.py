@@ -4,7 +4,7 @@ import sys
 import uuid
 from typing import Any
 
-from kafka import KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition, TopicPartitionReplica
 from kafka.admin import (
     ACLFilter,
     ACLOperation,
@@ -301,7 +301,20 @@ def _offsets(admin: KafkaAdminClient, server: str, topic: str, steps: Steps) -> 
         found = admin.describe_log_dirs([topic])
         return ", ".join(str(each["broker"]) for each in sorted(found, key=lambda b: b["broker"]))
 
+    def placed(suffix: str) -> str:
+        broker, path = next(
+            (each["broker"], directory["log_dir"])
+            for each in admin.describe_log_dirs([topic])
+            for directory in each["log_dirs"]
+            if directory["topics"]
+        )
+        replica = TopicPartitionReplica(topic, 0, broker)
+        told = admin.alter_replica_log_dirs({replica: f"{path}{suffix}"})
+        return str(told[replica].__name__)
+
     steps.take("describe_log_dirs", directories)
+    steps.take("alter_replica_log_dirs", lambda: placed(""))
+    steps.take("alter_replica_log_dirs, unknown", lambda: placed("-no"))
     steps.take("list_partition_offsets", listed)
     steps.take("list_partition_offsets, by time", lambda: str(offset(1_001)))
     steps.take(

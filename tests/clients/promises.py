@@ -155,6 +155,18 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "describe_log_dirs", "all brokers with their directories and replicas", DOC, "1, 2, 3"
         ),
+        Promise(
+            "alter_replica_log_dirs",
+            "a replica that lies there already is no error",
+            JAVA,
+            "NoError",
+        ),
+        Promise(
+            "alter_replica_log_dirs, unknown",
+            "an error class for each replica",
+            DOC,
+            "LogDirNotFoundError",
+        ),
         Promise("list_partition_offsets", "earliest, latest, greatest time", DOC, "0, 3, 2"),
         Promise("list_partition_offsets, by time", "the first record at or after it", DOC, "1"),
         Promise(

@@ -1,6 +1,6 @@
 """The log directories of a broker, and what they hold.
 
-Source: KIP-113 (DescribeLogDirs), KIP-827 (sizes of the file system).
+Source: KIP-113 (DescribeLogDirs, AlterReplicaLogDirs), KIP-827 (sizes of the file system).
 """
 
 from typing import Annotated
@@ -9,6 +9,47 @@ from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, si
 
 UNKNOWN_BYTES = -1
 """The size of a file system that cannot be asked."""
+
+
+class MovedLogDirTopic(Message, frozen=True, kw_only=True):
+    """Partitions of one topic that are to lie in a directory."""
+
+    name: str
+    partitions: tuple[Int32, ...]
+
+
+class AlterReplicaLogDir(Message, frozen=True, kw_only=True):
+    """A directory by its absolute path, and the replicas to move there."""
+
+    path: str
+    topics: tuple[MovedLogDirTopic, ...]
+
+
+class AlterReplicaLogDirsRequest(Request, frozen=True, kw_only=True):
+    """Move replicas of this broker between its directories; answered when the moves have begun."""
+
+    dirs: tuple[AlterReplicaLogDir, ...]
+
+
+class AlterReplicaLogDirPartition(Message, frozen=True, kw_only=True):
+    """What became of one replica."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+
+
+class AlterReplicaLogDirTopic(Message, frozen=True, kw_only=True):
+    """One topic of the answer."""
+
+    topic_name: str
+    partitions: tuple[AlterReplicaLogDirPartition, ...]
+
+
+class AlterReplicaLogDirsResponse(Response, frozen=True, kw_only=True):
+    """The answer."""
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[AlterReplicaLogDirTopic, ...] = ()
 
 
 class DescribableLogDirTopic(Message, frozen=True, kw_only=True):

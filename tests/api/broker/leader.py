@@ -55,9 +55,12 @@ ASKER = Caller(host="test")
 class Broker:
     """Topic `a`, led here: partition 0 READ_WRITE, 1 READ_ONLY, 2 NONE; 3 is led elsewhere."""
 
-    def __init__(self, path: Path, authorization: Authorization | None = None) -> None:
-        self.directory = LogDirectory.open(path, cluster_id="c", broker_id=ME)
-        self.replicas = Replicas(ME, [self.directory], Disk(256))
+    def __init__(self, path: Path, authorization: Authorization | None = None, *more: Path) -> None:
+        self.directories = [
+            LogDirectory.open(each, cluster_id="c", broker_id=ME) for each in (path, *more)
+        ]
+        self.directory = self.directories[0]
+        self.replicas = Replicas(ME, self.directories, Disk(256))
         self.cluster = Cluster()
         self.authorization = authorization or Authorization(ALLOW_ALL)
         self.live = {ME}
