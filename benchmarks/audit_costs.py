@@ -1,7 +1,7 @@
 """What Spark's answers cost, in full scans of the log: `python -m benchmarks.audit_costs`.
 
-Not one of `make bench`: all answers over 5,000,000 records take an hour of processor time. The log
-is kept in the directory for the next run.
+Not one of `make bench`, because all answers over 5,000,000 records take long. The log is kept in
+the directory for the next run.
 """
 
 import argparse
