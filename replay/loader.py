@@ -29,6 +29,10 @@ from replay.transactions import Transactions, rows_within
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+Newest = Callable[[int], MetadataImage | None]
+"""Returns the newest snapshot at or below an offset, if there is one."""
+
+
 class BaseState(Protocol):
     """The state that a log with cut history starts from."""
 

@@ -260,7 +260,7 @@ class Timeline:
 
         check_point(self.source, at)
         of = why_broker if name.kind.name == "broker" else why_partition
-        return of(self.source, name, at, progress, self._index)
+        return of(self.source, name, at, progress, self._index, self.newest_snapshot)
 
     def replicas_since(
         self,

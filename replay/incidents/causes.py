@@ -4,7 +4,8 @@ What a broker's record brings about stands in the same batch: after a registrati
 shutdown or an unregistration, but before a fencing. So a batch is looked at as a whole.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -86,9 +87,9 @@ class Causes:
         # Brokers that lose a lead in the batch.
         self._leading: set[int] = set()
         # What may be leads that were lost in it.
-        self._unseen: _Unseen | None = None
+        self._unseen: MovedLeads | None = None
         # By the offset of a fencing: its broker, if it is unseen whether that led a partition.
-        self._undecided: dict[int, tuple[int, _Unseen]] = {}
+        self._undecided: dict[int, tuple[int, MovedLeads]] = {}
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Take the rows that are replayed next together."""
@@ -102,13 +103,9 @@ class Causes:
                 self._batch.setdefault(broker_of(row.payload), []).append(row)
         self._leading = set(self._losing_a_lead(rows))
         if self._seen is not None:
-            leads = [
-                ((record.topic_id, record.partition_id), record.leader)
-                for record in (row.payload for row in rows)
-                if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER
-            ]
-            unseen = [(key, leader) for key, leader in leads if key not in self._seen]
-            self._unseen = _Unseen(rows[0].offset - 1, unseen)
+            moved = MovedLeads.of(rows)
+            unseen = [each for each in moved.leaders if each[0] not in self._seen]
+            self._unseen = MovedLeads(moved.at, unseen)
 
     @property
     def is_calm(self) -> bool:
@@ -139,7 +136,7 @@ class Causes:
         """
         broker_id = broker_of(row.payload)
         text = _down_text(row, before, broker_id in self._leading)
-        if self._unseen is not None and text == _fenced_text(NO_HEARTBEAT_OR_STOPPED):
+        if self._unseen is not None and text == fenced_text(NO_HEARTBEAT_OR_STOPPED):
             self._undecided[row.offset] = broker_id, self._unseen
         return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
 
@@ -170,8 +167,10 @@ class Causes:
         decided = {}
         for offset in sorted(wanted & past._undecided.keys()):
             broker_id, unseen = past._undecided[offset]
-            led = bool(unseen.leaders) and unseen.had_lead(broker_id, load(unseen.at))
-            text = _fenced_text(NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)
+            led = bool(unseen.leaders) and unseen.had_lead(
+                broker_id, unseen.leaders_in(load(unseen.at))
+            )
+            text = fenced_text(NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED)
             decided[offset] = Cause(offset, f"broker {broker_id} {text}")
         self._down = {
             broker_id: cause and decided.get(cause.offset, cause)
@@ -225,8 +224,8 @@ def is_up(broker: Broker | None) -> bool:
     return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
 
-class _Unseen(msgspec.Struct, frozen=True):
-    """Changes of leaders in a batch, of partitions of which the state before is unseen.
+class MovedLeads(msgspec.Struct, frozen=True):
+    """What a batch says of the leaders of partitions, of which the state before is not known.
 
     Attributes:
         at: The offset before the batch.
@@ -236,13 +235,35 @@ class _Unseen(msgspec.Struct, frozen=True):
     at: int
     leaders: list[tuple[PartitionKey, int]]
 
-    def had_lead(self, broker_id: int, before: MetadataImage) -> bool:
-        """True if a broker lost the lead of one of them, given the image before the batch."""
-        had = (before.partition(*key) for key, leader in self.leaders if leader != broker_id)
-        return any(each is not None and each.leader == broker_id for each in had)
+    @classmethod
+    def of(cls, rows: Sequence[Envelope]) -> Self:
+        """Return what rows that take effect together say."""
+        leaders = [
+            ((record.topic_id, record.partition_id), record.leader)
+            for record in (row.payload for row in rows)
+            if isinstance(record, PartitionChangeRecord) and record.leader >= NO_LEADER
+        ]
+        return cls(rows[0].offset - 1, leaders)
+
+    @property
+    def keys(self) -> list[PartitionKey]:
+        """The partitions."""
+        return [key for key, _ in self.leaders]
+
+    def leaders_in(self, image: MetadataImage) -> dict[PartitionKey, int]:
+        """Return the leaders that the partitions have in an image."""
+        found = {key: image.partition(*key) for key in self.keys}
+        return {key: each.leader for key, each in found.items() if each is not None}
+
+    def had_lead(self, broker_id: int, before: Mapping[PartitionKey, int]) -> bool:
+        """True if a broker lost the lead of one of them, given the leaders before the batch."""
+        return any(
+            leader != broker_id and before.get(key) == broker_id for key, leader in self.leaders
+        )
 
 
-def _fenced_text(reason: str) -> str:
+def fenced_text(reason: str) -> str:
+    """Return how a broker that was up, and not shutting down, was fenced."""
     return f"was fenced ({reason})"
 
 
@@ -256,7 +277,7 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
         case FenceBrokerRecord() | BrokerRegistrationChangeRecord(fenced=1):
             if before is not None and before.in_controlled_shutdown:
                 return "was fenced at the end of its controlled shutdown"
-            return _fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
+            return fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
         case RegisterBrokerRecord(fenced=True):
             if before is None:
                 return "registered and was not unfenced yet"

@@ -6,11 +6,8 @@ from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
 from replay.incidents.outage import Outages
 from replay.incidents.watch import Watch
-from replay.loader import BatchSource, explains, load_image, provenance_at
+from replay.loader import BatchSource, Newest, explains, load_image, provenance_at
 from replay.transactions import Transactions, rows_within
-
-Newest = Callable[[int], MetadataImage | None]
-"""Returns the newest snapshot at or below an offset, if there is one."""
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2

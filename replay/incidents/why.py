@@ -17,10 +17,19 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, Causes, broker_of, is_up
+from replay.incidents.causes import (
+    BROKER_RECORDS,
+    NO_HEARTBEAT,
+    NO_HEARTBEAT_OR_STOPPED,
+    Causes,
+    broker_of,
+    fenced_text,
+    is_up,
+)
+from replay.incidents.fencings import had_lead
 from replay.incidents.live_state import LiveState
 from replay.incidents.outage import LEADERLESS, brokers_missing
-from replay.loader import BatchSource, explains, load_image
+from replay.loader import BatchSource, Newest, explains, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName
@@ -59,6 +68,7 @@ def why_partition(
     at: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    newest: Newest = lambda _: None,
 ) -> Chain:
     """Return what led to the leader, or the ISR, of a partition at offset `at`.
 
@@ -66,6 +76,7 @@ def why_partition(
         name: Of a partition, with the field `leader` or `isr`.
         progress: Called with the end offset of each batch read.
         index: Knows the records of partitions and brokers, where it reaches.
+        newest: Returns the newest snapshot at or below an offset, if there is one.
 
     Raises:
         RequestError: there is no such partition then; as `absence` says.
@@ -75,7 +86,8 @@ def why_partition(
     key = name.key(follower.image())
     if key is None:
         raise absence(source, name, at, index)
-    return follower.chain_of_partition(key, name.field or "leader")
+    found = follower.chain_of_partition(key, name.field or "leader")
+    return _with_reasons(source, found, newest) if follower.is_partial else found
 
 
 @explains
@@ -85,6 +97,7 @@ def why_broker(
     at: int,
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
+    newest: Newest = lambda _: None,
 ) -> Chain:
     """Return what led to a broker's being up or down at offset `at`; raises as `why_partition`."""
     follower = _followed(source, name, at, progress, index)
@@ -96,7 +109,26 @@ def why_broker(
     value = (
         broker.in_controlled_shutdown if name.field == "in_controlled_shutdown" else broker.fenced
     )
-    return Chain(value, follower.broker_links.get(key, [])[::-1])
+    found = Chain(value, follower.broker_links.get(key, [])[::-1])
+    return _with_reasons(source, found, newest) if follower.is_partial else found
+
+
+def _with_reasons(source: BatchSource, found: Chain, newest: Newest) -> Chain:
+    """Return a chain whose fencings have the reason that they have when the whole log is read.
+
+    It depends on whether the broker led any partition, of which few are followed.
+    """
+    links = [_with_reason(source, link, newest) for link in found.links]
+    return msgspec.structs.replace(found, links=links)
+
+
+def _with_reason(source: BatchSource, link: Link, newest: Newest) -> Link:
+    row = link.row
+    if not link.text.endswith(fenced_text(NO_HEARTBEAT_OR_STOPPED)):
+        return link
+    if not had_lead(source, row, newest):
+        return link
+    return Link(row, f"broker {broker_of(row.payload)} {fenced_text(NO_HEARTBEAT)}")
 
 
 def _followed(
@@ -119,6 +151,7 @@ def _followed(
     for row in base:
         delta.replay(row)
     follower = Follower(delta.apply(Provenance()))
+    follower.is_partial = True
     follower.follow(rows)
     return follower
 
@@ -149,6 +182,7 @@ class Follower:
 
     Attributes:
         state: The state after the last row.
+        is_partial: True if it follows few of the partitions.
         steps: Of each partition, by the id of its topic and its number.
         broker_links: For each broker the records since it was last up, or those that made it so.
         added: The steps that the last call of `follow` added, by the offset of their records.
@@ -157,6 +191,7 @@ class Follower:
 
     def __init__(self, image: MetadataImage) -> None:
         self.state = LiveState(image)
+        self.is_partial = False
         self._causes = Causes(self.state)
         self.steps: dict[tuple[Uuid, int], list[Step]] = {}
         self.broker_links: dict[int, list[Link]] = {}

@@ -14,12 +14,14 @@ from records.brokers import (
     UnfenceBrokerRecord,
 )
 from records.errors import RequestError
-from replay.incidents.why import Chain
+from replay.incidents.why import Chain, why_broker, why_partition
+from replay.loader import load_image
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
-from tests.real_logs import DataSet, each_data_set_where
+from tests.real_logs import DataSet, each_data_set, each_data_set_where
 from tests.replay.builders import FakeLog, batches, broker, change, partition, topic
 from tests.replay.incidents.real import imported
+from tests.replay.time_travel.test_skim import SkimmedLog
 
 UP = tuple([broker(n, fenced=False) for n in (1, 2, 3)])
 ORDERS = (topic("orders"), partition("orders", 0))
@@ -103,6 +105,48 @@ def test_broker_is_down_because_of_all_records_since_it_was_up() -> None:
 def test_partition_that_is_absent_has_no_why() -> None:
     with pytest.raises(RequestError, match="was never set"):
         why("partition:orders/1#leader", ORDERS)
+
+
+@pytest.mark.parametrize("name", ["broker:1", "partition:orders/0#isr"])
+@pytest.mark.parametrize("has_snapshot", [True, False])
+@pytest.mark.parametrize(
+    ("leader", "reason"),
+    [(2, "no heartbeat in time"), (3, "no heartbeat in time, or it stopped, leading no partition")],
+)
+def test_a_fencing_has_its_reason_although_other_topics_are_not_read(
+    name: str, has_snapshot: bool, leader: int, reason: str
+) -> None:
+    """Broker 1 led a partition of another topic, or broker 3 did and leads on in a new epoch."""
+    before = 1 if leader == 2 else 3
+    history = batches(
+        UP,
+        (*ORDERS, change("orders", 0, leader=3), topic("other"), partition("other", 0)),
+        (change("other", 0, leader=before),),
+        (change("orders", 0, isr=(2, 3)), change("other", 0, leader=leader), fence(1)),
+    )
+    log = SkimmedLog(history)
+    snapshot = load_image(log, history[-2].base_offset - 1)
+    ask = why_broker if name == "broker:1" else why_partition
+    at = log.end_offset - 1
+    found = ask(log, parse_object(name), at, newest=lambda _: snapshot if has_snapshot else None)
+    fencing = (at, f"broker 1 was fenced ({reason})")
+    assert links(found)[0] == fencing
+    events = Timeline(FakeLog(history)).events(0, log.end_offset)
+    assert any(event.cause == at and fencing[1] in event.text for event in events)
+
+
+@each_data_set
+def test_why_of_a_broker_of_a_real_log_has_the_words_of_its_timeline(
+    data_set: DataSet, tmp_path: Path
+) -> None:
+    with LogReader.open(imported(data_set, tmp_path)) as reader:
+        timeline, start, end = Timeline(reader), reader.history_start, reader.end_offset
+        texts = {each.cause: each.text for each in timeline.events(start, end)}
+        for broker in timeline.image().brokers():
+            name = parse_object(f"broker:{broker.broker_id}")
+            for link in timeline.why(name, end - 1).links:
+                if " fenced (" in link.text:
+                    assert texts[link.row.offset].startswith(link.text), link.row.offset
 
 
 AZERCELL = "azercell3-3node-legacy/data_kafka1"
