@@ -16,6 +16,7 @@ from benchmarks import (
     controller,
     following,
     http_append,
+    image_versions,
     importing,
     in_process,
     large_topic,
@@ -36,6 +37,7 @@ from benchmarks import (
     spark_scan,
     sql_history,
     subscribers,
+    what_if,
 )
 from benchmarks.harness import Result
 
@@ -56,6 +58,8 @@ BENCHES: dict[str, Bench] = {
     "snapshot": snapshot_load.run,
     "history": object_history.run,
     "proving": proving.run,
+    "versions": image_versions.run,
+    "what-if": what_if.run,
     "sql-history": sql_history.run,
     "follow": following.run,
     "cli": cli_start.run,

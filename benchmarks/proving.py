@@ -15,6 +15,7 @@ from replay.loader import load_image
 from replay.snapshot.file import SnapshotFile
 from replay.snapshot.store import SnapshotStore
 from replay.snapshot_making import create_snapshot
+from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 
 _RECORDS = 300_000
@@ -67,7 +68,25 @@ def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
         replays.append(_seconds(partial(load_image, reader)))
         for name, ask in asked.items():
             answers[name].append(_seconds(ask))
-    return [_result(name, Timed(ours, replays)) for name, ours in answers.items()]
+    results = [_result(name, Timed(ours, replays)) for name, ours in answers.items()]
+    return [*results, _steps(plain, topic, end // 2)]
+
+
+def _steps(timeline: Timeline, topic: str, at: int) -> Result:
+    """Step from the middle of the log to the last and to the next change of a partition."""
+    partition = parse_object(f"partition:{topic}/0")
+    timed = Timed([], [])
+    for _ in range(_ROUNDS):
+        timed.ours.append(_seconds(partial(timeline.change_before, partition, at)))
+        timed.peer.append(_seconds(partial(timeline.change_after, partition, at)))
+    return Result(
+        name="a step back / a step forward",
+        ours=milliseconds(timed.ours),
+        peer=milliseconds(timed.peer),
+        ratio=timed.share,
+        target=2.0,
+        at_most=True,
+    )
 
 
 def _seconds(work: Callable[[], object]) -> float:

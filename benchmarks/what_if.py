@@ -1,0 +1,111 @@
+"""A past decided anew near the end of a long log, against replaying the log."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from api.recorded_commands import RECORDED
+from benchmarks.generated_log import generated_log
+from benchmarks.harness import Result
+from controller.asked import BoundDecision
+from controller.decisions.context import Settings
+from controller.forks.changes import Changes
+from controller.forks.fork import Fork
+from controller.forks.recorded import settings_before
+from metadata_log.log_reader import LogReader
+from replay.loader import load_image
+from replay.snapshot.file import SnapshotFile
+from replay.snapshot.store import SnapshotStore
+from replay.snapshot_making import create_snapshot
+from replay.time_travel.diff import diff_images
+from replay.timeline import Timeline
+
+_RECORDS = 1_000_000
+_TAILS = (50_000, 10_000)
+_TARGET = 1.2
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure on an own log that does not say what was asked, so that triggers are inferred."""
+    log = generated_log(scratch, _RECORDS)
+    database = scratch / "snapshots.db"
+    with LogReader.open(log) as reader:
+        with SnapshotStore.open(f"sqlite:///{database}", reader.cluster_id, upgrade=True) as store:
+            for tail in _TAILS:
+                create_snapshot(reader, store, _start(reader, tail) - 1)
+        replay = _seconds(partial(load_image, reader))
+        timelines = {
+            "without snapshots": Timeline(reader),
+            "with snapshots": Timeline(reader, SnapshotFile(database, reader.cluster_id)),
+        }
+        return [
+            _result(f"what-if of the last {tail:,}, {how}", reader, timeline, tail, replay)
+            for tail in _TAILS
+            for how, timeline in timelines.items()
+        ]
+
+
+def _result(name: str, reader: LogReader, timeline: Timeline, tail: int, replay_s: float) -> Result:
+    start = _start(reader, tail)
+    with _timed_decisions() as decisions:
+        whole_s = _seconds(partial(_decide_anew, reader, timeline, start))
+    return Result(
+        name=f"{name}, besides {decisions.count:,} decisions ({decisions.seconds:.1f} s)",
+        ours=f"{whole_s - decisions.seconds:,.1f} s",
+        peer=f"{replay_s:,.1f} s",
+        ratio=(whole_s - decisions.seconds) / replay_s,
+        target=_TARGET,
+        at_most=True,
+    )
+
+
+def _start(reader: LogReader, tail: int) -> int:
+    """Return the first offset of the batch in which the last records begin."""
+    return next(iter(reader.batches(reader.end_offset - tail))).base_offset
+
+
+def _decide_anew(reader: LogReader, timeline: Timeline, start: int) -> None:
+    """Decide all after an offset anew without one record, and compare the two futures."""
+    image = timeline.image(start - 1)
+    settings = settings_before(reader, start) or Settings(
+        cluster_id=reader.cluster_id, accepts_unknown_configs=True
+    )
+    fork = Fork(image, start, Changes(drop=frozenset({start})), RECORDED, settings)
+    for _ in fork.steps(reader.batches(start)):
+        pass
+    assert fork.changed, "one record was dropped"
+    diff_images(fork.past.image, fork.state.image)
+    fork.comparison.all_partings()
+
+
+class _Decisions:
+    """How many decisions were taken, and how long they took."""
+
+    count = 0
+    seconds = 0.0
+
+
+@contextmanager
+def _timed_decisions() -> Iterator[_Decisions]:
+    found, decide = _Decisions(), BoundDecision.__call__
+
+    def timed(bound: BoundDecision[Any], context: Any) -> Any:
+        start = time.process_time()
+        try:
+            return decide(bound, context)
+        finally:
+            found.seconds += time.process_time() - start
+            found.count += 1
+
+    with mock.patch.object(BoundDecision, "__call__", timed):
+        yield found
+
+
+def _seconds(work: Any) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
