@@ -15,6 +15,6 @@ ZERO_UUID = Uuid(bytes(16))
 class Record(msgspec.Struct, frozen=True, gc=False):
     """Base of all record types and of the structures nested in them.
 
-    Each class repeats `frozen=True, kw_only=True`: msgspec does not inherit the second, and type
-    checkers do not see the first. A test checks both.
+    Each class repeats `frozen=True, kw_only=True`: msgspec does not inherit `kw_only`, and type
+    checkers do not see an inherited `frozen`. A test checks both.
     """

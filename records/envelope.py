@@ -34,8 +34,9 @@ class Extra(Record, frozen=True, kw_only=True):
 class SecretReference(Record, frozen=True, kw_only=True):
     """Where to find a secret that was left out of an `Asked`.
 
-    `path` leads to the place in the request or response. `record_index` counts the records of the
-    same decision; it is None if no record holds the secret.
+    `path` is the place of the secret in the request or response. `record_index` is the index, among
+    the records of the same decision, of the record that contains the secret; None if no record
+    does.
     """
 
     path: str
@@ -44,7 +45,7 @@ class SecretReference(Record, frozen=True, kw_only=True):
 
 
 class Asked(Record, frozen=True, kw_only=True):
-    """The request, and everything else the decision used beside the log itself.
+    """The request, and everything else the decision used besides the log itself.
 
     `request`, `observed` and `response` are MessagePack (docs/log_format.md); secrets in them are
     null. `omitted_bytes` is set if they were too large to be stored.
@@ -61,7 +62,7 @@ class Asked(Record, frozen=True, kw_only=True):
 
 
 class Kept(Record, frozen=True, kw_only=True):
-    """Offsets of the last record that touched an object, and of the one that created it."""
+    """Offsets of the last record that changed an object and of the record that created it."""
 
     version: int
     created: int | None = None
@@ -72,7 +73,7 @@ class Envelope(Record, frozen=True, kw_only=True):
 
     `offset` counts from 0 (in a checkpoint: within the file). `timestamp` is the batch's append
     time in ms since 1970. `durable_end` and `previous_crc32c` are set on a batch's first record
-    only; docs/log_format.md says what they prove. `asked` is set on the first record of a
+    only; docs/log_format.md explains what they prove. `asked` is set on the first record of a
     decision's first batch only, `kept` only in base checkpoints.
     """
 

@@ -1,7 +1,8 @@
 """Error families that a caller can act on. Bugs of our own are assertions.
 
-Every error says what became of the request (`Outcome`). Whether and how to retry follows from
-that, never from the class: the class says what is wrong, and on whose side.
+Every error has an `Outcome`: what happened to the request. The outcome alone decides whether and
+how to retry; the class only tells what is wrong, and whether the caller, the disk or the service
+caused it.
 """
 
 from enum import StrEnum
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What became of a failed request; except for DONE, of this attempt alone.
+    """What happened to a failed request. Except for DONE, it is about this attempt alone.
 
-    NOTHING: no record of it is or will be in the log; it can be sent again safely. UNKNOWN: its
-    records may be in the log; retry only with the same request id. PARTIAL: its first records are
-    in the log for good, the others are not. DONE: an earlier attempt with the same id is in the
-    log, and its answer cannot be given; do not send it again.
+    - NOTHING: no record of the attempt is or will be in the log; the request can be sent again
+      safely.
+    - UNKNOWN: its records may be in the log; retry only with the same request id.
+    - PARTIAL: its first records are in the log permanently, the others are not.
+    - DONE: an earlier attempt with the same id is in the log, and its answer is not available; do
+      not send the request again.
     """
 
     NOTHING = "nothing"
@@ -30,9 +33,9 @@ class MetadataLogError(Exception):
     """Root of every error this project raises on purpose.
 
     Attributes:
-        outcome: What became of the request.
-        done_to: The offset of the last record that is in the log, inclusive; None unless the
-            outcome is PARTIAL or DONE.
+        outcome: What happened to the request.
+        done_to: Offset of the request's last record in the log, inclusive; None unless the outcome
+            is PARTIAL or DONE.
     """
 
     usual_outcome: ClassVar[Outcome] = Outcome.NOTHING
@@ -89,10 +92,10 @@ class RequestError(MetadataLogError):
 
 
 class UnknownHistoryError(RequestError):
-    """The point is before the kept history: whether the object existed is not known.
+    """The requested point is before the kept history, so it is unknown whether the object existed.
 
     Attributes:
-        history_start: The first offset kept; None where the error does not say.
+        history_start: The first offset kept; None if the error does not include it.
     """
 
     def __init__(self, message: str, *, history_start: int | None = None) -> None:
@@ -101,15 +104,15 @@ class UnknownHistoryError(RequestError):
 
 
 class CorruptLogError(MetadataLogError):
-    """Bytes on disk are not what was written. The message names file, byte and offset."""
+    """Bytes on disk differ from those written. The message gives file, byte and offset."""
 
 
 class RecordPlace(NamedTuple):
-    """A record that an error names.
+    """Identification of a record in an error: offset, type, time and origin.
 
     Attributes:
         time: Append time, ms since 1970.
-        origin: Who wrote it and why; None where the log does not say.
+        origin: Who wrote the record and why; None if the log does not have it.
     """
 
     offset: int
@@ -124,20 +127,20 @@ class RecordPlace(NamedTuple):
 
 
 class ContradictionError(MetadataLogError):
-    """A record contradicts the state before it, although its bytes are whole.
+    """A record contradicts the state before it, although its bytes are intact.
 
-    No controller can have written it there. A log of our own that contradicts itself is corrupt;
-    a real log that was imported can.
+    No controller can have written the record there. In a log of our own a contradiction is
+    corruption; an imported log of a real cluster can contain one.
 
     Attributes:
         text: What the contradiction is.
         about: The object or field whose state is contradicted, such as `broker:1#broker_epoch`;
-            None if the text names no single one.
-        record: The record; None while the rule that found it has not said which.
-        earlier: The record that made the contradicted state; None if there is none, or if it was
-            not looked for.
+            None if the text is about no single one.
+        record: The contradicting record; None until the caller of the rule has filled it in.
+        earlier: The record that set the contradicted state; None if there is none, or if it was not
+            looked for.
         image_before: The command that shows the image just before the record; None if the log is
-            no directory or URL.
+            neither a directory nor a URL.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class ContradictionError(MetadataLogError):
         self.image_before = image_before
 
     def replaced(self, **known: Any) -> "ContradictionError":
-        """Return the same error with other attributes, by their names."""
+        """Return the same error with the given attributes replaced."""
         names = ("text", "about", "record", "earlier", "image_before", "outcome", "done_to")
         return ContradictionError(**({name: getattr(self, name) for name in names} | known))
 
@@ -175,13 +178,13 @@ class ContradictionError(MetadataLogError):
 
 
 def _named(record: RecordPlace) -> str:
-    """Return `offset 7 (RegisterBrokerRecord, by User:ann)`."""
+    """Return the record as text, such as `offset 7 (RegisterBrokerRecord, by User:ann)`."""
     by = None if record.origin is None else record.origin.principal
     return f"offset {record.offset} ({record.type}{f', by {by}' if by else ''})"
 
 
 class UnavailableError(MetadataLogError):
-    """Temporary: nothing is wrong with the request or with what is stored; try again later."""
+    """A temporary failure: request and stored data are fine; try again later."""
 
 
 class FencedError(MetadataLogError):

@@ -1,6 +1,6 @@
-"""The public names of a package, each imported when it is first used.
+"""Lazy export of a package's public names: each is imported when it is first used.
 
-So a command that needs one module of a package does not pay for importing the others.
+A command that needs one module of a package thus does not pay for importing the others.
 """
 
 import importlib
@@ -13,7 +13,7 @@ def lazy_exports(
     """Return `__all__` and `__getattr__` of a package.
 
     Args:
-        names: By module of the package, the public names in it, separated by spaces.
+        names: The public names of each module, separated by spaces, by module name.
     """
     modules = {name: module for module, some in names.items() for name in some.split()}
 

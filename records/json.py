@@ -24,7 +24,7 @@ def to_json(record: Record) -> dict[str, Any]:
 
 
 def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of any structure as JSON values, by their Python types."""
+    """Return the fields of any structure as JSON values, converted by their Python types."""
     return {
         name: getattr(struct, name) if convert is None else convert(getattr(struct, name))
         for name, convert in _converters(type(struct))
@@ -38,7 +38,7 @@ def field_json(struct: msgspec.Struct, name: str) -> Any:
 
 @functools.cache
 def default_fields(cls: type[Record]) -> dict[str, Any]:
-    """Return the fields of a record type that have defaults, with these as JSON values."""
+    """Return the fields of a record type that have defaults, with the defaults as JSON values."""
     hints = _hints(cls)
     return {
         field.name: _value(field.default, hints[field.name])
@@ -48,10 +48,11 @@ def default_fields(cls: type[Record]) -> dict[str, Any]:
 
 
 def from_json(type_name: str, fields: dict[str, Any]) -> Record:
-    """Build a record from what `to_json` gives; fields left out take the schema's default.
+    """Build a record from the output of `to_json`; missing fields take the schema's default.
 
     Raises:
-        ValueError: an unknown type or field, a missing one, or a value of the wrong type.
+        ValueError: an unknown type or field, a missing field without default, or a value of the
+            wrong type.
     """
     cls = registry.BY_NAME.get(type_name)
     if cls is None:
@@ -63,7 +64,7 @@ def struct_from_json(fields: Any, cls: type[R]) -> R:
     """Build a part of a row, such as an Origin, from the output of `fields_json`.
 
     Raises:
-        ValueError: an unknown field, a missing one, or a value of the wrong type.
+        ValueError: an unknown field, a missing field, or a value of the wrong type.
     """
     if not isinstance(fields, dict):
         raise ValueError(f"{cls.__name__} must be a JSON object, not {fields!r}")
@@ -93,7 +94,7 @@ def _inner(hint: Any) -> Any:
 
 @functools.cache
 def _converters(cls: type[msgspec.Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
-    """Return for each field what makes a JSON value of it, None if it is one already."""
+    """Return each field's name and its converter to JSON; None if the value is JSON already."""
     return tuple((name, _converter(hint)) for name, hint in _hints(cls).items())
 
 

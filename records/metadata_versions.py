@@ -1,6 +1,6 @@
-"""Levels of metadata.version: names, and which of them changed the form of metadata.
+"""Levels of metadata.version: their names, and which of them changed the form of metadata.
 
-Source: MetadataVersion of Kafka 4.0, and of 2026 for the levels above 25.
+Source: MetadataVersion of Kafka 4.0; for the levels above 25, MetadataVersion of 2026.
 """
 
 METADATA_VERSION = "metadata.version"

@@ -1,8 +1,8 @@
 """The list of record types: class, schema, Kafka key, newest version.
 
 The order of `RECORD_TYPES` is the order of the payload union in every segment's schema. Old
-segments carry their own schema, so a new type may go anywhere; it goes to the end, which keeps the
-bytes of the others unchanged.
+segments carry their own schema, so a new type could go anywhere; it goes to the end, so that the
+encoded bytes of the other types do not change.
 """
 
 import functools
@@ -75,7 +75,7 @@ CONTROL_TYPES: frozenset[type[Record]] = frozenset(
 
 @functools.cache
 def types_with(field: str) -> frozenset[type[Record]]:
-    """Return the record types that have a field of that name."""
+    """Return the record types that have a field of the given name."""
     return frozenset(cls for cls in RECORD_TYPES if field in cls.__struct_fields__)
 
 
@@ -94,7 +94,7 @@ def newest_version(cls: type[Record]) -> int:
     """Return the newest layout version of a record type; 0 for types that Kafka lacks.
 
     Raises:
-        TypeError: it is not a record type.
+        TypeError: `cls` is not a record type.
     """
     if BY_NAME.get(cls.__name__) is not cls:
         raise TypeError(f"{cls.__name__} is not a record type")
@@ -106,6 +106,6 @@ def newest_versions(records: Sequence[Record]) -> list[int]:
     """Return the newest layout version of each record.
 
     Raises:
-        TypeError: one is not a record.
+        TypeError: an element is not a record.
     """
     return [newest_version(type(record)) for record in records]

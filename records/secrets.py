@@ -1,7 +1,7 @@
-"""Which values in records are secrets.
+"""Rules for which values in records are secret.
 
-The keys of SCRAM credentials, delegation tokens, and the values of configs that are passwords or
-unknown to this release: an unknown config may be a password.
+Secret are the keys of SCRAM credentials, delegation tokens, and the values of configs that are
+passwords or unknown to this release, because an unknown config may be a password.
 """
 
 from typing import Any
@@ -172,7 +172,7 @@ def is_secret_config(name: str) -> bool:
 
 
 def redact_record(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a record's fields, as `records.json.to_json` gives them, without secrets."""
+    """Return a record's fields, as `records.json.to_json` gives them, with secrets removed."""
     if type_name == "ConfigRecord":
         is_secret = fields["value"] is not None and is_secret_config(fields["name"])
         return {**fields, "value": REDACTED} if is_secret else fields

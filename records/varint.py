@@ -1,7 +1,9 @@
-"""Variable-length integers: groups of seven bits, lowest first; a set high bit: more follow.
+"""Variable-length integers: groups of seven bits, lowest first; a set high bit means that more
+bytes follow.
 
-Signed ones are zigzag-encoded, so that small values of either sign are short: Avro's long, and the
-integers around the records of a Kafka batch. Unsigned ones stand inside Kafka's messages.
+Signed integers are zigzag-encoded, so that small values of either sign are short. They are Avro's
+long, and the integers around the records of a Kafka batch. Unsigned integers are used inside
+Kafka's messages.
 
 Source: Apache Avro 1.12 (long), KIP-98 (zigzag), KIP-482 (unsigned).
 """
@@ -36,7 +38,7 @@ def encode_long(value: int) -> bytes:
 
 
 def _groups(rest: int) -> bytes:
-    """Return the groups of seven bits of a number that is not negative."""
+    """Encode a nonnegative integer as groups of seven bits."""
     out = bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -52,8 +54,8 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
         The value, and the position after it.
 
     Raises:
-        IndexError: `data` ends inside it.
-        CorruptLogError: it is longer than 10 bytes or 64 bits.
+        IndexError: `data` ends inside the integer.
+        CorruptLogError: the integer is longer than 10 bytes or 64 bits.
     """
     rest = data[position]
     position += 1
@@ -76,7 +78,7 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 class Longs(dict[int, bytes]):
-    """Encoded integers; small ones are cached on first use."""
+    """Table of encoded integers; small ones are cached on first use."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = encode_long(value)
@@ -99,8 +101,8 @@ def decode_unsigned(data: bytes, position: int) -> tuple[int, int]:
         The value, and the position after it.
 
     Raises:
-        IndexError: `data` ends inside it.
-        CorruptLogError: it does not fit in 32 bits.
+        IndexError: `data` ends inside the integer.
+        CorruptLogError: the integer does not fit in 32 bits.
     """
     value = shift = 0
     for at in range(position, position + _UNSIGNED_SIZE_MAX):
@@ -117,14 +119,18 @@ def decode_unsigned(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Unsigned(dict[int, bytes]):
-    """Encoded unsigned integers: the small ones at hand, others made on demand and not kept."""
+    """Table of encoded unsigned integers; only those below 1024 are kept, others are encoded on
+    demand.
+    """
 
     def __missing__(self, value: int) -> bytes:
         return encode_unsigned(value)
 
 
 def consecutive_longs(start: int, count: int) -> list[bytes]:
-    """Return the encoded integers from `start`, which is not negative, on."""
+    """Return `count` consecutive integers from `start` on, each encoded; `start` must not be
+    negative.
+    """
     encoded: list[bytes] = []
     end = start + count
     if end > 1 << 63:

@@ -1,7 +1,7 @@
-"""Avro's arrays and byte strings, with tables for the broker ids that fill a metadata log.
+"""Encoding of Avro arrays and byte strings, with lookup tables for lists of broker ids.
 
-Measured on partition changes (benchmarks/codec.py): the tables make the generated codec about
-twice as fast as calling a function for each integer.
+Measured on partition changes (benchmarks/codec.py): the tables make the generated codec about twice
+as fast as calling a function for each integer.
 """
 
 from records.errors import CorruptLogError
@@ -11,7 +11,9 @@ _CACHE_SIZE_MAX = 65_536
 
 
 class _Ints(Longs):
-    """Encoded integers of 32 bits: readers in other languages reject larger ones in int fields."""
+    """Table of encoded 32-bit integers. Larger ones are refused, because readers in other languages
+    reject them in int fields.
+    """
 
     def __missing__(self, value: int) -> bytes:
         if not -(1 << 31) <= value < 1 << 31:
@@ -20,7 +22,7 @@ class _Ints(Longs):
 
 
 class _IntArrays(dict[tuple[int, ...], bytes]):
-    """Encoded arrays of integers, cached because replica lists repeat."""
+    """Table of encoded integer arrays, cached because replica lists repeat."""
 
     def __missing__(self, items: tuple[int, ...]) -> bytes:
         if items:
@@ -34,7 +36,7 @@ class _IntArrays(dict[tuple[int, ...], bytes]):
 
 
 class _SmallIntTuples(dict[bytes, tuple[int, ...]]):
-    """Decoded arrays whose items are one byte each, keyed by those bytes."""
+    """Table of decoded arrays whose items take one byte each, keyed by those bytes."""
 
     def __missing__(self, raw: bytes) -> tuple[int, ...]:
         items = tuple([(byte >> 1) ^ -(byte & 1) for byte in raw])
@@ -70,10 +72,10 @@ def decode_ints(data: bytes, position: int) -> tuple[tuple[int, ...], int]:
 
 
 def decode_count(data: bytes, position: int) -> tuple[int, int]:
-    """Read the item count of an array's next block; 0 ends the array.
+    """Read the item count of an array's next block; a count of 0 ends the array.
 
     Raises:
-        CorruptLogError: more items than bytes are left; nothing was allocated for them.
+        CorruptLogError: the count exceeds the bytes left; raised before anything is allocated.
     """
     count, position = decode_long(data, position)
     if count < 0:

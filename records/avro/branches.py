@@ -1,6 +1,6 @@
-"""Checks union branches in rows; fastavro does not, and takes branch -1 for the last one.
+"""Check of union branches in rows. fastavro lacks it and reads branch -1 as the last branch.
 
-Used only for rows of schemas that our own decoder does not know; it walks over each value.
+Used only for rows whose schema our own decoder does not know; it walks over each value.
 """
 
 from typing import Any
@@ -14,14 +14,14 @@ _SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 def check_branches(data: bytes, count: int, schema: dict[str, Any]) -> None:
-    """Walk over rows that fastavro can read.
+    """Check the union branches of rows that fastavro can read.
 
     Args:
-        schema: Of one row.
+        schema: The schema of one row.
 
     Raises:
-        ValueError: a row names a branch that its union does not have.
-        CorruptLogError, IndexError: after such a branch the bytes make no sense.
+        ValueError: a row has a branch number that its union does not have.
+        CorruptLogError, IndexError: the bytes cannot be read on after such a branch.
     """
     # fastavro writes each reference to a named type with its full name.
     parsed: Any = fastavro.parse_schema(schema)
@@ -36,7 +36,7 @@ class _Walk:
         self._named = named
 
     def end_of(self, type_: Any, position: int) -> int:
-        """Return the position after a value."""
+        """Return the position after the value that starts at `position`."""
         if isinstance(type_, list):
             branch, start = decode_long(self._data, position)
             if not 0 <= branch < len(type_):

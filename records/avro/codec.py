@@ -1,4 +1,4 @@
-"""Encodes and decodes the rows of a batch, fast enough for replay.
+"""Encoder and decoder for the rows of a batch, fast enough for replay.
 
 `reference.py` does the same through fastavro; the two agree byte for byte and value for value.
 """
@@ -44,28 +44,30 @@ def _nested_schema(field: str) -> dict[str, object]:
 
 @functools.cache
 def encoder_of(field: str) -> generated.Encoder:
-    """Return the encoder of a nullable structure of the envelope, including its branch."""
+    """Return the encoder of a nullable envelope field, which also writes the union branch."""
     return generated.encoder(_nested_schema(field), _OPTIONAL[field], LONGS[1])
 
 
 @functools.cache
 def decoder_of(field: str) -> generated.Decoder:
-    """Return the decoder of a nullable structure of the envelope, after its branch."""
+    """Return the decoder of a nullable envelope field, to be called after the union branch was
+    read.
+    """
     return generated.decoder(_nested_schema(field), _OPTIONAL[field])
 
 
 @functools.cache
 def encoders_of(field_count: int) -> generated.PayloadEncoders:
-    """Return the encoders of records that have so many of the added fields."""
+    """Return the encoders of records that have the first `field_count` of the added fields."""
     return generated.PayloadEncoders(Layout(field_count=field_count))
 
 
 @functools.cache
 def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadDecoders:
-    """Return the decoders of records that have so many of the added fields.
+    """Return the decoders of records that have the first `field_count` of the added fields.
 
     Args:
-        strict: They refuse what the encoders write in another way, as `records.avro.strict`.
+        strict: Accept only the encoding that our encoders write (`records.avro.strict`).
     """
     return generated.PayloadDecoders(Layout(field_count=field_count), strict=strict)
 
@@ -78,7 +80,7 @@ _repeated_long = functools.lru_cache(256)(encode_long)
 def encode_rows(rows: Sequence[Envelope], layout: Layout = NEWEST) -> bytes:
     """Return the body of one block: the rows in Avro, one after the other.
 
-    Fields that the layout lacks are left out.
+    Fields that `layout` lacks are left out.
     """
     encoders, origins = encoders_of(layout.field_count), _OriginBytes()
     has_added_fields = layout.has_added_fields
@@ -164,16 +166,17 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
 
 
 def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """True if a batch holds one of some records, which are known by their first bytes.
+    """True if a batch contains one of the wanted records, recognized by their first bytes.
 
-    Rows are found by what all rows of a batch share: epoch, time and base offset. So the answer is
-    exact, and costs far less than decoding. It is also True for what cannot be searched: damaged
-    rows, times before 1970-01-01T00:00:00.064, whose bytes may be anywhere.
+    Rows are found by searching for the bytes that all rows of a batch share (epoch, time, base
+    offset). This is exact and much cheaper than decoding. Also True if the batch cannot be
+    searched: its rows are damaged, or its time is before 1970-01-01T00:00:00.064, so short that its
+    bytes may occur anywhere.
 
     Args:
         data: `count` rows of the newest layout, of one batch.
-        beginnings: For the encoded place of a type in the registry, which is one byte, what its
-            records looked for begin with.
+        beginnings: The first bytes of the wanted records, by record type: its position in the
+            registry, encoded in one byte.
     """
     try:
         rows = _split(data)
@@ -190,9 +193,10 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
 
 
 def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """True if a record of these rows may be of one of the types; quickly, as most rows are alike.
+    """Quick check for many rows: False if none of them can have one of the wanted record types.
 
-    Between version and record all rows of a batch usually hold the same, and few types occur.
+    It is quick because between version and record most rows of a batch have the same bytes, and few
+    record types occur.
     """
     if not rows:
         return False
@@ -211,7 +215,9 @@ def _begins_so(row: bytes, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Return the rows of one batch from `record_version` on; each is followed by an offset."""
+    """Split a batch into rows, each cut to start at `record_version` and to end with the next
+    offset.
+    """
     _, start = decode_long(data, 0)
     _, end = decode_long(data, start)
     timestamp, end = decode_long(data, end)
@@ -221,7 +227,9 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _payload_position(row: bytes) -> int:
-    """Return where the record begins in a row of the newest layout that begins with its version."""
+    """Return where the record begins in `row`, a row of the newest layout cut to start at its
+    version.
+    """
     if row.startswith(SIX_NULLS, 1) and row[0] < 0x80:
         return 1 + len(SIX_NULLS)
     _, position = decode_long(row, 0)
@@ -237,7 +245,10 @@ def _fields_before_payload() -> tuple[generated.Decoder, ...]:
 
 
 def holds_unknown_tags(data: bytes, count: int) -> bool:
-    """True if a row of a batch has unknown tags; as `holds_record`, without decoding records."""
+    """True if a row of a batch has unknown tags, or if the batch cannot be searched.
+
+    Finds the rows as `holds_record` does, without decoding records.
+    """
     try:
         rows = _split(data)
         return len(rows) != count or any(map(_has_unknown_tags, rows))

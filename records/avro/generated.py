@@ -1,7 +1,8 @@
 """Encoders and decoders of the record types, generated from their schemas.
 
-Each record type gets two functions without loops or branches where possible. They are checked
-against fastavro byte for byte and value for value (tests/records/test_avro_codec.py).
+Each record type gets one function to encode and one to decode, without loops or branches where
+possible. They are checked against fastavro byte for byte and value for value
+(tests/records/test_avro_codec.py).
 """
 
 import struct
@@ -21,16 +22,16 @@ Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 
 def encoder(schema: dict[str, Any], cls: type[Record], prefix: bytes = b"") -> Encoder:
-    """Return a function that encodes one record of `cls`, after `prefix`."""
+    """Return a function that encodes one record of `cls` and puts `prefix` before it."""
     encode: Encoder = _Generator().function(_EncoderSource(prefix), schema, cls)
     return encode
 
 
 def decoder(schema: dict[str, Any], cls: type[Record], *, is_strict: bool = False) -> Decoder:
-    """Return a function that decodes one record of `cls` and returns it with the position after.
+    """Return a function that decodes one record of `cls` and returns it with the position after it.
 
     Args:
-        is_strict: It refuses what the encoder writes in another way (`strict`).
+        is_strict: Accept only the encoding that the encoder writes (`records.avro.strict`).
     """
     generator = _Generator(strict.DECODERS if is_strict else {})
     decode: Decoder = generator.function(_DecoderSource(), schema, cls)
@@ -38,10 +39,10 @@ def decoder(schema: dict[str, Any], cls: type[Record], *, is_strict: bool = Fals
 
 
 class _Generator:
-    """Generates one function per record type, and holds the names that they use."""
+    """Generates one function per record type; has the globals that these functions refer to."""
 
     def __init__(self, instead: Mapping[str, Any] | None = None) -> None:
-        """`instead`: Functions to use instead of the usual ones, by name."""
+        """`instead`: Functions that replace the usual ones in the generated code, by name."""
         self.names: dict[str, Any] = {
             "INTS": arrays.INTS,
             "LONGS": varint.LONGS,
@@ -207,7 +208,9 @@ _Source = _EncoderSource | _DecoderSource
 
 
 def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
-    """Return the encoded branch of null, that of the other type, that type, and its Python type."""
+    """Return the encoded branch of null, the encoded branch of the other type, that type's schema,
+    and its Python type.
+    """
     assert len(schema) == 2 and "null" in schema, schema
     null = schema.index("null")
     assert typing.get_origin(hint) in (UnionType, typing.Union), hint
@@ -224,9 +227,9 @@ def _union_branch_error(found: int, position: int) -> None:
 
 
 class PayloadEncoders(dict[type[Record], Encoder]):
-    """For each record type its encoder, including the branch of the payload union.
+    """Encoders by record type; each also writes the record's branch of the payload union.
 
-    Each is generated on first use, because a short run meets few types.
+    Each encoder is generated on first use, because a short run meets few types.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -240,7 +243,7 @@ class PayloadEncoders(dict[type[Record], Encoder]):
 
 
 class PayloadDecoders(dict[int, Decoder]):
-    """The decoders by their branch of the payload union, generated on first use."""
+    """Decoders by branch of the payload union, each generated on first use."""
 
     def __init__(self, layout: Layout, *, strict: bool = False) -> None:
         super().__init__()

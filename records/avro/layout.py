@@ -1,8 +1,8 @@
 """Layouts of rows: the schemas that this release and earlier ones write.
 
 Schemas only grow: fields of the envelope, record types at the end of the payload union, fields with
-defaults at the end of a record. So an older schema is told from today's by counting. What is added
-here is read and written in the old way for ever.
+defaults at the end of a record. So an older schema is identified by how many of them it has. Each
+addition made here must stay readable and writable in the old layouts forever.
 """
 
 import functools
@@ -31,7 +31,7 @@ A field added to any record that an earlier release had needs a line at the end.
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How a schema's rows differ from the newest: the fields and types they lack.
+    """The fields and record types that a schema's rows have, compared with the newest schema.
 
     Attributes:
         has_added_fields: Rows have `asked` and `kept`.
@@ -45,13 +45,15 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """True if every record can be written."""
+        """True if the layout can hold every record."""
         return self.type_count == len(registry.RECORD_TYPES) and self.field_count == len(
             ADDED_FIELDS
         )
 
     def lacks(self, record: Record) -> str | None:
-        """Return the type or the field of a record that cannot be written; None if all can be."""
+        """Return the type or field of `record` that the layout cannot hold; None if it can hold the
+        record.
+        """
         if self.is_complete:
             return None
         cls = type(record)
@@ -73,7 +75,7 @@ AS_APPENDED = Layout(has_added_fields=False)
 
 
 def schema_of(layout: Layout) -> dict[str, Any]:
-    """Return the stored schema of a layout's rows."""
+    """Return the schema that segments with rows of this layout carry."""
     newest = envelope_schema()
     *fields, payload = newest["fields"]
     if not layout.has_added_fields:
@@ -83,7 +85,7 @@ def schema_of(layout: Layout) -> dict[str, Any]:
 
 
 def record_schema(newest: dict[str, Any], layout: Layout) -> dict[str, Any]:
-    """Return the schema of a record type as a layout has it."""
+    """Return the schema of a record type without the fields that `layout` lacks."""
     missing = layout.missing_fields(newest["name"])
     if not missing:
         return newest
@@ -92,7 +94,9 @@ def record_schema(newest: dict[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 def layout_of(schema: dict[str, Any]) -> Layout | None:
-    """Return the layout of a stored schema; None if only fastavro can read its rows."""
+    """Return the layout of a stored schema; None if no layout matches and only fastavro can read
+    its rows.
+    """
     type_count = len(schema["fields"][-1]["type"])
     for field_count in _field_counts(type_count):
         for has_added_fields in (True, False):
@@ -106,7 +110,7 @@ def layout_of(schema: dict[str, Any]) -> Layout | None:
 def appended_layouts() -> Mapping[str, Layout]:
     """Return the layouts of rows that clients of any release send, by fingerprint, newest first.
 
-    Also those between two releases, in which a release's additions are only partly made.
+    Includes layouts between two releases, which have only some of the later release's additions.
     """
     return {fingerprint(layout): layout for layout in _appended()}
 
@@ -117,9 +121,9 @@ def first_appended() -> Layout:
 
 
 def oldest_for(records: Iterable[Record]) -> Layout:
-    """Return the oldest layout of appended rows that can hold some records.
+    """Return the oldest layout of appended rows that can hold all of `records`.
 
-    The more releases read it, the more servers accept the request.
+    The older the layout, the more servers can read the request.
     """
     found = _appended()
     for record in records:
@@ -143,7 +147,9 @@ def _appended() -> list[Layout]:
 
 
 def _field_counts(type_count: int) -> list[int]:
-    """Return how many added fields a schema of so many types may have, newest first."""
+    """Return the possible numbers of added fields in a schema with `type_count` record types,
+    highest first.
+    """
     before = sum(types < type_count for types, _, _ in ADDED_FIELDS)
     by_then = sum(types <= type_count for types, _, _ in ADDED_FIELDS)
     return list(range(by_then, before - 1, -1))

@@ -1,7 +1,8 @@
-"""Rows of one batch that hold a record and the batch's origin, and nothing else: quickly.
+"""Fast codec for plain rows: rows of one batch that have only a record and the batch's origin.
 
-They differ only in offset, layout version and record, so all between is encoded or compared once.
-Rows in the form in which `encode_rows` writes them keep the bytes of their records.
+Such rows differ only in offset, record version and record, so all bytes between are encoded or
+compared once per batch. If all rows have the form that `encode_rows` writes, decoding also keeps
+the encoded bytes of their records.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from records.varint import LONGS, consecutive_longs, decode_long
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Offset of the first row, and what all rows of its batch have in common."""
+    """Offset of the first row, and the values that all rows of its batch share."""
 
     offset: int = 0
     leader_epoch: int = 0
@@ -36,8 +37,8 @@ START = Place()
 class PlainRows(msgspec.Struct, frozen=True):
     """Decoded rows, and the origin of the first one.
 
-    `payloads` are the records with their branch as `encode_rows` writes them in the newest layout;
-    none, if one of them has another form.
+    `payloads` are the encoded records, with their union branch, as `encode_rows` writes them in the
+    newest layout; empty if a row has another form.
     """
 
     records: tuple[Record, ...]
@@ -59,8 +60,8 @@ def encode_records(
 
     Args:
         versions: The layout version of each record.
-        place: Of the first record; the others follow it.
-        payloads: The records as `decode_records` returned them, to be written as they are.
+        place: The place of the first record; the others follow it.
+        payloads: The encoded records as `decode_records` returned them; written unchanged.
     """
     encoders = codec.encoders_of(layout.field_count)
     heads = _Heads(place, origin, layout)
@@ -74,7 +75,7 @@ def encode_records(
 
 
 class _Heads(dict[int, bytes]):
-    """What stands between offset and record, by layout version."""
+    """Table of the bytes between a row's offset and its record, by record version."""
 
     def __init__(self, place: Place, origin: Origin | None, layout: Layout) -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class _Heads(dict[int, bytes]):
 
 
 def _nulls(layout: Layout) -> bytes:
-    """Return the empty fields between origin and record."""
+    """Return the null bytes of the empty fields between origin and record."""
     return (codec.SIX_NULLS if layout.has_added_fields else codec.FOUR_NULLS)[1:]
 
 
@@ -112,7 +113,9 @@ def decode_records(data: bytes, count: int, layout: Layout = NEWEST) -> PlainRow
 
 
 def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
-    """As `decode_records`; raises one of DECODE_ERRORS for what is unusual."""
+    """Decode plain rows as `decode_records` does; raise one of DECODE_ERRORS for rows of another
+    form.
+    """
     records: list[Record] = []
     versions: list[int] = []
     payloads: list[bytes] = []
@@ -141,9 +144,9 @@ def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """What stands between a row's offset and the fields of its record.
+    """The bytes between a row's offset and the fields of its record, and their values.
 
-    `size` is that of the content without the record's branch, its end.
+    `content` ends with the record's union branch; `size` is its length without that branch.
     """
 
     content: bytes

@@ -1,4 +1,6 @@
-"""The same rows through fastavro: the reference for our codec, and the reader of old schemas."""
+"""Encoding of the same rows by fastavro: the reference for our codec, and the reader of old
+schemas.
+"""
 
 import functools
 import io
@@ -38,7 +40,7 @@ def decode_rows(data: bytes, count: int, writer_schema: dict[str, Any]) -> list[
 
     Raises:
         CorruptLogError: the bytes are not exactly `count` rows of that schema.
-        RequestError: UNSUPPORTED_VERSION, a newer release wrote records unknown to this one.
+        RequestError: UNSUPPORTED_VERSION, the rows have record types of a newer release.
     """
     source = io.BytesIO(LONGS[count] + data + b"\0")
     try:
@@ -115,7 +117,7 @@ def _from_fastavro(row: dict[str, Any]) -> Envelope:
 
 
 def _typed(value: Any, hint: Any) -> Any:
-    """Convert fastavro's dicts and lists to records and tuples, by the Python type."""
+    """Convert fastavro's dicts and lists to records and tuples, as the type `hint` requires."""
     if value is None or isinstance(value, Record):
         return value
     if typing.get_origin(hint) in (UnionType, typing.Union):

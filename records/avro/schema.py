@@ -17,28 +17,29 @@ _NOT_STORED = ("doc", "kafka")
 
 @functools.cache
 def envelope_schema() -> dict[str, Any]:
-    """Return the schema of new segments, ready for any Avro library."""
+    """Return the schema of new segments as a dict that any Avro library accepts."""
     return stored_schema(documented_schema())
 
 
 @functools.cache
 def envelope_schema_json() -> str:
-    """Return `envelope_schema` as text; equal text means an equal schema."""
+    """Return `envelope_schema` as JSON text; two schemas are equal exactly if their texts are."""
     return json.dumps(envelope_schema(), separators=(",", ":"))
 
 
 @functools.cache
 def documented_schema() -> dict[str, Any]:
-    """Return the same schema with `doc` and `kafka` on every field."""
+    """Return the schema of new segments with `doc` and `kafka` on every field."""
     return _with_payload([registry.schema(cls.__name__) for cls in registry.RECORD_TYPES])
 
 
 def projected_schema(columns: Collection[str], types: Collection[str]) -> dict[str, Any]:
-    """Return a schema that reads part of a segment: some columns, and the fields of some records.
+    """Return a schema that reads part of a segment: some envelope columns, and the fields of some
+    record types.
 
     Args:
-        columns: Of the envelope, apart from `payload`, which is always read.
-        types: Names of record types; records of the others are read without fields.
+        columns: Columns of the envelope besides `payload`, which is always read.
+        types: Names of record types; records of other types are read without fields.
     """
     payload = [
         schema if schema["name"] in types else {**schema, "fields": []}
@@ -48,7 +49,7 @@ def projected_schema(columns: Collection[str], types: Collection[str]) -> dict[s
 
 
 def stored_schema(documented: dict[str, Any]) -> dict[str, Any]:
-    """Return a documented schema, of any release, in the form its segments carry."""
+    """Convert a documented schema, of any release, to the form that segments carry."""
     stored: dict[str, Any] = _stripped(documented)
     return stored
 
@@ -56,7 +57,9 @@ def stored_schema(documented: dict[str, Any]) -> dict[str, Any]:
 def _with_payload(
     payload: list[dict[str, Any]], columns: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return the envelope's schema with a payload union, and only some columns if any are given."""
+    """Return the envelope's schema with `payload` as its payload union, and only `columns` if
+    given.
+    """
     defined: set[str] = set()
     envelope = registry.schema("Envelope")
     fields = [
@@ -68,7 +71,7 @@ def _with_payload(
 
 
 def _defining_uuid(node: Any, defined: set[str]) -> Any:
-    """Copy a schema; the first mention of the id type becomes its definition."""
+    """Copy a schema, replacing the first mention of the id type by its definition."""
     if node == UUID_NAME and UUID_NAME not in defined:
         defined.add(UUID_NAME)
         return UUID_FIXED
@@ -76,14 +79,14 @@ def _defining_uuid(node: Any, defined: set[str]) -> Any:
 
 
 def _stripped(node: Any) -> Any:
-    """Copy a schema without what is not stored."""
+    """Copy a schema without the attributes that are not stored in segments."""
     if isinstance(node, dict):
         node = {key: value for key, value in node.items() if key not in _NOT_STORED}
     return _copied(node, _stripped)
 
 
 def _copied(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Copy one level of a schema, applying `change` to the schemas in it."""
+    """Copy one level of a schema, applying `change` to the schemas nested in it."""
     if isinstance(node, list):
         return [change(item) for item in node]
     if isinstance(node, dict):

@@ -1,9 +1,9 @@
 """The schema that a segment carries, checked before a decoder is built from it.
 
-A schema is input like the rows, and valid Avro can still demand unbounded work: an array of nulls
-holds 2^33 items in six bytes. Here every field, item and map value must take at least one byte and
+A schema is input like the rows, and valid Avro can still demand unbounded work: six bytes can
+encode an array of 2^33 nulls. Here every field, item and map value must take at least one byte and
 nesting is limited, so that decoding is bounded by the input's size. The schemas of all releases
-comply, and have our envelope at the top.
+comply; each has our envelope as its outermost type.
 """
 
 import json
@@ -30,7 +30,7 @@ _PRIMITIVE_SIZES = {
 
 
 class _Shape(msgspec.Struct, frozen=True):
-    """The minimum size of a type's values in bytes, and the number of levels nested in it."""
+    """The minimum encoded size of a type's values in bytes, and the type's nesting depth."""
 
     size_bytes: int
     levels: int
@@ -40,7 +40,7 @@ def parse_stored_schema(text: str) -> dict[str, Any]:
     """Return the schema of a segment, ready for fastavro.
 
     Raises:
-        ValueError: it is not a schema of a metadata log.
+        ValueError: the text is not a schema of a metadata log.
     """
     try:
         schema = json.loads(text)
@@ -73,16 +73,16 @@ def _check_envelope(schema: Any) -> None:
 
 
 class _Check:
-    """One walk over a schema. A type may refer only to types that were completed before it."""
+    """Checks a schema in one walk. A type may refer only to types that were completed before it."""
 
     def __init__(self) -> None:
         self._named: dict[str, _Shape] = {}
 
     def shape(self, node: Any, namespace: str = "", depth: int = 0) -> _Shape:
-        """Return the shape of a type after checking everything in it.
+        """Check a type with everything nested in it, and return its shape.
 
         Raises:
-            ValueError: it is not a type, or decoding it is not bounded.
+            ValueError: `node` is not a type, or decoding it is not bounded.
         """
         if isinstance(node, str):
             found = self._of_name(node, namespace)
@@ -173,7 +173,7 @@ class _Check:
 
 
 def _namespace(node: Mapping[str, Any], outer: str) -> str:
-    """Return the namespace of a named type's fields."""
+    """Return the namespace that applies to the fields of a named type."""
     name = node.get("name")
     if isinstance(name, str) and "." in name:
         return name.rpartition(".")[0]

@@ -1,7 +1,8 @@
-"""Decoders that accept only what our own encoders write, so that the bytes can be stored.
+"""Decoders that accept only the encoding our own encoders write, so that the bytes can be stored.
 
-Avro allows longer integers than needed, arrays in several blocks or with their size, and more than
-32 bits in an int. Readers accept all that; searches of blocks rely on the usual form.
+Avro also allows integers in more bytes than needed, arrays split into several blocks or with a byte
+size, and more than 32 bits in an int. Readers accept all of these; searches in blocks rely on the
+usual form.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +14,11 @@ from records.varint import LONGS, decode_long
 
 
 class UnusualEncodingError(ValueError):
-    """Raised for bytes that mean the same as others, which our encoders write."""
+    """Raised for valid bytes that differ from those our encoders write for the same value."""
 
 
 def strict_long(data: bytes, position: int) -> tuple[int, int]:
-    """As `decode_long`; refuses longer forms than needed."""
+    """Read an integer as `decode_long` does; refuse one that takes more bytes than needed."""
     value, end = decode_long(data, position)
     if end - position > 1 and not data[end - 1]:
         raise UnusualEncodingError(f"the integer at byte {position} is longer than it needs to be")
@@ -46,7 +47,7 @@ def _strict_count(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _no_count(data: bytes, position: int) -> tuple[int, int]:
-    """Read the end of an array."""
+    """Check that the array ends here, after one block."""
     return 0, _checked(data, position, position + 1, b"\0")
 
 

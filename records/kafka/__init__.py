@@ -1,1 +1,1 @@
-"""Kafka's binary encoding of the records, from the layouts in the schemas (`kafka`)."""
+"""Kafka's binary encoding of the records, based on the layouts in the schemas (`kafka`)."""

@@ -1,8 +1,8 @@
 """Kafka's encoding of metadata records (framed values) and control records (key and value).
 
-A metadata record's value is a frame (version 1, API key, record version, each an unsigned varint)
-and the message. A control record's key names its type; its value is the message alone, whose
-first field names the version.
+A metadata record's value is a frame (frame version 1, API key, record version, each an unsigned
+varint) followed by the message. A control record's key contains its type; its value is only the
+message, whose first field is the version.
 
 Source: KIP-595 (control records), KIP-631 (metadata records).
 """
@@ -32,11 +32,11 @@ _VERSION = struct.Struct(">h")
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
-    """A decoded record, with what is needed to reproduce its bytes.
+    """A decoded record, with the values needed to reproduce its bytes.
 
     `version` is the layout's version, -1 if it could not be read. `unknown_tags` are tagged fields
-    that none of our layouts knows. `canonical` is True if encoding the record with these tags gives
-    the bytes it was read from.
+    that none of our layouts has. `canonical` is True if encoding the record with these tags
+    reproduces the original bytes.
     """
 
     record: Record
@@ -120,8 +120,8 @@ def encode_value(record: Record, version: int, unknown_tags: Sequence[UnknownTag
     """Encode the value of a metadata record in one version of its layout.
 
     Raises:
-        RequestError: Kafka has no such record or version, the version lacks a field that is not
-            its default, or a value does not fit its field.
+        RequestError: Kafka has no such record or version, a field that the version lacks does not
+            have its default, or a value does not fit its field.
     """
     if type(record) is UnknownRecord:
         return record.value
@@ -179,7 +179,7 @@ def decode_control(key: bytes, value: bytes) -> Decoded:
 
 
 def encode_control(record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> tuple[bytes, bytes]:
-    """Encode a control record's key and value; its own field `version` selects the layout.
+    """Encode a control record's key and value; the record's field `version` selects the layout.
 
     Raises:
         RequestError: as `encode_value`.

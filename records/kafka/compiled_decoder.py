@@ -1,12 +1,12 @@
 """Decoders compiled from layouts to straight-line Python, for values in plain form.
 
-Plain is what our encoder writes: no unknown tags, no tagged field that holds its default, tags
-ascending, lengths in as few bytes as they need. On anything else, damage included, a compiled
-decoder raises one of `NOT_PLAIN` without a reason, and `reference.decode` takes over. So the result
-of a compiled decoder always encodes to the same bytes.
+Plain is the form that our encoder writes: no unknown tags, no tagged field equal to its default,
+tags ascending, lengths in as few bytes as they need. For any other bytes, damage included, a
+compiled decoder raises one of `NOT_PLAIN` without a reason, and `reference.decode` takes over. So
+the result of a compiled decoder always encodes to the same bytes.
 
-Measured on the values of partitions and partition changes (Python 3.11): 9 to 12 times the speed
-of the reference.
+Measured on the values of partitions and partition changes (Python 3.11): 9 to 12 times the speed of
+the reference.
 """
 
 import struct
@@ -26,7 +26,7 @@ _CACHED_BYTES_MAX = 128
 
 
 class _NotPlainError(Exception):
-    """The value is damaged, or valid but not what our encoder writes."""
+    """Raised for a value that is damaged, or valid but not in the form our encoder writes."""
 
 
 # Raised in compiled code by a read past the end, a bad length or a bad string.
@@ -34,15 +34,17 @@ NOT_PLAIN = (_NotPlainError, IndexError, KeyError, UnicodeDecodeError, struct.er
 
 
 def decoder(layout: Layout) -> Decoder:
-    """Compile a function that decodes a structure from a position to the end of the bytes."""
+    """Compile a function that decodes a structure which starts at a position and fills the rest of
+    the bytes.
+    """
     return _Compiler().outermost(layout)
 
 
 class _Tuples(dict[bytes, tuple[Any, ...]]):
-    """Decoded arrays by their bytes, count included.
+    """Table of decoded arrays by their bytes, count included.
 
-    A lookup takes as long as unpacking. The gain is memory: an image of millions of partitions
-    shares its replica lists and directories, of which few are different.
+    A lookup takes as long as decoding. The table saves memory: the millions of partitions of an
+    image share few distinct replica lists and directories.
     """
 
     def __init__(self, item: str) -> None:
@@ -65,7 +67,9 @@ _TABLES = {"int32": _Tuples("int32"), "uuid": _Tuples("uuid")}
 
 
 def _length(b: bytes, p: int) -> tuple[int, int]:
-    """Read a nonzero length + 1 in minimal form; return it and the position after it."""
+    """Read a length field, which stores the length + 1, nonzero and in minimal form; return the
+    stored value and the position after it.
+    """
     try:
         length, end = decode_unsigned(b, p)
     except CorruptLogError as error:
@@ -76,14 +80,16 @@ def _length(b: bytes, p: int) -> tuple[int, int]:
 
 
 class _Compiler:
-    """Generates one function per structure. In their code b is the bytes and p the position."""
+    """Generates one function per structure. In the generated code b is the bytes and p the
+    position.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {"NotPlain": _NotPlainError, "length": _length}
         self.names |= {f"tuples_{item}": tuples for item, tuples in _TABLES.items()}
 
     def outermost(self, layout: Layout) -> Decoder:
-        """Generate the function that decodes to the end of the bytes."""
+        """Generate the function for the outermost structure, which must end where the bytes end."""
         self._define("decode", layout, ["if p != len(b): raise NotPlain"], returned="{}")
         decode: Decoder = self.names["decode"]
         return decode
@@ -108,7 +114,9 @@ class _Compiler:
         exec("\n".join([f"def {name}(b, p):", *_indent(body)]), self.names)
 
     def _fields(self, layout: Layout) -> list[str]:
-        """Decode the fields, each run of fixed size with one `unpack_from`."""
+        """Return the code that decodes the fields; adjacent fields of fixed size share one
+        `unpack_from`.
+        """
         lines: list[str] = []
         run: list[tuple[str, str]] = []
         for field in layout.fields:
@@ -185,7 +193,7 @@ class _Compiler:
         ]
 
     def _sized(self, variable: str, field_type: FieldType) -> list[str]:
-        """Decode a value after its length + 1, which is not 0."""
+        """Return the code that decodes a value after its length field (length + 1, not 0)."""
         match field_type:
             case ArrayOf(str() as item) if item in _TABLES:
                 # The table rejects a slice that is shorter than its count requires.
@@ -218,7 +226,7 @@ class _Compiler:
         ]
 
     def _older_value(self, variable: str, field_type: FieldType, nullable: bool) -> list[str]:
-        """Decode a value of a structure that is not flexible."""
+        """Return the code that decodes a value in the older, not flexible encoding."""
         match field_type:
             case Layout():
                 return self._structure(variable, field_type, nullable)

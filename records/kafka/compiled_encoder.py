@@ -1,7 +1,7 @@
 """Encoders compiled from layouts to straight-line Python, for records without unknown tags.
 
-If a record cannot be encoded, a compiled encoder raises one of `NOT_ENCODED`, and
-`reference.encode` names the reason.
+If a record cannot be encoded, a compiled encoder raises one of `NOT_ENCODED` without a reason;
+`reference.encode` then finds the reason.
 """
 
 import struct
@@ -33,7 +33,7 @@ NOT_ENCODED = (
 
 
 def encoder(layout: Layout, prefix: bytes = b"") -> Encoder:
-    """Compile a function that encodes a structure after `prefix`."""
+    """Compile a function that encodes a structure and puts `prefix` before it."""
     compiler = _Compiler()
     name = compiler.function(layout)
     exec(f"def encode(r): return {prefix!r} + {name}(r)", compiler.names)
@@ -42,7 +42,7 @@ def encoder(layout: Layout, prefix: bytes = b"") -> Encoder:
 
 
 class _IntArrays(dict[tuple[int, ...], bytes]):
-    """Encoded arrays of int32, cached because replica lists repeat."""
+    """Table of encoded int32 arrays, cached because replica lists repeat."""
 
     def __missing__(self, items: tuple[int, ...]) -> bytes:
         encoded = UNSIGNED[len(items) + 1] + struct.pack(f">{len(items)}i", *items)
@@ -59,7 +59,7 @@ def _uuid(value: bytes) -> bytes:
 
 
 class _Compiler:
-    """Generates one function per structure. In their code r is the record."""
+    """Generates one function per structure. In the generated code r is the record."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
@@ -96,7 +96,7 @@ class _Compiler:
         return repr(field.default)
 
     def _fields(self, layout: Layout) -> list[str]:
-        """Return an expression for each field, one `pack` for each run of numbers."""
+        """Return one expression per field, except that adjacent numbers share one `pack`."""
         parts: list[str] = []
         run: list[Field] = []
         for field in layout.fields:
@@ -169,7 +169,7 @@ class _Compiler:
         return f"{self._pack(SCALARS[field_type].format[1:])}({value})"
 
     def _older_value(self, value: str, field_type: FieldType, nullable: bool) -> str:
-        """Return an expression for a value of a structure that is not flexible."""
+        """Return an expression that encodes a value in the older, not flexible encoding."""
         length = "array"
         match field_type:
             case Layout():

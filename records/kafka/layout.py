@@ -1,7 +1,7 @@
-"""The layout of one version of a record type in Kafka's encoding, read from its schema.
+"""The layout of one version of a record type in Kafka's encoding, derived from its schema.
 
-A schema says for each field in which versions it exists, is nullable, and is tagged. A `Layout` is
-the answer for one version.
+For each field, the schema gives the versions in which the field exists, is nullable, and is tagged.
+A `Layout` resolves this for one version.
 
 Source: KIP-482 (tagged fields), KIP-631 (the metadata records).
 """
@@ -27,7 +27,7 @@ class ArrayOf(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """One field of a structure in one version.
 
-    `tag` is None for a field that is always written. A tagged field is left out if it equals
+    `tag` is None for a field that is always written. A tagged field is omitted if its value equals
     `default`.
     """
 
@@ -39,17 +39,20 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbsentField(msgspec.Struct, frozen=True, kw_only=True):
-    """A field that this version cannot carry: decodes as `default`, the only value it encodes."""
+    """A field that this version does not have. It decodes as `default`; no other value can be
+    encoded.
+    """
 
     name: str
     default: Any
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """One version of a structure: the fields in order, then the tagged ones by ascending tag.
+    """One version of a structure: its untagged fields in order, and its tagged fields by ascending
+    tag.
 
-    If it is not `flexible` it has the older form: lengths of fixed size and no tagged fields.
-    Metadata records never had that form; requests and responses did.
+    A structure that is not `flexible` has the older form: lengths of fixed size and no tagged
+    fields. Metadata records never had that form; requests and responses did.
     """
 
     cls: type[Record]
@@ -66,7 +69,9 @@ FieldType: TypeAlias = str | ArrayOf | Layout
 
 @functools.cache
 def layout(cls: type[Record], version: int) -> Layout:
-    """Return the layout of a record type that Kafka knows, in a version that Kafka knows."""
+    """Return the layout of one version of a record type; Kafka must have both the type and the
+    version.
+    """
     assert has_version(cls, version), (cls, version)
     return _Builder(version).layout(registry.schema(cls.__name__), cls)
 

@@ -1,7 +1,7 @@
-"""The reference codec: slow, exact, and able to say what is wrong.
+"""The reference codec: slow and exact, with errors that give the reason.
 
-The compiled codec hands over everything that is not in plain form: damage, unknown tags, encodings
-that our encoder would not choose. Messages that both can decode give the same result
+It decodes and encodes everything that the compiled codec does not handle: damage, unknown tags, and
+encodings that our encoder would not choose. Messages that both can decode give the same result
 (tests/records/kafka/test_compiled.py).
 """
 
@@ -39,7 +39,7 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
     """Decode one structure that fills `data` from `position` to its end.
 
     Returns:
-        The structure, and its tagged fields that the layout does not know.
+        The structure, and the tagged fields in the bytes that the layout does not have.
 
     Raises:
         CorruptLogError: names the byte within `data` and the field.
@@ -54,13 +54,13 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
 def decode_start(
     layout: Layout, data: bytes, position: int
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """As `decode`, for one structure that begins at `position`, whatever follows it."""
+    """Decode one structure at `position` as `decode` does, but allow other bytes after it."""
     decoder = _Decoder(data, position)
     return decoder.structure(layout), tuple(decoder.unknown_tags)
 
 
 class _Decoder:
-    """Decodes from `position` on; `_path` leads to the current field.
+    """Decodes values from `position` on; `_path` is the path of the current field.
 
     A length is checked against the bytes left before anything is allocated, so a few damaged bytes
     cannot cost much memory.
@@ -171,11 +171,11 @@ class _Decoder:
 
 
 def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = ()) -> bytes:
-    """Encode one structure, with tagged fields that the layout does not know.
+    """Encode one structure, including unknown tagged fields.
 
     Raises:
-        RequestError: a field that this version lacks is not its default, or a value does not fit
-            its field.
+        RequestError: a field that this version lacks does not have its default, or a value does not
+            fit its field.
     """
     encoder = _Encoder(unknown_tags)
     encoder.structure(layout, record)

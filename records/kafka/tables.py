@@ -1,8 +1,9 @@
-"""Tables of records that this release does not know, in the JSON of Kafka's own message files.
+"""Tables that describe records unknown to this release, in the JSON format of Kafka's message
+files.
 
-A fork of Kafka, or a later release, has record types of its own. Its files of
-`metadata/src/main/resources/common/metadata` give them a name and fields. They are only shown: such
-a record stays raw in the log, and has no effect on the image.
+A fork of Kafka, or a later release, has record types of its own. Its files in
+`metadata/src/main/resources/common/metadata` give the names and fields of these types. They are
+used for display only: such a record stays raw in the log and has no effect on the image.
 
 Source: clients/src/main/resources/common/message/README.md of Kafka (the form of the files).
 """
@@ -33,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
 
 class TableError(ValueError):
-    """A file is not a table; the message names the place in it."""
+    """Raised for a file that is not a valid table; the message gives the place in the file."""
 
 
 class _FieldSpec(msgspec.Struct, rename="camel", kw_only=True):
@@ -69,9 +70,9 @@ class Table(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An unknown record as its table reads it: fields by their names in snake case.
+    """An unknown record decoded with its table: field values by field name in snake case.
 
-    `unknown_tags`: the tagged fields that the table lacks too.
+    `unknown_tags`: Tagged fields that the table lacks too.
     """
 
     name: str
@@ -81,32 +82,36 @@ class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamedTag(msgspec.Struct, frozen=True, kw_only=True):
-    """An unknown tagged field as the table of its record reads it; `path` leads to it."""
+    """An unknown tagged field decoded with the table of its record; `path` is its path in the
+    record.
+    """
 
     path: str
     value: Any
 
 
 class Tables:
-    """Record types by their key."""
+    """Record tables by API key."""
 
     def __init__(self, tables: Iterable[Table] = ()) -> None:
         self._by_key = {table.api_key: table for table in tables}
         self._layouts: dict[tuple[int, int], Layout] = {}
 
     def __bool__(self) -> bool:
-        """True if there is a table."""
+        """True if there is at least one table."""
         return bool(self._by_key)
 
     def name(self, record: UnknownRecord) -> str | None:
-        """Return the name of a record's type; None if no table has its key and version."""
+        """Return the name of the type of an unknown record; None if no table has its key and
+        version.
+        """
         table = self._by_key.get(record.api_key)
         if table is None or record.control_key is not None:
             return None
         return table.name if _contains(table.valid_versions, record.record_version) else None
 
     def decoded(self, record: UnknownRecord) -> NamedRecord | None:
-        """Return a record with its fields; None if no table has its key and version.
+        """Decode an unknown record with its table; return None if no table has its key and version.
 
         Raises:
             CorruptLogError: the table does not fit the bytes; names the byte and the field.
@@ -127,11 +132,12 @@ class Tables:
         )
 
     def has_tag(self, record: type[Record], version: int, unknown: UnknownTag) -> bool:
-        """True if the table of a known record type has a tagged field."""
+        """True if the table of a known record type has the tagged field `unknown`."""
         return self._tagged(record, version, unknown) is not None
 
     def tag(self, record: type[Record], version: int, unknown: UnknownTag) -> NamedTag | None:
-        """Return a tagged field of a known record type; None if its table lacks the field.
+        """Decode a tagged field of a known record type; return None if the type's table lacks the
+        field.
 
         Raises:
             CorruptLogError: the table does not fit the bytes; names the byte and the field.
@@ -171,7 +177,9 @@ def _keys() -> dict[type[Record], int]:
 
 
 def _structure_at(layout: Layout, path: str) -> Layout:
-    """Return the structure that a path of field names and indexes leads to; else an empty one."""
+    """Return the structure at a path of field names and indexes; an empty structure if there is
+    none.
+    """
     for name in filter(None, path.split("/")):
         if name.isdecimal():
             continue
@@ -186,10 +194,11 @@ def _structure_at(layout: Layout, path: str) -> Layout:
 
 
 def parse_table(text: str) -> Table | None:
-    """Parse a file of Kafka's, whose comments begin with `//`; None if it is no metadata record.
+    """Parse a message file of Kafka, with `//` comments; return None if it is not about a metadata
+    record.
 
     Raises:
-        TableError: it is not JSON of that form, or says what cannot be; names the place.
+        TableError: the text is not JSON of that form, or contradicts itself; names the place.
     """
     plain = _COMMENT.sub(_blanked, text)
     try:
@@ -209,18 +218,22 @@ def parse_table(text: str) -> Table | None:
 
 
 def _versions(range_: str) -> Iterable[int]:
-    """Return the versions of a range to try; an open one goes on as it begins."""
+    """Return the versions of a range for which the layout is tried; of an open range only the
+    first.
+    """
     first, _, last = range_.rstrip("+").partition("-")
     return range(int(first), min(int(last or first), int(first) + 100) + 1)
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """Return spaces for a comment, so that places in the text stay; a string as it is."""
+    """Return as many spaces as a comment is long, so that error positions stay right; return a
+    string literal unchanged.
+    """
     return match[0] if match[0].startswith('"') else " " * len(match[0])
 
 
 def _with_line(error: str, text: str) -> str:
-    """Return what is wrong, with a line instead of a byte."""
+    """Return an error message with its byte position replaced by line and column."""
     match = re.search(r"\(byte (\d+)\)", error)
     if match is None:
         return error
@@ -305,7 +318,9 @@ class _Builder:
 
 
 def _values_of(fields: list[Field]) -> Callable[..., Mapping[str, Any]]:
-    """Return what makes a structure of its decoded fields: a dictionary for JSON."""
+    """Return a factory that makes a dictionary, to be shown as JSON, from a structure's decoded
+    field values.
+    """
     types = {field.name: field.type for field in fields}
     return lambda **values: {name: _shown(types[name], value) for name, value in values.items()}
 
