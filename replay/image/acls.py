@@ -1,4 +1,4 @@
-"""Access control entries, by id and by the pattern of resources that they are on."""
+"""Access control entries, indexed by id and by resource pattern."""
 
 from collections.abc import Iterable
 
@@ -41,12 +41,12 @@ NO_ACLS: AclsBySubject = Map()
 
 
 def subject(principal: str, host: str) -> AclSubject:
-    """Return the key of an entry among those of its pattern."""
+    """Return the index key of an entry within its resource pattern: principal and host."""
     return principal, HOST_RANGE if HOST_RANGE in host else host
 
 
 class AclsImage(msgspec.Struct, frozen=True, gc=False):
-    """The entries, and an index of them that finds those of a resource and caller."""
+    """All ACLs, by id and by resource pattern, then principal and host."""
 
     by_id: Map[Uuid, Acl] = Map()
     by_pattern: Map[AclPattern, AclsBySubject] = Map()
@@ -60,15 +60,15 @@ class AclsDelta:
         self._by_id = MapDelta(image.by_id)
 
     def set(self, record: AccessControlEntryRecord) -> None:
-        """Set the entry with this id."""
+        """Add the record's entry, or replace the entry with its id."""
         self.put(copied(record, Acl))
 
     def put(self, acl: Acl) -> None:
-        """Set an entry."""
+        """Add an entry, or replace the entry with its id."""
         self._by_id.put(acl.id, acl)
 
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
-        """Remove the entry of an id."""
+        """Remove the entry with the record's id."""
         if self._by_id.take(record.id) is None:
             acl_id = uuid_text(record.id)
             raise ContradictionError(f"there is no ACL of id {acl_id}", about=f"acl:{acl_id}")
@@ -88,7 +88,7 @@ class AclsDelta:
 
 
 def acls_image(acls: Iterable[Acl]) -> AclsImage:
-    """Return the image of these entries."""
+    """Return an image with these entries."""
     delta = AclsDelta(AclsImage())
     for acl in acls:
         delta.put(acl)

@@ -32,7 +32,7 @@ class MapDelta(Generic[K, V]):
         return self._changes.keys()
 
     def get(self, key: K) -> V | None:
-        """Return the newest value of a key, None if it has none."""
+        """Return the newest value of a key, None if the key is not set."""
         changes = self._changes
         return changes[key] if key in changes else self._base.get(key)
 
@@ -41,13 +41,13 @@ class MapDelta(Generic[K, V]):
         self._changes[key] = value
 
     def take(self, key: K) -> V | None:
-        """Remove a key; return the value it had, None if it had none."""
+        """Remove a key; return its previous value, None if it was not set."""
         value = self.get(key)
         self._changes[key] = None
         return value
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Iterate over the newest values, in any order."""
+        """Iterate over the keys and their newest values, in any order."""
         for key, value in self._base.items():
             if key not in self._changes:
                 yield key, value
@@ -56,7 +56,7 @@ class MapDelta(Generic[K, V]):
                 yield key, changed
 
     def is_empty(self) -> bool:
-        """True if no key has a value."""
+        """True if the map with the changes has no keys."""
         return next(self.items(), None) is None
 
     def apply(self) -> Map[K, V]:
@@ -73,7 +73,7 @@ class MapDelta(Generic[K, V]):
 
 
 class NestedMapDelta(Generic[K, J, V]):
-    """Changes to a persistent map of persistent maps, none of which is empty."""
+    """Changes to a persistent map of persistent maps. No inner map is ever empty."""
 
     def __init__(self, base: Map[K, Map[J, V]]) -> None:
         self._base = base
@@ -81,18 +81,18 @@ class NestedMapDelta(Generic[K, J, V]):
 
     @property
     def changed(self) -> list[K]:
-        """The outer keys under which something was set or removed."""
+        """The outer keys whose inner map was changed or removed."""
         return [key for key, inner in self._inner.items() if inner.changed]
 
     def at(self, key: K) -> MapDelta[J, V]:
-        """Return the changes under one outer key."""
+        """Return the delta of the inner map under one outer key."""
         inner = self._inner.get(key)
         if inner is None:
             inner = self._inner[key] = MapDelta(self._base.get(key, _EMPTY))
         return inner
 
     def take(self, key: K) -> dict[J, V]:
-        """Remove everything under one outer key; return what was there."""
+        """Remove the inner map under one outer key; return its previous content."""
         if key not in self._base and key not in self._inner:
             return {}
         inner = self.at(key)

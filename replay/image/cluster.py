@@ -35,8 +35,8 @@ _CORDONED_VERSION = 4
 class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A registered broker.
 
-    `record_version` is the layout version of its registration record, or the first that holds what
-    was set since; an export must use it.
+    `record_version` is the layout version to use when the broker is exported: that of its
+    registration record, or higher if a later change set a field which that version lacks.
     """
 
     broker_id: int
@@ -54,7 +54,7 @@ class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Controller(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A controller of the quorum, as it last announced itself; `version` is the offset of that."""
+    """A controller of the quorum, as in its last registration record; `version` is its offset."""
 
     controller_id: int
     incarnation_id: Uuid
@@ -86,7 +86,7 @@ class BrokersDelta(MapDelta[int, Broker]):
         self._set_fenced(self._current(record.id, record.epoch), False)
 
     def change(self, record: BrokerRegistrationChangeRecord) -> None:
-        """Change the fields that the record sets."""
+        """Change those fields of a broker that the record sets."""
         broker = self._current(record.broker_id, record.broker_epoch)
         changed = msgspec.structs.replace(
             broker,

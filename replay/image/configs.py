@@ -1,4 +1,4 @@
-"""Configs: the keys set on each resource."""
+"""Configs: the keys and values set on each resource."""
 
 from collections.abc import Mapping
 
@@ -44,7 +44,7 @@ ConfigResource = tuple[int, str]
 
 
 class Config(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The keys set on one resource."""
+    """The keys and values set on one resource."""
 
     resource_type: int
     resource_name: str
@@ -53,7 +53,7 @@ class Config(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class ConfigValue(msgspec.Struct, frozen=True, gc=False):
-    """One key set on a resource."""
+    """One key set on a resource, and its value."""
 
     resource_type: int
     resource_name: str
@@ -62,9 +62,9 @@ class ConfigValue(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResourceConfigs(msgspec.Struct, frozen=True, gc=False):
-    """The keys set on a resource, at least one, and the version of all of them.
+    """The keys and values set on a resource, at least one, and their common version.
 
-    `values` must not be changed: images share it.
+    `values` must not be modified: images share it.
     """
 
     values: dict[str, str]
@@ -76,7 +76,7 @@ ConfigsImage = Map[ConfigResource, ResourceConfigs]
 
 
 class ConfigsDelta:
-    """Changes to configs. The resource need not exist: Kafka writes a topic's configs first."""
+    """Changes to configs. A resource need not exist yet: Kafka writes a topic's configs first."""
 
     def __init__(self, image: ConfigsImage) -> None:
         self._image = image
@@ -89,7 +89,7 @@ class ConfigsDelta:
         return list(self._changed)
 
     def set(self, record: ConfigRecord, offset: int) -> None:
-        """Set a key, or remove it if the value is null, whether or not it was set."""
+        """Set a key, or remove it if the record's value is null, whether or not it was set."""
         resource = record.resource_type, record.resource_name
         changed = self._changed.get(resource)
         if changed is not None:
@@ -104,7 +104,7 @@ class ConfigsDelta:
         self._changed[resource] = ResourceConfigs(values, offset)
 
     def value(self, resource: ConfigResource, name: str) -> str | None:
-        """Return the current value of a key."""
+        """Return the current value of a key, None if it is not set."""
         return self.values(resource).get(name)
 
     def names(self, resource: ConfigResource) -> list[str]:
@@ -136,7 +136,7 @@ class ConfigsDelta:
         return self._image
 
     def values(self, resource: ConfigResource) -> Mapping[str, str]:
-        """Return the current keys and values of a resource; they must not be changed."""
+        """Return the current keys and values of a resource; the caller must not modify them."""
         configs = self._changed.get(resource)
         return (self._image.get(resource, _NONE) if configs is None else configs).values
 

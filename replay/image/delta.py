@@ -1,4 +1,4 @@
-"""The delta that leads from one image to the next: docs/replay.md says what each record does."""
+"""The changes from one image to the next. docs/replay.md describes the effect of each record."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from replay.image.versions import UNKNOWN
 
 
 class MetadataDelta(PartDeltas):
-    """The changes that records make to an image: those of one batch, or millions of them.
+    """Applies records to an image, from one batch or from millions of them.
 
     After an error the delta must not be used.
     """
@@ -28,7 +28,8 @@ class MetadataDelta(PartDeltas):
         """Apply one record.
 
         Args:
-            at: Offset of the record in the log, UNKNOWN if not kept; None means the row's own.
+            at: Offset of the record in the log, UNKNOWN if it was not stored; None means
+                `row.offset`.
 
         Raises:
             ContradictionError: the record contradicts the state before it; names the record.
@@ -44,7 +45,7 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records as `replay` does; `row` is the last one afterwards, or the refused one."""
+        """Apply records like `replay`; afterwards `row` is the last one, or the refused one."""
         known = self._rules
         try:
             for row in rows:
@@ -58,7 +59,10 @@ class MetadataDelta(PartDeltas):
             raise error.replaced(record=RecordPlace.of(row)) from None
 
     def restore(self, row: Envelope) -> None:
-        """Apply one record of a base checkpoint, whose offset counts within its file.
+        """Apply one record of a base checkpoint.
+
+        Uses the offsets stored with the record, because `row.offset` is a position in the
+        checkpoint.
 
         Raises:
             ContradictionError: as for `replay`.
@@ -73,7 +77,7 @@ class MetadataDelta(PartDeltas):
             self.topics.restore_offsets(record.topic_id, record.partition_id, kept.version, created)
 
     def apply(self, provenance: Provenance) -> MetadataImage:
-        """Return the next image, as `PartDeltas.apply`."""
+        """Return the next image, like `PartDeltas.apply`."""
         self._rules.clear()  # some refer to the delta; the cycle would keep images alive
         return super().apply(provenance)
 

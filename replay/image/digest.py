@@ -28,17 +28,20 @@ FIRST_PARTS = frozenset(
 
 
 class PartDigest(msgspec.Struct, frozen=True, gc=False):
-    """Digest of one part: how many rows, and the sums of the four words of their SHA-256."""
+    """Digest of one part: the number of rows and the sum of their SHA-256 hashes.
+
+    The sum has four lanes: each hash is split into four 64-bit words, summed modulo 2^64.
+    """
 
     count: int
     lanes: tuple[int, int, int, int]
 
     def __add__(self, other: "PartDigest") -> "PartDigest":
-        """Return the digest of the rows of both."""
+        """Return the digest of the rows of both digests together."""
         return _part_digest(self.count + other.count, map(add, self.lanes, other.lanes))
 
     def __sub__(self, other: "PartDigest") -> "PartDigest":
-        """Return the digest without the rows of another, which must be among them."""
+        """Return the digest without the rows of `other`, all of which must be included."""
         return _part_digest(self.count - other.count, map(sub, self.lanes, other.lanes))
 
 
@@ -48,12 +51,12 @@ def image_digest(image: MetadataImage) -> str:
 
 
 def part_digests(image: MetadataImage) -> dict[str, PartDigest]:
-    """Return the digest of every part, empty ones included, in the order of their names."""
+    """Return the digest of every part, including empty parts, sorted by part name."""
     return {part: digest_of_rows(rows(image)) for part, rows in PART_ROWS.items()}
 
 
 def digest_of_parts(parts: dict[str, PartDigest]) -> str:
-    """Combine the parts' digests into that of the image."""
+    """Combine the digests of the parts into the digest of the image."""
     lines = [
         f"{part} {parts[part].count} {' '.join(map(str, parts[part].lanes))}\n"
         for part in sorted(parts)
@@ -63,7 +66,7 @@ def digest_of_parts(parts: dict[str, PartDigest]) -> str:
 
 
 def digest_of_rows(rows: Iterable[str]) -> PartDigest:
-    """Return the digest of rows; their order does not matter."""
+    """Return the digest of rows given as texts; their order does not matter."""
     count = lane_0 = lane_1 = lane_2 = lane_3 = 0
     sha256, unpack = hashlib.sha256, _LANES.unpack
     for row in rows:
@@ -86,7 +89,7 @@ def _text(value: str | None) -> str:
 
 
 class _IntItems(dict[int, str]):
-    """Items of integers, cached for small ones."""
+    """Encodes integers as digest items; caches the small ones."""
 
     def __missing__(self, value: int) -> str:
         item = _text(str(value))
@@ -96,7 +99,7 @@ class _IntItems(dict[int, str]):
 
 
 class _IdItems(dict[Uuid | None, str]):
-    """Items of ids. Those of topics and log directories repeat, so they are kept."""
+    """Encodes ids as digest items; cached, because ids of topics and log directories repeat."""
 
     def __missing__(self, value: Uuid | None) -> str:
         if len(self) >= _CACHE_SIZE_MAX:
@@ -106,7 +109,7 @@ class _IdItems(dict[Uuid | None, str]):
 
 
 class _ListItems(dict[tuple[Any, ...], str]):
-    """Items of lists of integers or ids, cached because lists of replicas repeat."""
+    """Encodes lists of integers or ids as digest items; cached, because replica lists repeat."""
 
     def __init__(self, item: Callable[[Any], str], key: Callable[[Any], Any] | None = None) -> None:
         self._item, self._key = item, key
@@ -122,7 +125,7 @@ class _ListItems(dict[tuple[Any, ...], str]):
 
 
 class _SetItems(_ListItems):
-    """Items of lists whose order means nothing."""
+    """Encodes lists whose order has no meaning as digest items."""
 
     def _ordered(self, values: tuple[Any, ...]) -> Iterable[Any]:
         return sorted(values, key=self._key)
@@ -166,7 +169,7 @@ _ITEMS: dict[Any, _Item] = {
 
 
 def _item(hint: Any, *, is_unordered: bool = False) -> _Item:
-    """Return how the item of a field of some type is written."""
+    """Return the function that encodes a field of type `hint` as a digest item."""
     if hint in _ITEMS:
         return _ITEMS[hint]
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
@@ -178,7 +181,10 @@ def _item(hint: Any, *, is_unordered: bool = False) -> _Item:
 
 
 def _items(element: Any, *, is_unordered: bool) -> _Item:
-    """Return how a list is written. Structures in a list are ordered by their first field."""
+    """Return the function that encodes a list.
+
+    Structures in a list are sorted by their first field.
+    """
     cached = _SETS if is_unordered else _LISTS
     if element in cached:
         return cached[element]
@@ -202,7 +208,7 @@ def _joined_items(
     unordered: Collection[str] = (),
     later: Collection[str] = (),
 ) -> _Item:
-    """Return how the items of fields are written, one after the other."""
+    """Return a function that encodes the named fields of an object and joins the items."""
     hints = get_type_hints(type_)
     # Compiled, because most of an image's rows are alike: half the time of a loop over the fields.
     items: dict[str, Any] = {
@@ -220,7 +226,7 @@ def _unless_empty(item: _Item) -> _Item:
 
 
 def row_text(part: Part) -> Callable[[Any], str]:
-    """Return the function that gives the text of a row of a part."""
+    """Return the function that encodes a row of a part as text."""
     names = [name for name in part.row_type.__struct_fields__ if name not in part.beside]
     head, items = _text(part.name), _joined_items(part.row_type, names, part.unordered, part.later)
     return lambda row: head + items(row)

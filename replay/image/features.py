@@ -32,7 +32,7 @@ class FeaturesDelta(MapDelta[str, Feature]):
 
 
 class ZkMigrationDelta(ValueDelta[ZkMigration | None]):
-    """Changes of the migration state; None while no record has been written."""
+    """Changes to the migration state; it is None until a record sets it."""
 
     def set_state(self, record: ZkMigrationStateRecord) -> None:
         """Replace the state."""

@@ -1,4 +1,4 @@
-"""Copies between a record and the part of the state that it describes: by names of fields."""
+"""Copies fields of equal names between records and objects of an image."""
 
 import functools
 from collections.abc import Callable
@@ -10,7 +10,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def copied(source: msgspec.Struct, target: type[S], **others: Any) -> S:
-    """Return a `target` made of the fields of the same names in `source`, and of `others`."""
+    """Return a new `target`, its fields copied from `others` or from `source` by name."""
     made: S = _copier(type(source), target, tuple(others))(source, **others)
     return made
 

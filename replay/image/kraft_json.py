@@ -1,4 +1,4 @@
-"""An image in the JSON form of other tools that read Kafka's metadata logs.
+"""Exports an image in the JSON format of other tools that read Kafka's metadata logs.
 
 Concepts that Kafka lacks are left out: namespaces and their topics, modes, removals, notes. Secrets
 are in clear text; the caller redacts them.
@@ -30,9 +30,9 @@ def kraft_json(image: MetadataImage) -> dict[str, Any]:
 
     Returns:
         endOffset (exclusive); features, topics, parts, configs, brokers, controllers, scram, acls,
-        quotas and tokens as lists of [key, value] in the order of the keys, parts in that of
-        their keys' JSON texts ("10" before "2"); producer, the next producer id or -1; zk, the
-        migration state or null.
+        quotas and tokens as lists of [key, value] sorted by key, but parts sorted by the JSON text
+        of the key ("10" before "2"); producer, the next producer id or -1; zk, the migration state
+        or null.
     """
     topics = {
         uuid_text(topic.topic_id): topic for topic in image.topics() if topic.namespace_id is None

@@ -1,7 +1,7 @@
-"""The image of a cluster at one point of its log.
+"""The image of a cluster at one offset of its log.
 
 Each part of the state has a module with its values and its delta; `rules` assigns each record to
-its part, `delta` leads from one image to the next.
+its part, and `delta` computes the next image.
 """
 
 from collections.abc import Iterator, Mapping
@@ -101,7 +101,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topics_in(namespace_id)
 
     def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
-        """Iterate over the topics that, or whose partitions, are not the same in another image."""
+        """Iterate over the topics that differ from `other`, also if only their partitions do."""
         return self._topics.changed_since(other._topics)
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
@@ -113,9 +113,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.partitions(topic_id)
 
     def topic_version(self, topic_id: Uuid) -> int:
-        """Return the version of a topic; it changes with its name and with which partitions exist.
+        """Return a topic's version.
 
-        Versions, here and below, are UNKNOWN for objects that do not exist.
+        That is the offset of the last record that set its name, or added, replaced or removed a
+        partition. Versions, here and below, are UNKNOWN for objects that do not exist.
         """
         return self._topics.version(topic_id)
 
@@ -160,23 +161,23 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._controllers.values())
 
     def config(self, resource_type: int, resource_name: str) -> Mapping[str, str]:
-        """Return the keys set on a resource, empty if there are none."""
+        """Return the keys and values set on a resource, empty if there are none."""
         return dict(self._configs.get((resource_type, resource_name), _NO_CONFIGS).values)
 
     def config_value(self, resource_type: int, resource_name: str, key: str) -> str | None:
-        """Return one key of a resource, without copying the others."""
+        """Return the value of one key of a resource, without copying the others."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).values.get(key)
 
     def config_version(self, resource_type: int, resource_name: str) -> int:
-        """Return the version of a resource's configs, over all of its keys."""
+        """Return the version of a resource's configs; all of its keys share one version."""
         return self._configs.get((resource_type, resource_name), _NO_CONFIGS).version
 
     def configs(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
-        """Iterate over the resources that have keys set."""
+        """Iterate over the resources that have keys set, with their keys and values."""
         return ((resource, dict(configs.values)) for resource, configs in self._configs.items())
 
     def feature(self, name: str) -> int | None:
-        """Return the finalized level of a feature."""
+        """Return the finalized level of a feature, None if it is not finalized."""
         feature = self._features.get(name)
         return None if feature is None else feature.feature_level
 
@@ -211,7 +212,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return iter(self._quotas.values())
 
     def quota(self, entity: QuotaEntity, key: str) -> float | None:
-        """Return one quota of an entity, whose pairs must be in canonical order."""
+        """Return one quota of an entity given in canonical order (see `canonical_entity`)."""
         quota = self._quotas.get((entity, key))
         return None if quota is None else quota.value
 
@@ -224,7 +225,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._scram.get((user, mechanism))
 
     def has_users_of(self, other: "MetadataImage") -> bool:
-        """True if credentials and tokens are certainly those of another image: O(1)."""
+        """True only if credentials and tokens equal those of `other`; compares by identity, O(1).
+
+        May be False for equal ones.
+        """
         return self._scram is other._scram and self._delegation_tokens is other._delegation_tokens
 
     def delegation_tokens(self) -> Iterator[DelegationToken]:
@@ -263,7 +267,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return None if self._kraft_version is None else self._kraft_version.kraft_version
 
     def has_versions_of(self, other: "MetadataImage") -> bool:
-        """True if an image of equal digest also has the versions of another: O(objects)."""
+        """True if all versions equal those of `other`, an image of equal digest: O(objects)."""
         return (self._topics, self._namespaces, self._configs, self._controllers) == (
             other._topics,
             other._namespaces,
@@ -279,5 +283,5 @@ _NO_REMOVALS: Map[int, PendingRemoval] = Map()
 
 
 def joined_name(namespace: Namespace, topic: Topic) -> str:
-    """Return the full name of a topic in a namespace."""
+    """Return the full name of a topic: the namespace's name, a separator, the topic's name."""
     return f"{namespace.name}{NAMESPACE_SEPARATOR}{topic.name}"

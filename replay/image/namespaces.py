@@ -66,11 +66,11 @@ class NamespacesDelta:
         self._ids.take(removed.name)
 
     def id_named(self, name: str) -> Uuid | None:
-        """Return the id of the current namespace with this full name."""
+        """Return the id of the namespace that currently has this full name, or None."""
         return self._ids.get(name)
 
     def existing(self, namespace_id: Uuid) -> Namespace:
-        """Return the namespace with this id, which must exist."""
+        """Return the namespace with this id, which must currently exist."""
         namespace = self._by_id.get(namespace_id)
         if namespace is None:
             raise ContradictionError(f"there is no namespace of id {uuid_text(namespace_id)}")

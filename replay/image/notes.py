@@ -16,7 +16,7 @@ class Note(msgspec.Struct, frozen=True, gc=False):
 
 
 class NotesDelta(MapDelta[tuple[int, str, str], Note]):
-    """Changes to the notes, by all that they say."""
+    """Changes to the set of notes; the key is the whole note (offset, author, text)."""
 
     def add(self, record: NoteRecord) -> None:
         """Add a note to the set."""

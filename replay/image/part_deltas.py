@@ -1,4 +1,4 @@
-"""The deltas of an image's parts, created as they are needed."""
+"""The deltas of all parts of an image, each created on first use."""
 
 from collections.abc import Iterable
 from typing import Any, get_type_hints
@@ -26,10 +26,10 @@ from replay.image.voters import KRaftVersionDelta, VotersDelta
 
 
 class PartDeltas:
-    """What rules work on: the delta of each part, by the name of the image's field.
+    """The changes to an image: one delta per part, as an attribute named like the image's field.
 
-    They are created on first use, so a small delta costs only what it changes, whatever the
-    image's size. `topics.changed` and its like name the changed objects.
+    The rules change these. A delta is created on first use, so small changes are cheap however
+    large the image is. `topics.changed` and its like are the keys of the changed objects.
     """
 
     topics: TopicsDelta
@@ -71,7 +71,7 @@ class PartDeltas:
         return self._parts.items()
 
     def count_not_understood(self, offset: int) -> None:
-        """Count a record as not fully understood."""
+        """Count one more record that this release does not fully understand."""
         first = None if offset == UNKNOWN else offset
         self._not_understood = NotUnderstood.added(self._not_understood, first)
 
@@ -83,7 +83,7 @@ class PartDeltas:
         return joined_name(namespace, topic)
 
     def topic_id(self, full_name: str) -> Uuid | None:
-        """Return the id of the current topic with a full name."""
+        """Return the id of the topic that currently has a full name, None if there is none."""
         namespace_name, _, name = full_name.rpartition(NAMESPACE_SEPARATOR)
         if not namespace_name:
             return self.topics.topic_id_named(full_name, None)
@@ -94,7 +94,7 @@ class PartDeltas:
         """Return the next image; it shares everything that did not change.
 
         Args:
-            provenance: Without `not_understood`, which the delta counts.
+            provenance: Of the next image, without `not_understood`, which is filled in here.
         """
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
         if self._not_understood is not None:

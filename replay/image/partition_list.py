@@ -1,8 +1,9 @@
 """The partitions of one topic, ordered by id: a persistent list.
 
-Nearly every topic fits in one chunk, a tuple. A topic with ids from CHUNK_SIZE on has a map of
+Nearly every topic fits in one chunk, a tuple. A topic with ids of CHUNK_SIZE or higher has a map of
 chunks, which neighbouring images share: a change copies its chunk and the path to it, a few
-kilobytes independent of the topic's size. Ids alone decide the form, so equal lists are equal.
+kilobytes independent of the topic's size. The representation depends only on the ids, so equal
+lists have equal representations.
 """
 
 from bisect import bisect_left
@@ -31,7 +32,7 @@ _partition_id = attrgetter("partition_id")
 
 
 class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
-    """Partitions of a topic that has ids from CHUNK_SIZE on."""
+    """Partitions of a topic that has partition ids of CHUNK_SIZE or higher."""
 
     # By id // CHUNK_SIZE; none is empty.
     _chunks: Map[int, _Chunk]
@@ -50,7 +51,7 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
     @overload
     def __getitem__(self, index: slice) -> _Chunk: ...
     def __getitem__(self, index: int | slice) -> Partition | _Chunk:
-        """Return the item at an index; not at an id, because ids may have gaps."""
+        """Return the partition at an index, which may differ from its id: ids may have gaps."""
         if isinstance(index, slice):
             return tuple(self)[index]
         if index == 0:
@@ -70,7 +71,7 @@ class ChunkedPartitions(msgspec.Struct, frozen=True, gc=False):
 
 
 def partition_list(partitions: Iterable[Partition]) -> Partitions:
-    """Return the list of partitions, given in order of id."""
+    """Return a persistent list of `partitions`, which must be in order of id."""
     flat = tuple(partitions)
     if not flat or flat[-1].partition_id < CHUNK_SIZE:
         return flat
@@ -86,7 +87,7 @@ def find(partitions: Partitions, partition_id: int) -> Partition | None:
 
 
 def merged(base: Partitions, changes: _Changes) -> Partitions:
-    """Return the partitions with changes applied (None removes): O(chunks changed)."""
+    """Return `base` with changes applied (None removes a partition): O(chunks changed)."""
     if isinstance(base, ChunkedPartitions):
         return _merged_chunks(base._chunks, len(base), changes)
     if max(changes) < CHUNK_SIZE:
@@ -129,7 +130,10 @@ def _in_order(partitions: _Changes) -> _Chunk:
 
 
 def _index(chunk: _Chunk, partition_id: int) -> int | None:
-    """Return the index of an id in a chunk: its position without gaps first, then by search."""
+    """Return the index of a partition in a chunk, None if it is not there.
+
+    Tries the index it has if no id is missing, then searches.
+    """
     index = partition_id & (CHUNK_SIZE - 1)
     if index < len(chunk) and chunk[index].partition_id == partition_id:
         return index

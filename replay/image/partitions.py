@@ -20,7 +20,8 @@ _RECOVERY_STATE_UNSET = -1
 class Partition(msgspec.Struct, frozen=True, gc=False):
     """State of one partition.
 
-    `leader` is -1 if there is none. `directories` is empty if unknown, else it has one per replica.
+    `leader` is -1 if there is none. `directories` has one log directory id per replica, or is empty
+    if they are unknown.
     """
 
     topic_id: Uuid
@@ -40,7 +41,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
 
 def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
-    """Return the partition in a record.
+    """Return the partition that a record creates.
 
     `topic_id` equals the record's; using the topic's own object saves a copy per partition.
     """
@@ -63,7 +64,7 @@ def created(record: PartitionRecord, topic_id: Uuid) -> Partition:
 
 
 def changed(old: Partition, record: PartitionChangeRecord) -> Partition:
-    """Return the partition after a change: fields that are set replace the old ones."""
+    """Return the partition after a change record: only the fields that it sets are replaced."""
     replicas = old.replicas if record.replicas is None else record.replicas
     directories = record.directories or old.directories
     if record.replicas is not None and not record.directories and len(directories) != len(replicas):

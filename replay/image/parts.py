@@ -1,9 +1,9 @@
-"""The parts of an image, in one table.
+"""Table of the parts of an image.
 
-Digest, base checkpoint, snapshot, kinds of objects and JSON are all read from it; what is peculiar
-to a part is a method of its class. The Spark audit has its own, so that it can disagree. A part
-that is added here also needs its field in MetadataImage, its delta in MetadataDelta, and the rules
-of its records; tests/replay/image/test_parts.py goes through the table.
+Used by digest, base checkpoint, snapshot, object kinds and JSON. A part that differs from the usual
+has a subclass of `Part`. The Spark audit has its own table, so that it can find errors in this one.
+A part that is added here also needs its field in MetadataImage, its delta in PartDeltas, and the
+rules of its records; tests/replay/image/test_parts.py checks the table.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -41,14 +41,14 @@ class Part(msgspec.Struct, frozen=True, dict=True):
     """A part of the image: a map from key to object, unless a subclass says otherwise.
 
     Attributes:
-        name: In the digest and in snapshots.
-        object_type: Of its objects, whose fields are, in their order, the items of the digest, and
-            by name those of the record and of stored and printed objects.
-        key: The fields that tell an object from all others of the part.
-        record_type: Recreates an object; it has fields of the same names.
-        field: Of MetadataImage, without its underscore; the part's name unless given.
-        unordered: Fields that are lists whose order means nothing.
-        later: Lists that came with a later release: printed and digested only if not empty.
+        name: Name of the part in digests and snapshots.
+        object_type: Type of its objects. Its fields, in order, are the items of the digest; their
+            names are used in records and in stored and printed objects.
+        key: The fields that identify an object within the part.
+        record_type: Type of the records that recreate an object; has fields of the same names.
+        field: Field of MetadataImage, without the underscore; empty if it is the part's name.
+        unordered: List fields whose order has no meaning.
+        later: List fields added in a later release: printed and digested only if not empty.
         beside: Fields that are stored but neither digested nor printed.
     """
 
@@ -68,7 +68,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def row_type(self) -> type[msgspec.Struct]:
-        """Type of what has a row in the digest."""
+        """Type of the rows that are digested."""
         return self.object_type
 
     def objects(self, image: MetadataImage) -> Iterable[Any]:
@@ -77,7 +77,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         return found.values()
 
     def changed(self, old: MetadataImage, new: MetadataImage) -> Iterator[Any]:
-        """Yield the objects of `new` that are not the same in `old`: O(objects)."""
+        """Yield the objects of `new` that are missing from `old` or differ there: O(objects)."""
         if self._held(old) is self._held(new):
             return
         before = {self.key_of(each): each for each in self.objects(old)}
@@ -86,29 +86,29 @@ class Part(msgspec.Struct, frozen=True, dict=True):
                 yield each
 
     def get(self, image: MetadataImage, key: Any) -> Any:
-        """Return the object of a key, None if there is none."""
+        """Return the object with a key, None if there is none."""
         found: Map[Hashable, Any] = self._held(image)
         return found.get(key)
 
     def rows(self, image: MetadataImage) -> Iterable[Any]:
-        """Return what has a row in the digest, in any order."""
+        """Return the rows to digest, in any order."""
         return self.objects(image)
 
     def records(self, image: MetadataImage) -> Iterator[Record]:
-        """Yield records that recreate the part, ordered by key."""
+        """Yield records that recreate the part, sorted by `order`."""
         for row in sorted(self.rows(image), key=self.order):
             yield self.to_record(row)
 
     def order(self, row: Any) -> Any:
-        """Return what records are ordered by."""
+        """Return the sort key of a row's record."""
         return self.key_of(row)
 
     def to_record(self, row: Any) -> Record:
-        """Return the record that recreates an object."""
+        """Return the record that recreates a row."""
         return copied(row, self.record_type)
 
     def held(self, objects: Iterable[Any]) -> Any:
-        """Return the value of the image's field that holds these objects."""
+        """Return these objects in the form of the image's field, such as a map."""
         return Map({self.key_of(each): each for each in objects})
 
     def _held(self, image: MetadataImage) -> Any:
@@ -116,7 +116,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
 
 
 class _Single(Part, frozen=True):
-    """At most one object; its key is None."""
+    """A part with at most one object; its key is None."""
 
     @cached_property
     def key_of(self) -> Any:
@@ -182,7 +182,7 @@ class _Partitions(Part, frozen=True):
         return image.partition(*key)
 
     def records(self, image: MetadataImage) -> Iterator[Record]:
-        """Yield nothing: partitions stand after their topics."""
+        """Yield nothing: `_Topics.records` yields the partitions after their topic."""
         yield from ()
 
     def to_record(self, row: Partition) -> Record:
@@ -194,7 +194,7 @@ class _Partitions(Part, frozen=True):
 
 
 class _Configs(Part, frozen=True):
-    """A resource with its keys is an object; each key has a row and a record."""
+    """Configs: one object per resource with all its keys, but one row and record per key."""
 
     @property
     def row_type(self) -> type[msgspec.Struct]:
@@ -260,7 +260,7 @@ class _PendingRemovals(Part, frozen=True):
         )
 
     def records(self, image: MetadataImage) -> Iterator[Record]:
-        """Yield one record for the partitions that were to be removed at once."""
+        """Yield one record for all partitions whose removal was requested together."""
         pending = sorted(image.pending_removals(), key=lambda p: (*_request(p), p.partition_id))
         for _, removals in groupby(pending, key=_request):
             first, *others = removals
@@ -275,10 +275,10 @@ class _PendingRemovals(Part, frozen=True):
 
 
 class _Voters(Part, frozen=True):
-    """One record holds them all."""
+    """Voters: a single record contains all of them."""
 
     def records(self, image: MetadataImage) -> Iterator[Record]:
-        """Yield the record of the whole set, if there is one."""
+        """Yield one record with all voters; nothing if there are none."""
         voters = sorted(self.rows(image), key=self.order)
         if voters:
             yield _voters_record(voters)

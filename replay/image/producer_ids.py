@@ -1,4 +1,4 @@
-"""The block of producer ids that was handed out last."""
+"""The last allocated block of producer ids."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from replay.image.fields import copied
 
 
 class ProducerIds(msgspec.Struct, frozen=True, gc=False):
-    """Who got the last block, and the first id of the next one."""
+    """The broker that got the last block of producer ids, and the first id of the next block."""
 
     broker_id: int
     broker_epoch: int
@@ -17,10 +17,10 @@ class ProducerIds(msgspec.Struct, frozen=True, gc=False):
 
 
 class ProducerIdsDelta(ValueDelta[ProducerIds | None]):
-    """Changes of the block; None while none has been handed out."""
+    """Changes to the last block; None until one is allocated."""
 
     def set(self, record: ProducerIdsRecord) -> None:
-        """Replace the block; ids never go back."""
+        """Replace the block; the next producer id must not decrease."""
         last = self.get()
         if last is not None and record.next_producer_id < last.next_producer_id:
             raise ContradictionError(

@@ -7,9 +7,9 @@ from records.envelope import Envelope
 
 
 class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
-    """How many records that took effect were not fully understood, and the first of them.
+    """Number of applied records that were not fully understood, and offset of the first one.
 
-    `first_offset` is None if the first is before the kept history.
+    `first_offset` is None if that record is older than the kept history.
     """
 
     records: int
@@ -17,23 +17,23 @@ class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def added(before: "NotUnderstood | None", offset: int | None) -> "NotUnderstood":
-        """Return the count with one more record, at `offset` (None: unknown)."""
+        """Return `before` with one more record, at `offset` (None: unknown)."""
         if before is None:
             return NotUnderstood(1, offset)
         return NotUnderstood(before.records + 1, before.first_offset)
 
 
 def has_unknown_tags(row: Envelope) -> bool:
-    """True if a known record has tags that this release does not know."""
+    """True if a record of a known type has tagged fields that this release does not know."""
     is_known = not isinstance(row.payload, UnknownRecord)
     return is_known and row.extra is not None and bool(row.extra.unknown_tags)
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The last offset whose effect an image contains, with its epoch and time.
+    """The last offset contained in an image, with its leader epoch and timestamp.
 
-    Every image can be continued from `next_offset`: an open transaction is not contained, so its
-    records are read again.
+    Replay can continue any image from `next_offset`. Records of an open transaction are not
+    contained, so they are read again.
     """
 
     # Last contained offset, inclusive; None for the empty image.
@@ -51,5 +51,5 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def next_offset(self) -> int:
-        """The first offset that is not contained."""
+        """The first offset that the image does not contain."""
         return 0 if self.offset is None else self.offset + 1

@@ -23,7 +23,7 @@ class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
     """Changes to quotas, by entity and key."""
 
     def set(self, record: ClientQuotaRecord) -> None:
-        """Set or remove a quota, whether or not it was set."""
+        """Set or remove a quota; removing an unset quota is allowed."""
         entity = quota_entity(record)
         if record.remove:
             self.take((entity, record.key))
@@ -32,12 +32,12 @@ class QuotasDelta(MapDelta[tuple[QuotaEntity, str], ClientQuota]):
 
 
 def quota_entity(record: ClientQuotaRecord) -> QuotaEntity:
-    """Return the entity that a record names, in canonical order."""
+    """Return the entity of a record, in canonical order."""
     return canonical_entity([(part.entity_type, part.entity_name) for part in record.entity])
 
 
 def canonical_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
-    """Return the set of pairs in canonical order."""
+    """Return an entity's (type, name) pairs in canonical order."""
     return tuple(sorted(set(pairs), key=_null_first))
 
 

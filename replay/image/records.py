@@ -1,7 +1,7 @@
-"""An image as the records that recreate it, for base checkpoints, forks and exports.
+"""Converts an image to the records that recreate it, for base checkpoints, forks and exports.
 
-The groups are in the order of Kafka's checkpoints, extended by the types that Kafka lacks; within a
-group records are ordered by key, so that equal images give equal files.
+Record types come in the order of Kafka's checkpoints, followed by the types that Kafka lacks;
+records of a type are sorted by key, so that equal images give equal files.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,10 @@ from replay.image.versions import UNKNOWN
 
 
 def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
-    """Yield records with their layout versions; their replay gives an image with the same digest.
+    """Yield records that recreate the image, each with its layout version.
 
-    A broker keeps the version it registered with; all other records have their type's newest.
+    Replaying them gives an image with the same digest. A broker's record has the broker's
+    `record_version`; every other record has the newest version of its type.
     """
     versions = {broker.broker_id: broker.record_version for broker in image.brokers()}
     for record in chain.from_iterable(part.records(image) for part in PARTS.values()):
@@ -30,7 +31,7 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
 
 
 def kept_of(image: MetadataImage, record: Record) -> Kept | None:
-    """Return the offsets to store with an image's record (`Kept`), None if unknown."""
+    """Return the version and creation offset to store with an image's record, or None."""
     created = UNKNOWN
     match record:
         case topics.TopicRecord():

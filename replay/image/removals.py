@@ -27,7 +27,7 @@ class PendingRemoval(msgspec.Struct, frozen=True, gc=False):
 
 
 class ReplicaDeletion(msgspec.Struct, frozen=True, gc=False):
-    """State of a broker's replica deletion: 4 started, 5 successful, 6 ineligible."""
+    """State of the deletion of one replica on a broker: 4 started, 5 successful, 6 ineligible."""
 
     topic_id: Uuid
     partition_id: int
@@ -51,7 +51,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
             pending.put(partition_id, removal)
 
     def cancel(self, record: CancelDeleteTopicPartitionsRecord) -> None:
-        """Remove pending removals; each must exist."""
+        """Remove the pending removals of the record's partitions; each must have one."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             if pending.take(partition_id) is None:
@@ -61,7 +61,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
                 )
 
     def finish(self, record: RemovePartitionsRecord) -> None:
-        """Remove the pending removals of removed partitions, if there were any."""
+        """Clear the pending removals, if any, of partitions that are now removed."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             pending.take(partition_id)
@@ -71,7 +71,7 @@ class ReplicaDeletionsDelta(MapDelta[tuple[Uuid, int, int], ReplicaDeletion]):
     """Changes to replica deletions, by topic id, partition id and broker id."""
 
     def set(self, record: ReplicaDeletionRecord) -> None:
-        """Set the state of a deletion; state 7 removes it."""
+        """Set the state of a deletion; state 7 (GONE) removes the entry."""
         key = (record.topic_id, record.partition_id, record.broker_id)
         if record.state != GONE:
             self.put(key, ReplicaDeletion(*key, record.state))

@@ -25,7 +25,7 @@ __all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
 
 
 class Topic(msgspec.Struct, frozen=True, gc=False):
-    """A topic. `name` is the last part of its full name; no namespace is the default one."""
+    """A topic. `name` excludes the namespace; `namespace_id` is None for the default namespace."""
 
     topic_id: Uuid
     name: str
@@ -42,7 +42,7 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class TopicsImage(msgspec.Struct, frozen=True, gc=False):
-    """All topics at one point of the log. Callers use the methods, never the maps."""
+    """All topics at one offset of the log. Callers use the methods, never the maps."""
 
     _entries: Map[Uuid, TopicEntry] = Map()
     # Namespace to name to topic id; no empty map is kept.
@@ -73,7 +73,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
     def changed_since(self, other: "TopicsImage") -> Iterator[Topic]:
-        """Yield the topics that are not the same in another image: O(topics), quick if shared."""
+        """Yield the topics that differ from those in `other` or are not there: O(topics).
+
+        Topics that the two images share are compared by identity.
+        """
         if self is not other:
             old = other._entries.get
             for topic_id, entry in self._entries.items():
@@ -91,12 +94,16 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return partition_list.find(self.partitions(topic_id), partition_id)
 
     def version(self, topic_id: Uuid) -> int:
-        """Return a topic's version; it changes with its name and with which partitions exist."""
+        """Return a topic's version.
+
+        That is the offset of the last record that set its name, or added, replaced or removed a
+        partition.
+        """
         entry = self._entries.get(topic_id)
         return UNKNOWN if entry is None else entry.version
 
     def partition_offsets(self, topic_id: Uuid, partition_id: int) -> tuple[int, int]:
-        """Return version and creation offset of a partition."""
+        """Return the version and the creation offset of a partition."""
         entry = self._entries.get(topic_id)
         offsets = b"" if entry is None else entry.offsets
         return partition_offsets(offsets, partition_id)
@@ -129,9 +136,9 @@ class TopicsDelta:
         return self._topics.keys()
 
     def changed_partitions(self, topic_id: Uuid) -> KeysView[int]:
-        """Return the ids of the partitions of a changed topic that were set or removed.
+        """Return the ids of the partitions that were set or removed in a changed topic.
 
-        Those of a removed topic are not named.
+        Empty if the topic itself was removed.
         """
         delta = self._topics[topic_id]
         return _NO_CHANGES if delta is None else delta.changes.keys()
@@ -158,7 +165,7 @@ class TopicsDelta:
         return topic
 
     def move_topic(self, record: MoveTopicRecord, offset: int) -> tuple[Topic, Topic]:
-        """Change a topic's namespace and name; return it before and after."""
+        """Change a topic's namespace and name; return the topic before and after."""
         delta = self._touch(record.topic_id)
         old, new = delta.topic, Topic(delta.topic.topic_id, record.name, record.namespace_id)
         self._claim_name(new)
@@ -167,7 +174,7 @@ class TopicsDelta:
         return old, new
 
     def set_partition(self, record: PartitionRecord, offset: int) -> None:
-        """Add a partition, or replace it as a whole."""
+        """Add a partition, or replace all of its fields."""
         delta = self._topics.get(record.topic_id) or self._touch(record.topic_id)
         partition = partitions.created(record, delta.topic.topic_id)
         partition_id = partition.partition_id
@@ -186,13 +193,13 @@ class TopicsDelta:
         delta.versions[partition_id], delta.created[partition_id] = version, created
 
     def check_partitions(self, topic_id: Uuid, partition_ids: Iterable[int]) -> None:
-        """Check that partitions exist, before a record changes any of them."""
+        """Check that all of these partitions exist, before a record changes any of them."""
         delta = self._touch(topic_id)
         for partition_id in partition_ids:
             delta.existing(partition_id)
 
     def touch_partition(self, topic_id: Uuid, partition_id: int, offset: int) -> None:
-        """Update the version of an existing partition without changing it."""
+        """Update only the version of a partition, which must exist."""
         delta = self._touch(topic_id)
         delta.existing(partition_id)
         # In a base checkpoint the partition's own record has set its version.
@@ -209,7 +216,7 @@ class TopicsDelta:
         delta.versions[partition_id] = offset
 
     def remove_partitions(self, record: RemovePartitionsRecord, offset: int) -> None:
-        """Remove partitions for good."""
+        """Remove partitions; each must exist."""
         self.check_partitions(record.topic_id, record.partition_ids)
         delta = self._touch(record.topic_id)
         delta.version = offset
@@ -218,7 +225,7 @@ class TopicsDelta:
             delta.versions[partition_id] = delta.created[partition_id] = UNKNOWN
 
     def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
-        """Clear the eligible leader replicas of one topic, or of all: O(partitions)."""
+        """Clear the eligible leader replicas of one topic or of all topics: O(partitions)."""
         for topic_id in self._topic_ids_named(record.topic_name):
             for old in self.partitions(topic_id):
                 new = partitions.without_elr(old)
@@ -240,7 +247,7 @@ class TopicsDelta:
         return (topic_id for topic_id in ids if self.topic(topic_id) is not None)
 
     def topic_id_named(self, name: str, namespace_id: Uuid | None) -> Uuid | None:
-        """Return the id of the current topic with this name in a namespace."""
+        """Return the id of the topic that currently has this name in a namespace, or None."""
         return self._ids.at(namespace_id).get(name)
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
@@ -251,7 +258,7 @@ class TopicsDelta:
         return None if topic_id in self._topics else self._image.partition(topic_id, partition_id)
 
     def has_topics_in(self, namespace_id: Uuid) -> bool:
-        """True if there are topics in a namespace."""
+        """True if a namespace directly contains topics."""
         return not self._ids.at(namespace_id).is_empty()
 
     def apply(self) -> TopicsImage:
@@ -307,7 +314,7 @@ class TopicsDelta:
 
 
 class _TopicDelta:
-    """One changed topic: the entry before, and its changes."""
+    """Changes to one topic: its entry before, and the changed partitions and offsets."""
 
     __slots__ = ("base", "changes", "created", "topic", "version", "versions")
 

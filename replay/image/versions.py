@@ -1,10 +1,10 @@
-"""Versions of objects: the offset of the last record that touched each.
+"""Versions of objects: the offset of the last record that touched each object.
 
 Partitions also have a creation offset: a partition id that is removed and created again has the
-same topic id, so only this offset distinguishes the two.
+same topic id, so only this offset distinguishes the two partitions.
 
-Versions are positions of records, not state, so they are outside the digest. Partitions are many,
-so their offsets are packed, 16 bytes each, and stored with their topic.
+Versions are record positions, not state, so the digest does not include them. There are many
+partitions, so their offsets are packed, 16 bytes each, and stored with their topic.
 """
 
 import struct
@@ -33,7 +33,7 @@ first chunk; the others have a map of chunks, and a change copies the chunk it i
 
 
 def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int, int]:
-    """Return version and creation offset of one partition, UNKNOWN if it has none."""
+    """Return the version and creation offset of one partition, each UNKNOWN if not stored."""
     chunk = _chunk(offsets, partition_id >> _CHUNK_BITS)
     at = (partition_id & _IN_CHUNK) * _PAIR.size
     return _PAIR.unpack_from(chunk, at) if at < len(chunk) else (UNKNOWN, UNKNOWN)
@@ -42,7 +42,7 @@ def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int
 def listed_offsets(
     offsets: PartitionOffsets, partition_ids: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return versions and creation offsets of all partitions of a topic, ordered by id."""
+    """Return the versions and the creation offsets of these partitions, in their order."""
     if isinstance(offsets, bytes) and _has_no_gap(partition_ids):
         values = array("q", offsets.ljust(_PAIR.size * len(partition_ids), b"\xff"))
         return values[::_FIELDS].tolist(), values[1::_FIELDS].tolist()
@@ -53,9 +53,9 @@ def listed_offsets(
 def packed_offsets(
     partition_ids: Sequence[int], versions: Sequence[int], created: Sequence[int]
 ) -> PartitionOffsets:
-    """Return the offsets of all partitions of a topic; the inverse of `listed_offsets`.
+    """Return the packed offsets of a topic's partitions; the inverse of `listed_offsets`.
 
-    Empty sequences mean that none is known.
+    Empty sequences mean that no offsets are known.
     """
     if not versions:
         return b""
@@ -71,7 +71,7 @@ def packed_offsets(
 
 
 def _has_no_gap(partition_ids: Sequence[int]) -> bool:
-    """True if these ids, in their order, are all from 0 on, and share the first chunk."""
+    """True if these ascending ids are exactly 0 to n-1 and fit in the first chunk."""
     count = len(partition_ids)
     return 0 < count <= _IN_CHUNK + 1 and partition_ids[-1] == count - 1
 
@@ -79,11 +79,11 @@ def _has_no_gap(partition_ids: Sequence[int]) -> bool:
 def merged_offsets(
     base: PartitionOffsets, versions: Mapping[int, int], created: Mapping[int, int]
 ) -> PartitionOffsets:
-    """Return offsets with some versions and creation offsets set: O(chunks changed).
+    """Return `base` with some versions and creation offsets replaced: O(chunks changed).
 
     Args:
         versions: By partition id; UNKNOWN removes a version.
-        created: Likewise, for ids in `versions`.
+        created: Creation offsets by partition id; only ids that are in `versions`.
     """
     if isinstance(base, bytes):
         if max(versions) <= _IN_CHUNK:

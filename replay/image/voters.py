@@ -1,6 +1,6 @@
 """Voters of a dynamic quorum, and the finalized kraft.version (KIP-853).
 
-A static quorum writes neither: its voters are those that the newest LeaderChangeMessage names.
+A static quorum has no such records: its voters are listed in the newest LeaderChangeMessage.
 """
 
 import msgspec
@@ -30,7 +30,7 @@ class VotersDelta(MapDelta[int, Voter]):
     """Changes to the voters, by id."""
 
     def replace(self, record: VotersRecord) -> None:
-        """Replace the whole set."""
+        """Replace all voters."""
         voters = {each.voter_id: copied(each, Voter) for each in record.voters}
         for voter_id in [voter_id for voter_id, _ in self.items() if voter_id not in voters]:
             self.take(voter_id)
@@ -40,7 +40,7 @@ class VotersDelta(MapDelta[int, Voter]):
 
 
 class KRaftVersionDelta(ValueDelta[KRaftVersion | None]):
-    """Changes of kraft.version; None while no record has been written."""
+    """Changes to kraft.version; it is None until a record sets it."""
 
     def set_version(self, record: KRaftVersionRecord) -> None:
         """Replace the level."""
