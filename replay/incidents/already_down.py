@@ -1,8 +1,8 @@
-"""Since when what is down at a snapshot has been down, and why.
+"""Finds when and why the outages that a snapshot shows began.
 
-A snapshot does not say it. Of the log before the snapshot only the records that matter to the
-objects that are down are replayed: those of these partitions, and those about brokers, topics'
-names and min.insync.replicas. If few topics are concerned, the log is skimmed for them.
+A snapshot shows only the state. From the log before the snapshot, only the records that matter to
+the affected objects are replayed: those of the affected partitions, and those about brokers, topic
+names and min.insync.replicas. If few topics are affected, the log is skimmed for their records.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -44,10 +44,10 @@ _ALWAYS: frozenset[type[Record]] = BROKER_RECORDS | {
 
 
 class RowsOf:
-    """Chooses the rows that matter to some partitions and to all brokers.
+    """Selects the rows about some partitions and about all brokers.
 
     Attributes:
-        partitions: The keys of these partitions.
+        partitions: Keys of the selected partitions.
     """
 
     def __init__(self, partitions: Collection[PartitionKey]) -> None:
@@ -55,7 +55,10 @@ class RowsOf:
         self._topics = {topic_id for topic_id, _ in partitions}
 
     def batches(self, source: BatchSource, end_offset: int) -> Iterator[Sequence[Envelope]]:
-        """Yield the rows below an offset that take effect together, all of each batch read.
+        """Yield the rows below an offset, those that take effect together as one list.
+
+        These are all rows of each batch read, not only the selected ones; a log that can be skimmed
+        may leave out batches without selected rows.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -74,7 +77,7 @@ class RowsOf:
                 needles.everything = transactions.begin_offset is not None
 
     def chosen(self, rows: Iterable[Envelope]) -> Iterator[Envelope]:
-        """Yield those rows that matter."""
+        """Yield the selected rows."""
         for row in rows:
             record = row.payload
             if isinstance(record, PartitionChangeRecord | PartitionRecord):
@@ -89,14 +92,14 @@ class RowsOf:
                 yield from self._removal(row, record)
 
     def _removal(self, row: Envelope, record: RemovePartitionsRecord) -> Iterator[Envelope]:
-        """Yield the row without the partitions that do not matter: replay does not know them."""
+        """Yield the row reduced to the selected partitions; replay does not know the others."""
         ids = tuple(i for i in record.partition_ids if (record.topic_id, i) in self.partitions)
         if ids:
             payload = msgspec.structs.replace(record, partition_ids=ids)
             yield msgspec.structs.replace(row, payload=payload)
 
     def _needles(self) -> Needles | None:
-        """Return what the blocks with these rows hold; None if too many would be searched for."""
+        """Return the search for blocks with selected rows; None if there are too many topics."""
         if len(self._topics) > _TOPICS_SKIMMED_MAX:
             return None
         needles = Needles()

@@ -1,4 +1,4 @@
-"""What a choice of a seed can lose or confirm, in words."""
+"""Describes in words the changes that the choice of a seed directory can lose or confirm."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ class AtRisk(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is not proven to be committed.
 
     Attributes:
-        offset: Of its first record.
-        on: The directories that hold it.
-        kept: True if the seed holds it, so that it becomes committed; else it is lost.
+        offset: Offset of its first record.
+        on: Names of the directories that contain it.
+        kept: True if the seed contains it, so that it becomes committed; if False, it is lost.
     """
 
     offset: int
@@ -30,7 +30,7 @@ class AtRisk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def changes_at_risk(verdict: Verdict, nodes: Sequence[NodeFacts]) -> list[AtRisk]:
-    """Return the changes that depend on the choice: first those that are lost.
+    """Return the changes that depend on the choice of the seed; lost ones come first.
 
     Raises:
         UnavailableError: a directory changed meanwhile.
@@ -71,10 +71,11 @@ def _changes(
 def _events(
     node: NodeFacts, from_offset: int, end_offset: int
 ) -> tuple[list[TimelineEvent], int, str]:
-    """Return the events of a range, how far they can be told, and why no farther.
+    """Return the events of a range, the offset up to which they are known, and what stopped
+    there.
 
-    Where a log is damaged or a record contradicts, words need an image that there is not; the bytes
-    are still there.
+    Events need an image. It cannot be built past damage or past a record that contradicts the
+    state, although the bytes of later records still exist.
     """
     directory = open_directory(Path(node.name))
     try:
@@ -89,5 +90,5 @@ def _events(
 
 
 def _merged(changes: Sequence[AtRisk]) -> list[AtRisk]:
-    """Drop what was found in several directories more than once."""
+    """Drop changes that were already found in another directory."""
     return list({(each.offset, each.text, frozenset(each.on)): each for each in changes}.values())

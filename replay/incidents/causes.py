@@ -1,7 +1,8 @@
-"""Causes: which record took a broker or a partition down. The rules are those of docs/causes.md.
+"""Causes: which record took a broker or a partition down, by the rules of docs/causes.md.
 
-What a broker's record brings about stands in the same batch: after a registration, a controlled
-shutdown or an unregistration, but before a fencing. So a batch is looked at as a whole.
+A broker's record and the partition changes that it causes are in the same batch. The changes follow
+a registration, a controlled shutdown or an unregistration, but precede a fencing. So each batch is
+examined as a whole.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ NO_HEARTBEAT_OR_STOPPED = "no heartbeat in time, or it stopped, leading no parti
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """A record that brought something about, in words."""
+    """The record that caused an outage or a change, with a description."""
 
     offset: int
     text: str
@@ -53,12 +54,12 @@ OWN = Cause(-1, "")
 
 
 def own_cause(offset: int, before: Partition | None, after: Partition) -> Cause:
-    """Return the cause of a partition's record that no broker's record brought about."""
+    """Return the cause of a partition's record that no broker's record caused: itself."""
     return Cause(offset, _own_text(before, after, lost_brokers(before, after)))
 
 
 def broker_of(record: Record) -> int:
-    """Return the id of the broker that one of BROKER_RECORDS is about."""
+    """Return the broker id in a record of a type in BROKER_RECORDS."""
     if isinstance(record, FenceBrokerRecord | UnfenceBrokerRecord):
         return record.id
     assert isinstance(
@@ -68,13 +69,13 @@ def broker_of(record: Record) -> int:
 
 
 class Causes:
-    """Follows a log batch by batch and explains its outages."""
+    """Follows a log batch by batch and finds the causes of its outages."""
 
     def __init__(self, state: LiveState, seen: Collection[PartitionKey] | None = None) -> None:
-        """Begin with a state.
+        """Start from a state.
 
         Args:
-            seen: The partitions whose records are all replayed; None: all.
+            seen: The partitions whose records are all replayed; None means all partitions.
         """
         self._state = state
         self._seen = seen
@@ -92,7 +93,7 @@ class Causes:
         self._undecided: dict[int, tuple[int, MovedLeads]] = {}
 
     def enter(self, rows: Sequence[Envelope]) -> None:
-        """Take the rows that are replayed next together."""
+        """Start the next batch: examine its rows before they are replayed."""
         if BROKER_RECORDS.isdisjoint([type(row.payload) for row in rows]):
             if self._batch:
                 self._batch, self._leading = {}, set()
@@ -109,11 +110,11 @@ class Causes:
 
     @property
     def is_calm(self) -> bool:
-        """True if no broker is down, and the batch has no record about any."""
+        """True if no broker is down and the current batch has no broker records."""
         return not self._batch and not self._down
 
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
-        """Yield the leaders before the batch of the partitions that get another or none in it."""
+        """Yield the brokers that led a partition before the batch and lose that lead in it."""
         for row in rows:
             record = row.payload
             # Below NO_LEADER: the leader stays.
@@ -127,9 +128,9 @@ class Causes:
         return self._seen is None or key in self._seen
 
     def down_by(self, row: Envelope, before: Broker | None) -> Cause | None:
-        """Return how a record of the batch takes a broker down; None if it does not.
+        """Return the cause if a record of the batch takes its broker down, else None.
 
-        A registration takes a broker down even if it was up: the process started anew.
+        A registration takes a broker down even if it was up, because the process restarted.
 
         Args:
             before: The broker's registration before the record.
@@ -141,7 +142,7 @@ class Causes:
         return None if text is None else Cause(row.offset, f"broker {broker_id} {text}")
 
     def broker_changed(self, row: Envelope, before: Broker | None) -> None:
-        """Take a broker's record that was applied."""
+        """Update the brokers that are down after a broker's record was applied."""
         broker_id = broker_of(row.payload)
         cause = self.down_by(row, before)
         if cause is not None:
@@ -153,15 +154,17 @@ class Causes:
     def take_over(
         self, past: "Causes", asked: Iterable[Cause], load: Callable[[int], MetadataImage]
     ) -> dict[int, Cause]:
-        """Take over what took brokers down.
+        """Take over from `past` the causes of the brokers that are down.
 
         Args:
-            past: Has followed the same log up to here, of some partitions only.
-            asked: Other causes that it found.
-            load: Returns the image as of an offset; the offsets grow.
+            past: Has followed the same log up to this point, but only the records of some
+                partitions.
+            asked: Further causes found by `past`, to be checked.
+            load: Returns the image as of an offset; called with ascending offsets.
 
         Returns:
-            By their offsets, those causes that depend on what it did not see, in their right words.
+            By offset, the final text of those causes that depend on partitions `past` did not
+            follow.
         """
         wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
         decided = {}
@@ -179,13 +182,13 @@ class Causes:
         return decided
 
     def of_broker(self, broker_id: int) -> Cause | None:
-        """Return what took a broker down that is down now; None: that was before the history."""
+        """Return what took down a broker that is now down; None if before the kept history."""
         return self._down.get(broker_id)
 
     def of_partition(
         self, row: Envelope, before: Partition | None, after: Partition
     ) -> Cause | None:
-        """Return why a record left a partition without a leader, or with a smaller ISR.
+        """Return why a record left a partition without a leader or with a smaller ISR.
 
         Returns:
             None if its brokers went down before the kept history.
@@ -194,7 +197,7 @@ class Causes:
         return own_cause(row.offset, before, after) if cause is OWN else cause
 
     def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
-        """Return the same as `of_partition`, but OWN if the record was not caused by a broker's."""
+        """Return the same as `of_partition`, but OWN if no broker's record caused the change."""
         if not self._batch and not self._down:
             return OWN
         lost = lost_brokers(before, after)
@@ -211,7 +214,7 @@ class Causes:
         return OWN
 
     def _coming(self, row: Envelope, broker_id: int) -> Cause | None:
-        """Return the record of the batch, after a row, that takes a broker down that is up."""
+        """Return the cause if a later record of the batch takes down a broker that is still up."""
         if broker_id in self._down:
             return None
         broker = self._state.broker(broker_id)
@@ -225,11 +228,11 @@ def is_up(broker: Broker | None) -> bool:
 
 
 class MovedLeads(msgspec.Struct, frozen=True):
-    """What a batch says of the leaders of partitions, of which the state before is not known.
+    """Leader changes in a batch, for partitions whose earlier state was not followed.
 
     Attributes:
         at: The offset before the batch.
-        leaders: Partitions, each with the leader that it got.
+        leaders: Partitions, each with its new leader.
     """
 
     at: int
@@ -237,7 +240,7 @@ class MovedLeads(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, rows: Sequence[Envelope]) -> Self:
-        """Return what rows that take effect together say."""
+        """Return the leader changes in rows that take effect together."""
         leaders = [
             ((record.topic_id, record.partition_id), record.leader)
             for record in (row.payload for row in rows)
@@ -247,23 +250,27 @@ class MovedLeads(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> list[PartitionKey]:
-        """The partitions."""
+        """The partitions with leader changes."""
         return [key for key, _ in self.leaders]
 
     def leaders_in(self, image: MetadataImage) -> dict[PartitionKey, int]:
-        """Return the leaders that the partitions have in an image."""
+        """Return the leaders of these partitions in an image."""
         found = {key: image.partition(*key) for key in self.keys}
         return {key: each.leader for key, each in found.items() if each is not None}
 
     def had_lead(self, broker_id: int, before: Mapping[PartitionKey, int]) -> bool:
-        """True if a broker lost the lead of one of them, given the leaders before the batch."""
+        """True if a broker lost the lead of one of the partitions.
+
+        Args:
+            before: The leaders before the batch.
+        """
         return any(
             leader != broker_id and before.get(key) == broker_id for key, leader in self.leaders
         )
 
 
 def fenced_text(reason: str) -> str:
-    """Return how a broker that was up, and not shutting down, was fenced."""
+    """Return the description of the fencing of a broker that was up."""
     return f"was fenced ({reason})"
 
 
@@ -288,10 +295,10 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
 
 
 def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
-    """Return the brokers whose loss a record of a partition tells: nearest to the leader first.
+    """Return the brokers that a partition lost by a record: ISR members and its former leader.
 
-    Those are the ISR members that left and the leader that was lost. Of a partition that is new,
-    the replicas outside its ISR.
+    A former leader that did not leave the ISR comes first. For a new partition, return the replicas
+    outside its ISR, or all of them if it has no leader.
     """
     if before is None:
         lost = [broker_id for broker_id in after.replicas if broker_id not in after.isr]
@@ -304,7 +311,7 @@ def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
 
 
 def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -> str:
-    """Return what a record did by itself, without a broker going down."""
+    """Return the description of a partition's record that no broker's record caused."""
     if before is None:
         return f"created with ISR {list(after.isr)} of replicas {list(after.replicas)}"
     if before.replicas != after.replicas or before.adding_replicas != after.adding_replicas:

@@ -1,4 +1,4 @@
-"""What a Kafka directory's log says from an offset on, in words; nothing is imported for it."""
+"""Describes the events in the log of a Kafka directory, without importing it."""
 
 import functools
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ from replay.loader import load_image
 
 
 class DirectoryLog:
-    """A Kafka directory as a log to replay: `replay.loader.BatchSource`."""
+    """A Kafka directory as a log that can be replayed: a `replay.loader.BatchSource`."""
 
     def __init__(
         self, directory: KraftDirectory, end_offset: int, *, base: KraftCheckpoint | None = None
     ) -> None:
-        """Use the log up to an end, such as that of its index: what follows may be damaged.
+        """Use the log up to `end_offset`; later bytes may be damaged.
 
         Args:
-            base: The checkpoint to start from; None: the oldest that the log continues from.
+            base: The checkpoint to start from; None: the oldest one that the log continues.
         """
         self._directory = directory
         self.base: KraftCheckpoint | None = base or directory.base_checkpoint
@@ -34,7 +34,7 @@ class DirectoryLog:
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the whole batches that hold any offset in [from_offset, to_offset).
+        """Yield, as a whole, each batch that contains an offset in [from_offset, to_offset).
 
         Raises:
             CorruptLogError, UnavailableError: as `LogScan.batches`.
@@ -50,7 +50,7 @@ class DirectoryLog:
                 return  # What follows may be damaged.
 
     def position(self, end_offset: int) -> Position:
-        """Return the position at an end offset; the CRC of its batch is left out.
+        """Return the position at an end offset, without the CRC of its last batch.
 
         Raises:
             CorruptLogError, UnavailableError: as `batches`.
@@ -69,10 +69,10 @@ class DirectoryLog:
 def directory_events(
     directory: KraftDirectory, from_offset: int, end_offset: int
 ) -> list[TimelineEvent]:
-    """Return what happened in [from_offset, end_offset); see `timeline_events`.
+    """Return the events in [from_offset, end_offset); see `timeline_events`.
 
     Args:
-        end_offset: At most the end of what is whole, as `index_directory` finds it.
+        end_offset: At most the end of the intact part, as found by `index_directory`.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `timeline_events`.

@@ -1,4 +1,4 @@
-"""An event of a timeline: records that belong together, in words."""
+"""An event of a timeline: related records, described in words."""
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,17 +18,21 @@ KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
 
 
 class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What some records did.
+    """The effect of one or several related records.
 
     Attributes:
-        from_offset, to_offset: The first and the last of the records. Others may lie between them.
-        time: Append time of the first, ms since 1970.
+        from_offset, to_offset: Offsets of the first and the last record. Unrelated records may lie
+            between them.
+        time: Append time of the first record, ms since 1970.
         kind: One of KINDS.
-        objects: The names of what they changed, in the order of the log.
-        cause: Offset of the record that brought it about, which may be one of them; None if they
-            have no other cause than the decision behind them, or an unknown one.
-        principal: Who asked for it, if the log says so.
-        active_ms: Of a controller's term: how long it was the active one, up to the range's end.
+        objects: Names of the changed objects, in the order of the log.
+        cause: Offset of the record that caused the event, possibly one of its own; None if the
+            cause
+            is unknown, or if the controller decided it without such a record.
+        principal: Principal of the request, if the log contains it.
+        active_ms: For an event that begins a controller's term: how long that controller was
+            active,
+            up to the end of the range.
     """
 
     from_offset: int
@@ -66,11 +70,11 @@ class Group:
         return self._first
 
     def touch(self, name: str) -> None:
-        """Add an object."""
+        """Add the name of a changed object."""
         self._objects[name] = None
 
     def add(self, row: Envelope, name: str | None, effects: tuple[str, ...]) -> None:
-        """Add a record, the object that it changed, and its effects, to be counted."""
+        """Add a record, the name of the object it changed, and its effects, which are counted."""
         if row.offset > self._last.offset:
             self._last = row
         elif row.offset < self._first.offset:
@@ -102,7 +106,7 @@ class Group:
 
 
 def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
-    """Return what a record did to a partition, as effects to be counted; %s stands for plurals."""
+    """Return the effects of a record on a partition, as texts to count; %s marks a plural s."""
     # What a record leaves alone is the same object.
     if (
         before.leader == after.leader

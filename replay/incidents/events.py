@@ -1,8 +1,8 @@
-"""Timeline: what happened in a range of a log, grouped by cause.
+"""Timeline: the events in a range of a log, grouped by cause.
 
-A record about a broker takes along the changes of partitions that it brought about, by the rules of
-docs/causes.md; whatever else a batch did is one event for each kind. A leader that changes an ISR
-writes a batch for each of its partitions: those are put together while they have the same cause.
+A broker's record and the partition changes that it caused, by the rules of docs/causes.md, form one
+event; the other records of a batch form one event per kind. A leader that changes the ISR of
+several partitions writes a batch for each: these form one event if they have the same cause.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -45,10 +45,10 @@ def timeline_events(
     progress: Callable[[int], None] | None = None,
     noted: Callable[[control.NoteRecord], object] = lambda _: None,
 ) -> list[TimelineEvent]:
-    """Return the events of [from_offset, to_offset) in order of their first records.
+    """Return the events of [from_offset, to_offset), ordered by their first record.
 
-    Records that are kept although the state before them is not (below `history_start`) are told
-    without what was before. Of a transaction that ends in the range all records are told.
+    Records below `history_start`, where the state is not known, are described by their types only.
+    A transaction that ends in the range is described with all of its records.
 
     Args:
         start: Returns the image as of an offset.
@@ -76,10 +76,10 @@ def timeline_events(
 
 
 class _Events:
-    """Replays rows and groups them.
+    """Replays rows and groups them into events.
 
     Attributes:
-        last_time: Append time of the last record before those that are followed next.
+        last_time: Append time of the last record that was read, set by the caller after each batch.
     """
 
     def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
@@ -109,7 +109,7 @@ class _Events:
         self.last_time = 0
 
     def stateless(self, rows: Iterable[Envelope]) -> None:
-        """Tell of rows without the state before them."""
+        """Add events for rows without replaying them: the state before them is not known."""
         for row in rows:
             record = row.payload
             if isinstance(record, control.LeaderChangeMessage):
@@ -122,7 +122,7 @@ class _Events:
                 group.add(row, None, (f"{name}%s",))
 
     def follow(self, rows: Sequence[Envelope]) -> None:
-        """Apply rows that take effect together, and tell of them."""
+        """Replay rows that take effect together, and add their events."""
         self._causes.enter(rows)
         self._batch = rows
         self._is_calm = self._causes.is_calm and not self._up
@@ -154,9 +154,10 @@ class _Events:
         self._term = group
 
     def _end_term(self, time: int) -> None:
-        """Say how long the last controller was the active one.
+        """Add to the event of the active controller's term how long the term lasted.
 
-        It may have been down long before another took over, so its last record is told, too.
+        The controller may have been down long before another became active, so the time of its last
+        record is added, too.
         """
         if self._term is not None:
             start = self._term.first.timestamp
@@ -247,7 +248,7 @@ class _Events:
                 self._flaps.back(name, row)
 
     def _own_group(self, row: Envelope) -> Group:
-        """Return the event of the changes of a batch that no broker's record brought about."""
+        """Return the event of a batch's partition changes that no broker's record caused."""
         if self._own is None or self._own_offset != row.batch_offset:
             self._own_offset = row.batch_offset
             self._own = self._group((PARTITIONS, row.batch_offset), PARTITIONS, row)
@@ -263,7 +264,7 @@ class _Events:
         return group
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
-        """Return the offset of the record about a broker that brought a change about."""
+        """Return the offset of the broker's record that caused a partition change, or None."""
         led, leader, old, new, up = before.leader, after.leader, before.isr, after.isr, self._up
         is_lost = len(new) < len(old) or leader == NO_LEADER != led
         if not is_lost and up:

@@ -1,4 +1,4 @@
-"""Whether a broker led a partition when it was fenced, where only some partitions are followed."""
+"""Finds out whether a fenced broker had led a partition, if only some partitions are followed."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -15,10 +15,10 @@ _TOPICS_SKIMMED = 8
 
 
 def had_lead(source: BatchSource, row: Envelope, newest: Newest) -> bool:
-    """True if a broker lost the lead of a partition in the batch with a record about it.
+    """True if a broker lost the lead of a partition in the batch that contains its record `row`.
 
-    Without a snapshot, the log is skimmed for the partitions of a few topics first: mostly one of
-    them is enough.
+    Without a snapshot, the log is first skimmed for the partitions of a few topics, which mostly
+    suffice.
 
     Raises:
         UnknownHistoryError, CorruptLogError: as for `load_image`.

@@ -1,4 +1,4 @@
-"""Flaps: a broker, or the leader of a partition, that goes and comes back again and again."""
+"""Flaps: a broker, or the leader of a partition, that is repeatedly lost and regained."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -17,24 +17,26 @@ _Absence = tuple[Envelope, Envelope]
 
 
 class Flaps:
-    """Collects absences: of each, the record that began it, and the one that ended it."""
+    """Collects absences of objects: the record that began each and the record that ended it."""
 
     def __init__(self) -> None:
         self._gone: dict[str, Envelope] = {}
         self._absences: dict[str, list[_Absence]] = {}
 
     def lost(self, name: str, row: Envelope) -> None:
-        """Note that an object is gone."""
+        """Begin an absence: the broker went down, or the partition lost its leader."""
         self._gone[name] = row
 
     def back(self, name: str, row: Envelope) -> None:
-        """Note that it is back."""
+        """End the object's absence, if one has begun."""
         since = self._gone.pop(name, None)
         if since is not None:
             self._absences.setdefault(name, []).append((since, row))
 
     def events(self) -> Iterator[TimelineEvent]:
-        """Yield the flaps; partitions that went and came back with the same batches are one."""
+        """Yield one event per flap; partitions with the same batches of loss and return share
+        one.
+        """
         together: dict[Hashable, list[str]] = defaultdict(list)
         runs: dict[Hashable, Sequence[_Absence]] = {}
         for name, absences in self._absences.items():
@@ -48,7 +50,10 @@ class Flaps:
 
 
 def _runs(absences: Iterable[_Absence]) -> Iterator[Sequence[_Absence]]:
-    """Yield the absences of each flap; a long one belongs to none."""
+    """Yield the absences of each flap.
+
+    An absence longer than PERIOD_MS_MAX ends a flap and belongs to none.
+    """
     run: list[_Absence] = []
     for absence in absences:
         lost, back = absence

@@ -1,6 +1,6 @@
-"""The state of a cluster while its log is replayed, right before and after each record.
+"""The state of a cluster while its log is replayed, immediately before and after each record.
 
-It reads the delta, so that no image is made per record: an image costs more than a record.
+Reads the delta, because making an image for each record would cost more than replaying it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,11 +23,11 @@ MIN_ISR = "min.insync.replicas"
 
 
 class LiveState:
-    """A cluster that records are applied to.
+    """The current state of a cluster, to which records are applied.
 
     Attributes:
         replay: Applies one row; raises CorruptLogError, as `MetadataDelta.replay`.
-        partition: Returns a partition by the id of its topic and its number; None if absent.
+        partition: Returns a partition by topic id and partition id; None if there is none.
     """
 
     def __init__(self, image: MetadataImage) -> None:
@@ -59,7 +59,7 @@ class LiveState:
         return topics.before, topics.after
 
     def image(self, provenance: Provenance) -> MetadataImage:
-        """Return the image of everything applied."""
+        """Return the image of all records applied."""
         return self._delta.apply(provenance)
 
     def partitions(self, topic_id: Uuid) -> Partitions:
@@ -67,7 +67,7 @@ class LiveState:
         return self._delta.topics.partitions(topic_id)
 
     def topics_configured_by(self, resource: ConfigResource) -> Iterator[Uuid]:
-        """Iterate over the topics whose effective configs a resource can change."""
+        """Iterate over the topics whose effective configs can depend on a resource."""
         type_, name = resource
         topics = self._delta.topics
         if type_ == TOPIC:
@@ -84,19 +84,19 @@ class LiveState:
         return (broker for _, broker in self._delta.brokers.items())
 
     def topic_name(self, topic_id: Uuid) -> str:
-        """Return a topic's full name; `@` and its id if there is no such topic."""
+        """Return a topic's full name; `@` and the id if there is no such topic."""
         topic = self._delta.topics.topic(topic_id)
         return f"@{uuid_text(topic_id)}" if topic is None else self._delta.full_name(topic)
 
     def topic_label(self, topic_id: Uuid) -> str:
-        """Return a topic's name as in the names of objects."""
+        """Return a topic's full name, escaped as in object names."""
         label = self._labels.get(topic_id)
         if label is None:
             label = self._labels[topic_id] = escaped(self.topic_name(topic_id))
         return label
 
     def partition_name(self, topic_id: Uuid, partition_id: int) -> str:
-        """Return the name of a partition as an object."""
+        """Return the object name of a partition, such as `partition:orders/0`."""
         names = self._partition_names.get(topic_id)
         if names is None:
             names = self._partition_names[topic_id] = {}
@@ -107,7 +107,7 @@ class LiveState:
         return name
 
     def topic_ids(self, name: str) -> Iterable[Uuid]:
-        """Return the id of a topic of the default namespace; those of all topics for no name."""
+        """Return the id of a topic of the default namespace; of all topics if `name` is empty."""
         if not name:
             return list(self._delta.topics.topic_ids())
         topic_id = self._delta.topics.topic_id_named(name, None)
@@ -126,15 +126,15 @@ class LiveState:
         return bool(self._delta.configs.names(resource))
 
     def forget_label(self, topic_id: Uuid) -> None:
-        """Look up a topic's name anew: the topic was moved or removed."""
+        """Drop the cached name of a topic that was moved or removed."""
         self._labels.pop(topic_id, None)
         self._partition_names.pop(topic_id, None)
 
     def min_isr(self, topic_id: Uuid) -> int | None:
-        """Return min.insync.replicas of a topic as far as the log knows it.
+        """Return a topic's effective min.insync.replicas, None if the log does not contain it.
 
-        The nearest level counts: topic, its namespaces, the cluster's default. A broker's static
-        file and its built-in default are not in the log.
+        The most specific level applies: topic, then its namespaces, then the cluster default. A
+        broker's static file and its built-in default are not in the log.
         """
         for resource in _levels(self.topic_name(topic_id)):
             value = self._delta.configs.value(resource, MIN_ISR)

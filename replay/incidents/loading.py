@@ -1,4 +1,4 @@
-"""Whether Kafka can load a node's log: from its newest checkpoint on, no record may contradict."""
+"""Checks that Kafka can load a node's log: no record after its newest checkpoint may contradict."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from replay.loader import load_image
 
 
 def contradiction_in(node: NodeFacts) -> ContradictionError | None:
-    """Return the first contradiction that a controller meets when it loads a log; None if none.
+    """Return the first contradiction that a controller finds in a node's log, or None.
 
     Kafka reports it as "Error loading metadata log record from offset N" and stops.
 
@@ -32,7 +32,10 @@ def contradiction_in(node: NodeFacts) -> ContradictionError | None:
 
 
 def _newest(directory: KraftDirectory, node: NodeFacts) -> KraftCheckpoint | None:
-    """Return the checkpoint that Kafka loads; the zero checkpoint holds no committed state."""
+    """Return the newest valid checkpoint, which Kafka loads; None if there is none.
+
+    The checkpoint at offset 0 is ignored: it contains no committed state.
+    """
     end_offset = node.batches.end_offset
     found = None
     for each in directory.checkpoints:

@@ -1,4 +1,4 @@
-"""An outage: an interval in which a partition or broker was not as it should be.
+"""An outage: an interval in which a partition or broker was not fully available.
 
     leaderless          the partition has no leader
     under_replicated    its ISR is smaller than its replicas without those being added
@@ -6,8 +6,8 @@
     fenced              the broker is registered and fenced
     shutting_down       the broker is in a controlled shutdown
 
-An interval begins with the record that made it so and ends with the one that ended it. The removal
-of the partition or broker ends it, too.
+The record that brings about the condition begins an interval, and the record that ends the
+condition ends it. The removal of the partition or broker ends it, too.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,21 +30,21 @@ KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
 
 
 class Outage(msgspec.Struct, gc=False):
-    """One interval.
+    """One outage of a partition or broker.
 
-    There may be as many as records, so names and causes are put into words when asked for.
+    There may be as many outages as records, so names and causes are formatted on demand.
 
     Attributes:
-        label: The object's name at its beginning, of a partition that of its topic.
-        from_offset: Of the record that began it; None if that is before the kept history.
-        from_time, to_time: Append times of these records, in ms since 1970.
-        known_cause: OWN if the record that began it is the cause.
-        before, after: The partition before and after that record; None for a broker.
-        others: The brokers that a partition waited for later, besides those that it waited for
-            after that record.
-        to_offset: Of the record that ended it; None if it lasts.
-        duration_ms: One that began before the kept history counts from its start, one that lasts up
-            to the last record. Never negative, even where the times of a log step back.
+        label: The name at the beginning: for a broker that of the object, for a partition that of
+            its topic.
+        from_offset: Offset of the record that began it; None if it began before the kept history.
+        from_time, to_time: Append times of the first and the last record, in ms since 1970.
+        known_cause: OWN if the record that began it is itself the cause.
+        before, after: The partition before and after the record that began it; None for a broker.
+        others: Brokers that the partition waited for only later: not yet after the first record.
+        to_offset: Offset of the record that ended it; None if it has not ended.
+        duration_ms: Counted from the start of the kept history if it began earlier, and up to the
+            last record if it has not ended. Never negative, even if times in the log step back.
     """
 
     label: str
@@ -61,14 +61,14 @@ class Outage(msgspec.Struct, gc=False):
 
     @property
     def object(self) -> str:
-        """Such as `partition:orders/0` or `broker:2`, by the name at its beginning."""
+        """The object's name at the beginning, such as `partition:orders/0` or `broker:2`."""
         if self.after is None:
             return self.label
         return f"partition:{self.label}/{self.after.partition_id}"
 
     @property
     def cause(self) -> Cause | None:
-        """What began it; None if it is not in the kept history."""
+        """The cause of the outage; None if it is not in the kept history."""
         if self.known_cause is not OWN:
             return self.known_cause
         assert self.from_offset is not None, "what was so before the history has no cause"
@@ -79,15 +79,15 @@ class Outage(msgspec.Struct, gc=False):
     def brokers(self) -> tuple[int, ...]:
         """The brokers that the object waited for, ascending.
 
-        Of a partition without a leader, those that could have led; else the replicas that were
-        outside the ISR. Of a broker, itself.
+        For a partition without a leader, the brokers that could have led it; for other outages of a
+        partition, the replicas outside its ISR. For a broker, the broker itself.
         """
         if self.after is None:
             return (int(self.label.removeprefix("broker:")),)
         return tuple(sorted({*brokers_missing(self.kind, self.after), *self.others}))
 
     def wait_for(self, partition: Partition) -> None:
-        """Take the state of its partition after a later record."""
+        """Add the brokers that the partition waits for after a later record."""
         assert self.after is not None, "it is an outage of a partition"
         missing = brokers_missing(self.kind, partition)
         known = {*brokers_missing(self.kind, self.after), *self.others}
@@ -95,14 +95,14 @@ class Outage(msgspec.Struct, gc=False):
 
     @property
     def topic_id(self) -> Uuid | None:
-        """Of a partition."""
+        """The partition's topic id; None for a broker."""
         return None if self.after is None else self.after.topic_id
 
 
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
-    """The outages of a range of a log, longest first, and the image at its end.
+    """The outages in a range of a log, longest first, and the image at its end.
 
-    `known_topics` and `unknown_topics` count the topics with partitions in the range by whether
+    `known_topics` and `unknown_topics` count the topics that had partitions in the range: known if
     their min.insync.replicas is in the log.
     """
 
@@ -113,7 +113,7 @@ class Outages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
-    """Return the outages that a partition is in."""
+    """Return the kinds of outages that a partition is in."""
     in_sync = len(partition.isr)
     if partition.leader != NO_LEADER and min_isr <= in_sync:
         if in_sync >= len(partition.replicas):
@@ -134,7 +134,7 @@ _ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)
 
 
 def broker_kinds(broker: Broker | None) -> tuple[str, ...]:
-    """Return the outages that a broker is in; none if it is not registered."""
+    """Return the kinds of outages that a broker is in; none if it is not registered."""
     if broker is None:
         return ()
     held = {FENCED: broker.fenced, SHUTTING_DOWN: broker.in_controlled_shutdown}
@@ -142,7 +142,7 @@ def broker_kinds(broker: Broker | None) -> tuple[str, ...]:
 
 
 def brokers_missing(kind: str, partition: Partition) -> Iterable[int]:
-    """Return the brokers that a partition in an outage waits for."""
+    """Return the brokers that a partition waits for in an outage of a kind."""
     if kind == LEADERLESS:
         return (
             partition.isr
@@ -154,7 +154,7 @@ def brokers_missing(kind: str, partition: Partition) -> Iterable[int]:
 
 
 def _assigned(partition: Partition) -> Sequence[int]:
-    """Return the replicas without those that are being added."""
+    """Return a partition's replicas without those being added."""
     if not partition.adding_replicas:
         return partition.replicas
     return [each for each in partition.replicas if each not in partition.adding_replicas]

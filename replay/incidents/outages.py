@@ -1,4 +1,4 @@
-"""Finds the outages of a range of a log."""
+"""Finds the outages in a range of a log."""
 
 from collections.abc import Callable, Iterator
 
@@ -24,16 +24,18 @@ def find_outages(
     progress: Callable[[int], None] | None = None,
     newest: Newest = lambda _: None,
 ) -> Outages:
-    """Return the outages of which a part is in [from_offset, end_offset).
+    """Return the outages that overlap [from_offset, end_offset).
 
-    Replays the log from a snapshot before the range, if there is one. Of what was down then, the
-    beginning is looked for in the log before the snapshot; see `already_down`.
+    Replays the log from a snapshot before the range, if there is one. For outages that the snapshot
+    shows, the beginning is searched in the log before the snapshot; see `already_down`.
 
     Args:
-        until_ms: The time up to which lasting intervals are counted, ms since 1970; None, or a time
-            before the range's last record: that record's.
-        assumed_min_isr: For topics whose min.insync.replicas is not in the log; None: those are
-            never below it.
+        until_ms: Time up to which outages without an end are counted, ms since 1970; the time of
+            the
+            range's last record if that is later or `until_ms` is None.
+        assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
+            that
+            these are never under_min_isr.
         progress: Called with the end offset of each batch as it is replayed.
         newest: Returns the newest snapshot at or below an offset, if there is one.
 
@@ -56,9 +58,10 @@ def find_outages(
 def _watch_before(
     source: BatchSource, newest: Newest, end_offset: int, assumed_min_isr: int | None
 ) -> Watch:
-    """Return a watch that knows what is down at a late snapshot below an offset, and since when.
+    """Return a watch positioned at a late snapshot below an offset.
 
-    Without a snapshot it is at the history's start.
+    It knows which objects are down there, and since when. Without a snapshot it is positioned at
+    the start of the history.
     """
     found = None
     for image in _snapshots_before(source, newest, end_offset):
@@ -78,7 +81,7 @@ def _snapshots_before(
 ) -> Iterator[MetadataImage]:
     """Yield late snapshots below an offset, the latest first.
 
-    One inside a batch does not count: causes are found in whole batches.
+    Skips a snapshot inside a batch, because causes are found in whole batches.
     """
     for _ in range(_SNAPSHOTS_TRIED):
         image = newest(end_offset - 1) if end_offset > source.history_start else None
@@ -90,10 +93,11 @@ def _snapshots_before(
 
 
 def _look_back(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
-    """Find since when all is down that is down at a snapshot.
+    """Find when and why the outages at a snapshot began, and set that in `watch`.
 
     Args:
-        past: At the start of the history.
+        watch: Positioned at the snapshot.
+        past: Positioned at the start of the history.
     """
     matters = RowsOf(watch.partitions_down)
     for rows in matters.batches(source, watch.provenance.next_offset):

@@ -1,4 +1,4 @@
-"""Notes in a timeline: they stand where the records are that they are about."""
+"""Notes in a timeline: each is placed at the offset that it is about."""
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -15,7 +15,7 @@ def with_notes(
     from_offset: int,
     to_offset: int,
 ) -> list[TimelineEvent]:
-    """Return events and the notes about offsets in [from_offset, to_offset), ordered by offset."""
+    """Return events and the notes about offsets in [from_offset, to_offset), sorted by offset."""
     first = max(from_offset, source.start_offset)
     about = (note for note in notes if first <= note.at_offset < to_offset)
     return sorted([*events, *_told(about, source)], key=attrgetter("from_offset"))

@@ -1,6 +1,6 @@
-"""Since when partitions are being reassigned, and since when their brokers are in their state.
+"""Finds the records that began partition reassignments, and those that set brokers' states.
 
-One pass over the log serves all of them: it is skimmed for their records.
+One pass over the log finds all of them; the log is skimmed for their records.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -28,11 +28,11 @@ SHUTTING_DOWN, NOT_REGISTERED = "shutting down", "not registered"
 
 
 class ReplicasSince(msgspec.Struct, frozen=True):
-    """The records that made what is; nothing is there for what is older than the kept history.
+    """The records that set the current state; nothing for a state older than the kept history.
 
     Attributes:
-        partitions: Of a partition: the record that set the replicas being added or removed.
-        brokers: Of a broker: the record that brought it to its state.
+        partitions: By partition, the record that set the replicas being added or removed.
+        brokers: By broker, the record that brought it to its current state.
     """
 
     partitions: dict[PartitionKey, Envelope]
@@ -40,7 +40,7 @@ class ReplicasSince(msgspec.Struct, frozen=True):
 
 
 def broker_state(broker: Broker | None) -> str:
-    """Return a broker's state in a word."""
+    """Return a broker's state as a word: active, fenced, shutting down, or not registered."""
     if broker is None:
         return NOT_REGISTERED
     if broker.fenced:
@@ -56,7 +56,7 @@ def replicas_since(
     at: int,
     progress: Callable[[int], None] | None = None,
 ) -> ReplicasSince:
-    """Return the records that made partitions and brokers what they are at offset `at`.
+    """Return the records that set the states of partitions and brokers as of offset `at`.
 
     Args:
         progress: Called with the end offset of each batch read.
@@ -73,7 +73,7 @@ def replicas_since(
 
 
 def _read(source: BatchSource, end: int) -> tuple[Iterable[Envelope], Iterable[Envelope]]:
-    """Return the rows of the base state, and those of the log that take effect below `end`."""
+    """Return the rows of the base checkpoint, and those of the log that take effect below `end`."""
     base = () if source.base is None else chain.from_iterable(source.base.rows())
     start = source.history_start
     batches = source.batches(start, end) if start < end else ()
@@ -81,7 +81,7 @@ def _read(source: BatchSource, end: int) -> tuple[Iterable[Envelope], Iterable[E
 
 
 class _Follower:
-    """Follows the replicas being added and removed, and the states of brokers."""
+    """Tracks the replicas being added and removed, and the states of brokers."""
 
     def __init__(self, base: Iterable[Envelope]) -> None:
         self.since = ReplicasSince({}, {})
@@ -91,7 +91,7 @@ class _Follower:
         self.since = ReplicasSince({}, {})
 
     def follow(self, rows: Iterable[Envelope]) -> None:
-        """Apply rows that take effect, about partitions and brokers only."""
+        """Apply rows that take effect; only records about partitions and brokers count."""
         for row in rows:
             record = row.payload
             if isinstance(record, PartitionRecord | PartitionChangeRecord):

@@ -1,4 +1,4 @@
-"""The names of all objects that a record touches beside the one that an event is about."""
+"""Names of the objects that a record touches, for events."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -38,7 +38,11 @@ GOING: frozenset[type[Record]] = frozenset(
 
 
 def touched_objects(record: Any, state: LiveState) -> Iterable[str]:
-    """Return the names of the objects that a record touches, in the state before or after it."""
+    """Return the names of the objects that a record touches.
+
+    Args:
+        state: Before the record for the types in GOING, after it for all others.
+    """
     if type(record) in _NAMED_BY_STATE:
         return _by_state(record, state)
     return _by_record(record)

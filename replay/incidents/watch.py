@@ -23,7 +23,7 @@ _Key = PartitionKey | int
 
 
 class Watch:
-    """Replays rows and collects intervals."""
+    """Replays rows and collects outages."""
 
     def __init__(
         self,
@@ -31,12 +31,13 @@ class Watch:
         assumed_min_isr: int | None,
         seen: Collection[PartitionKey] | None = None,
     ) -> None:
-        """Continue from an image.
+        """Start from an image.
 
         Args:
-            assumed_min_isr: For topics whose min.insync.replicas is not in the log; None: those
-                are never below it.
-            seen: The partitions whose records are all replayed; None: all.
+            assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
+                that
+                these are never under_min_isr.
+            seen: The partitions whose records are all replayed; None means all partitions.
         """
         self.provenance = image.provenance
         self._state = LiveState(image)
@@ -70,7 +71,7 @@ class Watch:
 
     @property
     def is_quiet(self) -> bool:
-        """True if nothing is in an outage."""
+        """True if no object is in an outage."""
         return not self._open
 
     @property
@@ -79,11 +80,11 @@ class Watch:
         return [key for key in self._open if not isinstance(key, int)]
 
     def take_over(self, past: "Watch", load: Callable[[int], MetadataImage]) -> None:
-        """Take over since when and why all is down that is down now.
+        """Take over from `past` when and why the current outages began.
 
         Args:
-            past: Has followed the same log up to here, as far as it concerns what is down.
-            load: Returns the image as of an offset; the offsets grow.
+            past: Has followed the same log up to this point, but only the objects that are down.
+            load: Returns the image as of an offset; called with ascending offsets.
         """
         began = {key: past._open[key] for key in self._open}
         known = [it.known_cause for of in began.values() for it in of]
@@ -96,7 +97,7 @@ class Watch:
         self._open, self._start_time = began, past._start_time
 
     def replay(self, rows: Sequence[Envelope], chosen: Iterable[Envelope] | None = None) -> None:
-        """Apply rows that take effect together; of them only those that are chosen, if not all."""
+        """Apply rows that take effect together; if `chosen` is given, only those of them."""
         self._causes.enter(rows)
         for row in rows if chosen is None else chosen:
             rule = self._rules.get(type(row.payload))
@@ -106,10 +107,11 @@ class Watch:
                 rule(row, row.payload)
 
     def finish(self, from_offset: int, provenance: Provenance, now: int) -> Outages:
-        """Return what was found; intervals that ended before `from_offset` are left out.
+        """Return the outages found, except those that ended before `from_offset`.
 
         Args:
-            now: The time up to which lasting intervals are counted, ms since 1970.
+            provenance: Of the image at the end.
+            now: Time up to which outages without an end are counted, ms since 1970.
         """
         found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]
         found += chain.from_iterable(self._open.values())
@@ -163,7 +165,7 @@ class Watch:
         kinds: Sequence[str],
         cause: Cause | None,
     ) -> None:
-        """Begin and end the intervals of a partition, as of a row (None: the history's start)."""
+        """Begin and end outages of a partition at a row (None: at the start of the history)."""
         topic_id = partition.topic_id
         key = topic_id, partition.partition_id
         known = self._take(key, kinds, row)
@@ -181,7 +183,7 @@ class Watch:
         )
 
     def _take(self, key: _Key, kinds: Sequence[str], row: Envelope | None) -> Sequence[Outage]:
-        """Return the intervals that an object stays in; those of other kinds than `kinds` end."""
+        """Return the outages of an object that continue; end those whose kind is not in `kinds`."""
         known = self._open.pop(key, _NONE)
         over = [it for it in known if it.kind not in kinds]
         if not over:
@@ -237,7 +239,7 @@ class Watch:
             self._see_min_isr(row, topics, f"{MIN_ISR} {now}")
 
     def _see_min_isr(self, row: Envelope, topic_ids: Iterable[Uuid], why: str) -> None:
-        """Look at the partitions of those topics whose min.insync.replicas has changed."""
+        """Update the outages of topics whose effective min.insync.replicas has changed."""
         for topic_id in topic_ids:
             partitions = self._state.partitions(topic_id)
             if not partitions:
@@ -271,5 +273,5 @@ class Watch:
 
 
 def _place(row: Envelope | None) -> tuple[int | None, int | None]:
-    """Return offset and time of a row: a row itself would keep its whole record in memory."""
+    """Return offset and time of a row; keeping the row would keep its record in memory."""
     return (None, None) if row is None else (row.offset, row.timestamp)

@@ -1,4 +1,4 @@
-"""Why: the chain of records that led to a partition's leader or ISR, or to a broker's state.
+"""Explains a partition's leader or ISR, or a broker's state, by a chain of records.
 
 Only the records of the partition's topic and of its brokers are read: the log is skimmed.
 """
@@ -38,21 +38,21 @@ from replay.transactions import effective_rows
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A record of a chain, and what it did."""
+    """A record of a chain, with a description of its effect."""
 
     row: Envelope
     text: str
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Why a field has its value.
+    """The records that explain the value of a field.
 
     Attributes:
-        value: Of the field.
-        links: Nearest first; empty if all is before the kept history.
-        unclean: True if the leader, or the last one, was elected outside ISR and eligible replicas;
+        value: Value of the field.
+        links: Latest record first; empty if all are older than the kept history.
+        unclean: True if the last election chose a leader outside the ISR and the eligible replicas;
             None if no election is known.
-        waits_for: The brokers that could lead a partition without a leader.
+        waits_for: The brokers that could lead the partition, if it has no leader.
     """
 
     value: Any
@@ -70,16 +70,16 @@ def why_partition(
     index: ChangeIndex | None = None,
     newest: Newest = lambda _: None,
 ) -> Chain:
-    """Return what led to the leader, or the ISR, of a partition at offset `at`.
+    """Return the chain of records that led to a partition's leader or ISR at offset `at`.
 
     Args:
-        name: Of a partition, with the field `leader` or `isr`.
+        name: A partition, with the field `leader` or `isr`.
         progress: Called with the end offset of each batch read.
-        index: Knows the records of partitions and brokers, where it reaches.
+        index: Used to find the records of partitions and brokers in the range it covers.
         newest: Returns the newest snapshot at or below an offset, if there is one.
 
     Raises:
-        RequestError: there is no such partition then; as `absence` says.
+        RequestError: there is no such partition at `at`; see `absence`.
         CorruptLogError: the log is damaged.
     """
     follower = _followed(source, name, at, progress, index)
@@ -99,7 +99,10 @@ def why_broker(
     index: ChangeIndex | None = None,
     newest: Newest = lambda _: None,
 ) -> Chain:
-    """Return what led to a broker's being up or down at offset `at`; raises as `why_partition`."""
+    """Return the chain of records that led to a broker's being up or down at offset `at`.
+
+    Args and errors are those of `why_partition`.
+    """
     follower = _followed(source, name, at, progress, index)
     key = name.key(follower.image())
     if key is None:
@@ -114,9 +117,9 @@ def why_broker(
 
 
 def _with_reasons(source: BatchSource, found: Chain, newest: Newest) -> Chain:
-    """Return a chain whose fencings have the reason that they have when the whole log is read.
+    """Return a chain in which fencings have the same reasons as when the whole log is replayed.
 
-    It depends on whether the broker led any partition, of which few are followed.
+    The reason depends on whether the broker led any partition; only some partitions were replayed.
     """
     links = [_with_reason(source, link, newest) for link in found.links]
     return msgspec.structs.replace(found, links=links)
@@ -157,7 +160,7 @@ def _followed(
 
 
 class Step(NamedTuple):
-    """One record of a partition, and the records that brought it about."""
+    """One record of a partition, and the broker records that caused it."""
 
     row: Envelope
     before: Partition | None
@@ -178,15 +181,17 @@ class Step(NamedTuple):
 
 
 class Follower:
-    """Replays rows and remembers the steps of each partition and broker.
+    """Replays rows and collects the steps of each partition and broker.
 
     Attributes:
         state: The state after the last row.
-        is_partial: True if it follows few of the partitions.
-        steps: Of each partition, by the id of its topic and its number.
-        broker_links: For each broker the records since it was last up, or those that made it so.
-        added: The steps that the last call of `follow` added, by the offset of their records.
-        added_links: What it added to `broker_links`: broker, link, whether those before it went.
+        is_partial: True if only some of the partitions are followed.
+        steps: Steps of each partition, by topic id and partition id.
+        broker_links: For each broker, the records since it was last up, up to the one that brought
+            it up again, if any.
+        added: The steps added by the last call of `follow`, by the offset of their records.
+        added_links: What the last call added to `broker_links`: broker id, link, and True if the
+            link replaced the earlier ones.
     """
 
     def __init__(self, image: MetadataImage) -> None:
@@ -211,7 +216,7 @@ class Follower:
                 self._apply(row)
 
     def image(self) -> MetadataImage:
-        """Return the image of what was followed."""
+        """Return the image after the last row."""
         return self.state.image(Provenance())
 
     def _apply(self, row: Envelope) -> None:
@@ -257,7 +262,7 @@ class Follower:
     def _causes_of(
         self, row: Envelope, before: Partition | None, after: Partition
     ) -> Iterator[Link]:
-        """Yield the records about brokers that brought a partition's record about."""
+        """Yield the broker records that caused a partition's record."""
         cause = self._causes.of_partition(row, before, after)
         if cause is not None and cause.offset in self._batch:
             yield Link(self._batch[cause.offset], cause.text)
@@ -271,7 +276,7 @@ class Follower:
             yield from came
 
     def chain_of_partition(self, key: tuple[Uuid, int], field: str) -> Chain:
-        """Return the chain of a partition's leader or ISR."""
+        """Return the chain of records that led to a partition's leader or ISR."""
         steps = self.steps.get(key, [])
         chosen = _leader_steps(steps) if field == "leader" else _isr_steps(steps)
         links = {link.row.offset: link for step in chosen for link in (step.link, *step.causes)}
@@ -295,7 +300,7 @@ class Follower:
 
 
 def _leader_steps(steps: list[Step]) -> list[Step]:
-    """Return the election, how the lead was lost before it, and what had become of the ISR."""
+    """Return the last election, the loss of the lead before it, and earlier ISR changes."""
     found: list[Step] = []
     for index in range(len(steps) - 1, -1, -1):
         step = steps[index]
@@ -309,7 +314,7 @@ def _leader_steps(steps: list[Step]) -> list[Step]:
 
 
 def _isr_steps(steps: list[Step]) -> list[Step]:
-    """Return the changes of the ISR since it was last whole."""
+    """Return the changes of the ISR since it last contained all replicas, latest first."""
     found = []
     for step in reversed(steps):
         if step.sets_isr:
@@ -324,7 +329,10 @@ def _is_whole(partition: Partition) -> bool:
 
 
 def is_unclean(before: Partition | None, after: Partition) -> bool:
-    """True if an election chose a leader that may lack records: neither in sync nor eligible."""
+    """True if an election chose a leader that may lack records.
+
+    Such a leader is neither in the ISR nor an eligible leader replica, or is in recovery.
+    """
     if before is None or after.leader == NO_LEADER:
         return False
     leader = after.leader
@@ -334,7 +342,7 @@ def is_unclean(before: Partition | None, after: Partition) -> bool:
 
 
 def change_text(before: Partition | None, after: Partition) -> str:
-    """Return what a record did to a partition's leader, ISR and eligible replicas."""
+    """Describe the changes of a partition's leader, ISR, replicas and eligible replicas."""
     replicas = f"of replicas {list(after.replicas)}"
     if before is None:
         return f"created: leader {_leader(after)}, ISR {list(after.isr)} {replicas}"

@@ -1,7 +1,7 @@
-"""Words for what a record did, where it is not about brokers or partitions; %s stands for plurals.
+"""Describes records other than those of brokers and partitions; %s marks a plural s.
 
-Secrets are left out: of a token, a credential or a config only the name is told, and of a token not
-even that, because its id is the name that a client logs in with.
+Secrets are left out: for configs and credentials only the name is given. For tokens not even that,
+because a token's id is the name that a client logs in with.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,11 @@ _ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
 
 
 def effect_of(record: Any, state: LiveState) -> str:
-    """Return what a record does, given the state in which its object has a name."""
+    """Return the description of a record's effect.
+
+    Args:
+        state: The state in which the record's object has a name.
+    """
     if type(record) is configs.ConfigRecord:  # most of them
         return _of_config(record)
     return (
@@ -113,6 +117,6 @@ def _partitions(topic_id: Uuid, ids: Sequence[int], state: LiveState) -> str:
 
 
 def _object(record: Any, state: LiveState) -> str:
-    """Return the object that a record names, such as `quota user=ann/producer_byte_rate`."""
+    """Return the name of a record's object, such as `quota user=ann/producer_byte_rate`."""
     kind, _, label = next(iter(touched_objects(record, state))).partition(":")
     return f"{kind} {label}"
