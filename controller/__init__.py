@@ -1,6 +1,7 @@
 """The controller: decisions, placement, and the serial loop that writes their records.
 
-The names below are public: those of `docs/library.md`. Importing the package imports none of them.
+The names listed below are the public ones, documented in `docs/library.md`. They are imported
+lazily, on first use.
 """
 
 from records.exports import lazy_exports

@@ -63,7 +63,7 @@ class Affected(msgspec.Struct):
                 yield partition
 
     def add(self, records: Iterable[Record]) -> None:
-        """Add what records affect; a replica deletion does not affect its broker."""
+        """Add all objects affected by records; a replica deletion does not affect its broker."""
         for record in records:
             cls = type(record)
             if cls in _ABOUT_TOPICS:
@@ -72,7 +72,7 @@ class Affected(msgspec.Struct):
                 self.broker_ids.add(getattr(record, _BROKER_ID[cls]))
 
     def add_partitions(self, partitions: Iterable[Partition]) -> None:
-        """Add partitions directly."""
+        """Add the given partitions."""
         for partition in partitions:
             self.partition_ids.setdefault(partition.topic_id, set()).add(partition.partition_id)
 

@@ -1,8 +1,8 @@
-"""What is written beside the records of a decision: the request, and all else that it depended on.
+"""The inputs of a decision that are logged with its records: the request, random seed, and others.
 
-A decision that is bound to its request can be taken again from this, and the request that asked for
-it gets its first answer from it. Secrets are never written: null stands in their place, with a
-reference to the record that holds them.
+A decision that is bound to its request can be replayed from them, and a repeated request gets the
+first answer from them. Secrets are never written: each is null, with a reference to the record that
+contains the secret.
 """
 
 import functools
@@ -38,11 +38,11 @@ ACTIVATE = "activate"
 
 
 class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
-    """A decision and its request, under the name that the log keeps; call it with a context.
+    """A decision and its request, with the command name used in the log; call it with a context.
 
-    `request` is UNSET for decisions that take none. `response` is the type of the response, where
-    it is not that of `decide`'s annotation. `tells_versions`: the answer has the versions of the
-    objects that were changed.
+    `request` is UNSET for decisions that take none. `response` is the type of the response, if it
+    differs from `decide`'s annotation. `tells_versions`: the answer includes the versions of the
+    changed objects.
     """
 
     command: str
@@ -84,12 +84,13 @@ def asked_of(
     seen: Mapping[str, Any],
     versions: Sequence[ObjectVersion] | None = None,
 ) -> Asked:
-    """Return what stands beside the first record of a decision.
+    """Return the inputs and the response to log with the first record of a decision.
 
     Args:
-        seed: What its random numbers came from; None when it drew none.
-        seen: What else it read (`controller.observed`).
-        versions: Of the objects that it changed, kept with the response; None: not known.
+        seed: Seed of the random numbers that the decision used; None if it used none.
+        seen: Its other inputs (`controller.observed`).
+        versions: Versions of the objects that it changed, logged with the response; None: not
+            known.
     """
     secrets = HiddenSecrets(result.records)
     request = response = None
@@ -118,7 +119,7 @@ def asked_of(
 
 
 def asked_settings(settings: Settings) -> Asked:
-    """Return what a writer's first batch says of the settings that it decides with."""
+    """Return the controller's settings, as logged with the first batch of a writer."""
     kept = {
         "node_id": settings.node_id,
         "default_partitions": settings.default_partitions,
@@ -148,16 +149,15 @@ def asked_settings(settings: Settings) -> Asked:
 
 
 def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
-    """Return a kept request as it was when it was decided.
-
-    Records to append are not part of it.
+    """Return a logged request as it was when it was decided, but without records to append.
 
     Args:
-        as_type: Of the command's request.
-        records: Those of the decision, which hold the secrets.
+        as_type: Type of the command's request.
+        records: The decision's records, which contain the secrets.
 
     Raises:
-        RequestError: INVALID_REQUEST, it was too large to be kept, or is of another version.
+        RequestError: INVALID_REQUEST, the request was too large to be logged, or has another
+            version.
     """
     if asked.version != version_of(asked.command):
         raise _lost(f"{asked.command} is kept in version {asked.version}")
@@ -171,10 +171,11 @@ def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
 
 
 def settings_of(asked: Asked, cluster_id: str) -> Settings:
-    """Return the settings that a writer's first batch holds; secrets in them are placeholders.
+    """Return the settings logged with a writer's first batch; secrets are replaced by placeholders.
 
     Raises:
-        RequestError: INVALID_REQUEST, they were too large to be kept, or the placement has no name.
+        RequestError: INVALID_REQUEST, the settings were too large to be logged, or the placement
+            has no name.
     """
     if asked.request is None:
         raise _lost("the settings were not kept")
@@ -197,7 +198,7 @@ def _lost(why: str) -> RequestError:
 
 
 def _of_limited_size(asked: Asked) -> Asked:
-    """Leave the request out of what is too large, and the rest when that is not enough."""
+    """Drop the request if the total is too large, and the other fields if they still are."""
     sizes = {name: len(getattr(asked, name) or b"") for name in ("request", "observed", "response")}
     total = sum(sizes.values()) + sum(len(reference.path) for reference in asked.secrets)
     if total <= ASKED_BYTES_MAX:
@@ -218,7 +219,7 @@ def _of_limited_size(asked: Asked) -> Asked:
 
 
 def _kept_request(decision: BoundDecision[Any]) -> Any:
-    """Return a request without the records that it appends: they stand in the batch itself."""
+    """Return the request to log: without records to append, as the batch itself has them."""
     request = decision.request
     if isinstance(request, AppendRecords | AppendRows):
         return _without_records(request)

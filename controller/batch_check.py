@@ -1,7 +1,7 @@
 """Checks that the log will accept a batch, before further decisions build on it.
 
-A batch that the log refuses fails every batch after it, so it must be found first and refused to
-its own caller only.
+A batch that the log refuses also fails all batches after it. So it must be found before it is sent,
+and refused to its own caller only.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ def check_size(
     """Refuse a batch that is too large for the log, including its origin.
 
     Args:
-        asked: Stored with its first record.
-        encoded: All but the first record, if they were encoded before.
+        asked: Logged with the first record.
+        encoded: All records but the first, if they are already encoded.
 
     Raises:
         RequestError: POLICY_VIOLATION, or INVALID_RECORD as `encode_ahead`.

@@ -1,4 +1,4 @@
-"""Versions of the objects that a decision changed, so that its caller can name them next."""
+"""Versions of the objects that a decision changed, for use in the caller's next requests."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ VERSIONS_MAX = 1_000
 
 
 class ObjectVersion(msgspec.Struct, frozen=True):
-    """An object, such as `partition:orders/0`, and its version; None: it does not exist."""
+    """An object, such as `partition:orders/0`, and its version; None if it does not exist."""
 
     object: str
     version: int | None
@@ -39,12 +39,12 @@ _TOUCHES = {kind: (kind,) for kind in VERSIONED_KINDS} | {"partition": ("partiti
 def changed_versions(
     records: Sequence[Record], before: MetadataImage, after: MetadataImage, since: int
 ) -> tuple[ObjectVersion, ...] | None:
-    """Return the objects that records touched, each with its version after them.
+    """Return the objects changed by records, each with its version after the last record.
 
     Args:
         before: The image right before the first record.
-        after: The image after the last one.
-        since: Offset of the first record: what the records touched has a version from it on.
+        after: The image after the last record.
+        since: Offset of the first record. Changed objects have this version or a higher one.
 
     Returns:
         Ordered by kind, then by the records; None if there are more than `VERSIONS_MAX`.
@@ -73,9 +73,10 @@ def _keys(
     before: MetadataImage,
     after: MetadataImage,
 ) -> Iterable[Any]:
-    """Yield keys of the objects that records can have touched, and of others.
+    """Yield the keys of all objects that the records may have changed, and perhaps of some others.
 
-    A record of a transaction may name what an earlier one created, so both images are looked at.
+    Looks at both images, because a record of a transaction may refer to an object created by an
+    earlier one.
     """
     for record in records:
         touched = AFFECTED.get(type(record), {})
@@ -88,7 +89,7 @@ def _keys(
 
 
 def _configs_of(topic_id: Uuid, *images: MetadataImage) -> Iterator[Any]:
-    """Yield the keys of a topic's configs, by the names that it has in images."""
+    """Yield the keys of a topic's configs, one for its name in each of the images."""
     for image in images:
         topic = image.topic(topic_id)
         if topic is not None:

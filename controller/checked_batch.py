@@ -1,4 +1,4 @@
-"""A batch that its decision has already encoded and replayed, so that neither is done again."""
+"""A batch that its decision already encoded and replayed, so that this is not repeated."""
 
 import msgspec
 
@@ -9,9 +9,9 @@ from replay.image.metadata import MetadataImage
 
 
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """All records of a decision as one batch, for the place in the log where it was decided.
+    """All records of a decision as one batch, valid only at the log offset where it was decided.
 
-    `after` is the image that the decision read, with the batch applied outside a transaction.
+    `after` is the image that the decision read plus the batch, if no transaction is open.
     """
 
     records: tuple[Record, ...]

@@ -1,12 +1,13 @@
 """The serial loop: decide, append, replay, commit, answer.
 
-Deciding is serial, waiting is not. `submit` decides at once on the *latest* image, applies the
-records to it, passes them to the log, and keeps the answer pending until they are committed; so
-many events share one sync. Everyone else sees only the *committed* image.
+Decisions are made one at a time, but nothing waits for the disk between them. `submit` immediately
+decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
+answer pending until they are committed; so many events share one fsync. All other readers see only
+the *committed* image.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
-                  +---- latest <-----+  (at once)
+                  +---- latest <-----+  (immediately)
 
 If an append fails, the latest image is replaced by the committed one, and every pending answer
 becomes an error with the outcome of its records (failed_batches.py).
@@ -52,7 +53,7 @@ T = TypeVar("T")
 
 
 class Controller:
-    """Decides for one log."""
+    """The controller of one log."""
 
     def __init__(
         self,
@@ -64,13 +65,13 @@ class Controller:
         settings: Settings | None = None,
         on_commit: Callable[[Batch], None] = lambda _: None,
     ) -> None:
-        """Take over a log; nothing is decided before `activate`.
+        """Take over a log; no decision is made before `activate`.
 
         Args:
             image: The state at the log's end, without an open transaction.
-            clock: Must not be far behind the times in the log: a decision never gets a time below
-                that of the last batch.
-            on_commit: Called with each batch, in order, once `image` holds it.
+            clock: Should not be far behind the times in the log, as decisions use the last batch's
+                time whenever the clock is behind it.
+            on_commit: Called with each batch, in order, after `image` includes it.
         """
         self.settings = settings or Settings()
         self._activated = False
@@ -99,19 +100,20 @@ class Controller:
 
     @property
     def is_active(self) -> bool:
-        """True if decisions are taken."""
+        """True if the controller accepts requests."""
         return self._activated and self._pipeline.is_open
 
     @property
     def has_resigned(self) -> bool:
-        """True if the log was lost: another controller decides, and this one never will again."""
+        """True if another controller took over the log; this one is then inactive for good."""
         return self._pipeline.is_lost
 
     async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
-        """Start deciding: abort a predecessor's open transaction, and write a new log's levels.
+        """Start deciding: abort a predecessor's open transaction, and write a new log's feature
+        levels.
 
         Args:
-            levels: Feature levels of a log that is still empty.
+            levels: Feature levels for a log that is still empty.
 
         Raises:
             MetadataLogError: the log could not be written.
@@ -128,10 +130,10 @@ class Controller:
     def submit(
         self, decide: Decision[T], *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[T]]:
-        """Decide at once, in the order of the calls; answer once it is committed.
+        """Decide immediately, in the order of the calls; answer after the records are committed.
 
-        An event that writes nothing, or is refused, is answered once everything decided before it
-        is committed. A request whose id is in flight already is not decided again; it gets the
+        A request that writes nothing, or is refused, is answered once everything decided before it
+        is committed. A request whose id is already in flight is not decided again; it gets the
         first answer.
 
         Raises (from the future):
@@ -146,7 +148,7 @@ class Controller:
     def append(
         self, request: AppendRecords, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[Appended]]:
-        """Append records as they are; as `submit`."""
+        """Append the given records unchanged; future and errors as for `submit`."""
         decision = BoundDecision("records append", append_records, request)
         return self.submit(decision, origin=origin)
 
@@ -156,17 +158,17 @@ class Controller:
     ) -> AsyncIterator[Transaction]:
         """Open a metadata transaction: several batches that take effect together or not at all.
 
-        Decisions inside see what was written inside; to others it is invisible until the end.
-        Other requests wait meanwhile, so keep it short: after `transaction_timeout_ms` it is
-        aborted. An exception in the body aborts it; leaving the body ends it, and returns once the
-        end is committed.
+        Decisions inside the transaction see its earlier records; other readers see them only after
+        it has ended. Other requests wait meanwhile, so keep it short: it is aborted after
+        `transaction_timeout_ms`. An exception in the body aborts it; leaving the body ends it, and
+        returns once the end is committed.
 
         Raises:
             RequestError: NOT_CONTROLLER, this controller is not active, or a batch failed;
                 REQUEST_TIMED_OUT, it was open for too long and was aborted; or
                 UNSUPPORTED_VERSION, the metadata.version is too old; or INVALID_REQUEST, the origin
                 has a request id, here or inside.
-            UnavailableError, FencedError: as `submit`; what was written takes effect only if the
+            UnavailableError, FencedError: as `submit`; the written records take effect only if the
                 transaction's end was written.
         """
         if is_repeatable(origin):
@@ -204,7 +206,7 @@ class Controller:
     def heartbeat(
         self, request: Heartbeat, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[HeartbeatReply]]:
-        """Process a broker's heartbeat; as `submit`."""
+        """Process a broker's heartbeat; future and errors as for `submit`."""
         return self._submit(
             BoundDecision("heartbeat", heartbeat, request),
             origin,
@@ -252,7 +254,7 @@ class Controller:
         return future
 
     def _abort_transaction(self, opened: object, sessions: Sessions, reason: str) -> None:
-        """Abort the transaction `opened`, unless it is over."""
+        """Abort the transaction `opened`, unless it is already over."""
         if self._pipeline.is_open and self._pipeline.transaction is opened:
             abort = AbortTransactionRecord(reason=reason)
             self._pipeline.end_transaction(abort, timestamp=self._decider.now_ms())
@@ -280,7 +282,7 @@ class Controller:
             future.set_exception(error)
 
     def _decide_what_waited(self) -> None:
-        """Process the events that waited for a transaction, in order."""
+        """Process the events deferred during a transaction, in order."""
         while self._waiting and self._pipeline.transaction is None:
             self._waiting.popleft()()
 
@@ -303,7 +305,7 @@ class Controller:
             )
 
     def _gone_back(self) -> None:
-        """Continue from the committed state; an open transaction is over."""
+        """Continue from the committed state after a failed append; an open transaction is over."""
         self._decider.restart_sessions()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)

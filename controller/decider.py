@@ -1,8 +1,8 @@
-"""Takes one decision: on the latest state, and sends its records to the log at once.
+"""The decider: makes decisions on the latest state and sends their records to the log.
 
-Holds the inputs of decisions that no record holds: heartbeats, and the clients' remaining quotas.
-Heartbeats belong to the latest image and are reset with it; a quota stays charged for a request
-whose records were lost.
+Keeps the inputs of decisions that are not in the log: heartbeats, and the clients' remaining
+quotas. Heartbeats belong to the latest image and are reset with it; quota charged for a request is
+not refunded if its records are lost.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ Decision = Callable[[Context], ControllerResult[T]]
 
 
 class Decider:
-    """Decides on a pipeline's latest state and sends it the records.
+    """Decides on a pipeline's latest state and sends the records to the pipeline.
 
     Attributes:
-        sessions: State from heartbeats. An aborted transaction restores the state before it.
+        sessions: State from heartbeats. Aborting a transaction restores the sessions before it.
     """
 
     def __init__(self, pipeline: Pipeline, *, clock: Clock, rng: Rng, settings: Settings) -> None:
@@ -62,10 +62,10 @@ class Decider:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        """Take a decision; `future` gets the response once its records are committed.
+        """Make a decision; `future` gets the response once its records are committed.
 
         Args:
-            note: Called with the response at once.
+            note: Called with the response immediately.
 
         Raises:
             RequestError: the decision's refusal; nothing was sent.
@@ -120,7 +120,7 @@ class Decider:
         return self._pipeline.image_after(batches, timestamp=context.now_ms)
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
-        """Return the current input of a decision; `rng` None means this controller's own."""
+        """Return the input of a decision made now; `rng` None means this controller's own."""
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
@@ -134,7 +134,7 @@ class Decider:
         )
 
     def heard(self, request: Heartbeat, reply: HeartbeatReply) -> None:
-        """Apply a heartbeat."""
+        """Update the sessions with a heartbeat."""
         self.sessions = sessions_after(
             self.sessions,
             request,
@@ -144,7 +144,7 @@ class Decider:
         )
 
     def restart_sessions(self) -> None:
-        """Reset the sessions: they may belong to registrations that were never committed."""
+        """Reset the sessions, because they may contain registrations that were never committed."""
         self.sessions = self._new_sessions()
 
     def _new_sessions(self) -> Sessions:
@@ -165,8 +165,8 @@ class Decider:
         """Send the batches of one decision.
 
         Args:
-            asked: Stored with the first batch.
-            after: The image after all of them, if it was computed before.
+            asked: Logged with the first batch.
+            after: The image after all of them, if it is already computed.
         """
         if checked is not None:
             self._sent(self._pipeline.send_checked(checked, asked), checked.records)
@@ -194,7 +194,7 @@ class Decider:
 def _versions(
     result: ControllerResult[Any], context: Context, after: MetadataImage
 ) -> tuple[ObjectVersion, ...] | None:
-    """Return the versions of what was changed."""
+    """Return the versions of the objects that a decision changed; None if there are too many."""
     return changed_versions(result.records, context.image, after, context.next_offset)
 
 

@@ -1,15 +1,17 @@
-"""The authorizer of ACLs: decides as Kafka does, and in namespaces from the namespace down.
+"""The authorizer of ACLs: decides as Kafka does; namespaces pass their entries on to their
+contents.
 
 1. A super user may do everything.
 2. Entries match a resource by its name, by a prefix of it, or by `*`.
 3. An entry applies if principal, host and operation are the caller's. ALLOW implies: READ, WRITE,
    DELETE or ALTER allow DESCRIBE; ALTER_CONFIGS allows DESCRIBE_CONFIGS. DENY implies nothing.
-4. Any DENY that applies denies, any ALLOW that applies allows.
-5. Where no entry matches at all, `allow.everyone.if.no.acl.found` decides; else it is denied.
+4. Any DENY that applies denies; without one, any ALLOW that applies allows.
+5. If no entry matches the resource, `allow.everyone.if.no.acl.found` decides. If entries match but
+none applies, the operation is denied.
 
-What is in a namespace inherits the entries of that namespace and of its parents. Access to the
-namespace comes first: a caller without any ALLOW on it or on a parent gets nothing in it, whatever
-the entries of the object say.
+Topics and namespaces inherit the entries of the namespaces around them. A topic in a namespace also
+requires access to the namespace: a caller without any ALLOW on that namespace or a parent is
+denied, whatever the topic's own entries are.
 
 Source: StandardAuthorizerData of Kafka 4.0 (1 to 5), KIP-37 (namespaces), KIP-1276 (host ranges).
 """
@@ -77,7 +79,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 class Reason(enum.Enum):
-    """Why a verdict is what it is."""
+    """The reason for a verdict."""
 
     SUPER_USER = "super user"
     ENTRY = "entry"
@@ -89,10 +91,10 @@ class Reason(enum.Enum):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an operation is allowed, and why.
 
-    `entry` decides, of several that would: the first by this order. DENY before ALLOW; then the
-    outermost namespace first, the object itself last; then an equal name, prefixes from the longest
-    to the shortest, `*`; then the principal itself before `User:*`; then an equal host, a range,
-    `*`; then an equal operation, ALL, an implied one; then the lowest id.
+    `entry` is the deciding entry. If several would decide, it is the first in this order: DENY
+    before ALLOW; then the outermost namespace first, the object itself last; then an equal name,
+    prefixes from the longest to the shortest, `*`; then the principal itself before `User:*`; then
+    an equal host, a range, `*`; then an equal operation, ALL, an implied one; then the lowest id.
     """
 
     allowed: bool
@@ -101,7 +103,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """What is asked of each resource."""
+    """The requested operation and the caller's subjects and address, for all resources."""
 
     operation: int
     subjects: tuple[AclSubject, ...]
@@ -109,9 +111,10 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct):
-    """The first entries that apply, of those that match a resource or the namespaces around it.
+    """The first applicable entry of each kind, among those matching a resource or its namespaces.
 
-    `matches`: an entry matches, whether or not it applies. `enters` allows any operation at all.
+    `matches`: an entry matches, whether or not it applies. `enters`: an entry that allows the
+    caller some operation, whichever it is.
     """
 
     matches: bool = False
@@ -121,7 +124,7 @@ class _Found(msgspec.Struct):
 
 
 class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
-    """Decides from the ACLs of an image.
+    """Authorizer that decides from the ACLs of an image.
 
     One decision costs O(length of the names), however many entries there are.
     """
@@ -133,7 +136,7 @@ class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
     def of(
         cls, configs: Mapping[str, str] = Map(), super_users: tuple[str, ...] = ()
     ) -> "AclAuthorizer":
-        """Return the authorizer of server-level configs, with further super users."""
+        """Return the authorizer configured by server-level configs, with additional super users."""
         listed = [user.strip() for user in configs.get(SUPER_USERS, "").split(";")]
         return cls(
             super_users=frozenset(user for user in (*listed, *super_users) if user),
@@ -157,7 +160,7 @@ class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         """Return the verdict on an operation, and why.
 
         Args:
-            host: Address of the caller; None: only entries for all hosts apply.
+            host: Address of the caller; if None, only entries for all hosts apply.
         """
         if principal in self.super_users:
             return Verdict(allowed=True, reason=Reason.SUPER_USER)
@@ -186,7 +189,7 @@ class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def namespaces_around(resource: Resource) -> list[Resource]:
-    """Return the namespaces that hold a topic or a namespace, the outermost first."""
+    """Return the namespaces that contain a topic or a namespace, the outermost first."""
     if resource.type not in (ResourceType.TOPIC, ResourceType.NAMESPACE):
         return []
     parts = resource.name.split(NAMESPACE_SEPARATOR)
@@ -239,7 +242,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Found) -> None:
-    """Add what matches a resource; the first entries that were found stay."""
+    """Add the entries that match a resource to `found`, keeping entries found earlier."""
     for _, subjects in _matching(image, resource):
         found.matches = True
         for subject in asked.subjects:

@@ -45,7 +45,7 @@ class ResourceType(enum.Enum):
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """An object of authorization; a topic by its full name."""
+    """An object that rights apply to; a topic is identified by its full name."""
 
     type: ResourceType
     name: str
@@ -70,12 +70,12 @@ def group_resource(name: str) -> Resource:
 
 
 def user_resource(principal: str) -> Resource:
-    """Return the resource of a principal that another one acts as."""
+    """Return the resource of a principal as which another principal may act."""
     return Resource(ResourceType.USER, principal)
 
 
 class Authorizer(Protocol):
-    """Decides from the current image, and from nothing else that changes."""
+    """Decides whether operations are allowed; the current image is its only changing input."""
 
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
@@ -149,12 +149,12 @@ class Access(msgspec.Struct, frozen=True):
         )
 
     def acting_as(self, principal: str | None) -> Caller:
-        """Return the caller with the identity that it claims; None: its own.
+        """Return the caller under the identity that it claims; None: its own.
 
         Kafka's CREATE_TOKENS on a user is the right to act as that user (KIP-373).
 
         Raises:
-            RequestError: CLUSTER_AUTHORIZATION_FAILED.
+            RequestError: CLUSTER_AUTHORIZATION_FAILED, the caller may not act as that user.
         """
         if principal is None or principal == self.caller.principal:
             return self.caller

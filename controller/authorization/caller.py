@@ -1,4 +1,4 @@
-"""Callers: who sent a request, as the connection or the process says."""
+"""Callers: the senders of requests, as identified by their connection or process."""
 
 import enum
 import re
@@ -14,11 +14,11 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Authentication(enum.Enum):
-    """How the principal of a caller is known.
+    """How a caller's principal was authenticated.
 
-    NONE: the connection did not authenticate. CERTIFICATE: by its TLS certificate. SASL: by a
-    password. TOKEN: by a delegation token, through SASL. BEARER: by a token, over HTTP. PEER: by
-    the operating system, over a unix socket. FORWARDED: a broker named it, which has the right to.
+    NONE: not at all. CERTIFICATE: by its TLS certificate. SASL: by a password. TOKEN: by a
+    delegation token, through SASL. BEARER: by a token, over HTTP. PEER: by the operating system,
+    over a unix socket. FORWARDED: given by a broker that is authorized to forward requests.
     PROCESS: a process that opened the log itself. INTERNAL: the controller, which needs no rights.
     """
 
@@ -34,13 +34,14 @@ class Authentication(enum.Enum):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """A principal, such as `User:ann`, and where it asks from.
+    """A principal, such as `User:ann`, and the client and host that it sends requests from.
 
     Attributes:
-        client_id: The name that the client gives itself.
+        client_id: The client id that the client chose.
         host: Address of the client, without the port; None in process.
-        real_principal: The authenticated principal, where another identity was taken.
-        forwarded_by: The broker that forwarded the request; None: the client is connected itself.
+        real_principal: The authenticated principal, if the caller acts as another one.
+        forwarded_by: The broker that forwarded the request; None if the client is connected
+            directly.
     """
 
     principal: str = ANONYMOUS
@@ -66,7 +67,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self if client_id == self.client_id else replace(self, client_id=client_id)
 
     def acting_as(self, principal: str) -> "Caller":
-        """Return the caller with another identity, without checking that it may take it."""
+        """Return the caller with another identity, without checking its right to take it."""
         return replace(self, principal=principal, real_principal=self.principal)
 
     def origin(
@@ -82,7 +83,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def completed(self, origin: Origin | None, command: str) -> Origin:
-        """Return the origin of a request, with the fields that the server knows better."""
+        """Return a request's origin, with principal and client replaced by those known to the
+        server.
+        """
         if origin is None:
             return self.origin(command)
         # The origin may be one that `origin` made, with the address in it already.
@@ -107,7 +110,9 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _word(name: str) -> str:
-    """Return a name without white space: one with " by " in it must not pass for two."""
+    """Return a name with white space percent-encoded, so that " by " in it is not taken for a
+    separator.
+    """
     return re.sub(r"[\s%]", lambda found: quote(found[0]), name)
 
 

@@ -1,7 +1,7 @@
-"""Authorizes each item of a request before the decision.
+"""Guards: authorize each item of a request before the decision.
 
-A guard removes the items that the caller may not touch, lets the decision handle the rest, and puts
-a refusal in each removed item's place. So decisions know nothing of rights.
+A guard removes the items that the caller has no right to, passes the others to the decision, and
+puts a refusal into the response for each removed item. So decisions need not deal with rights.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ Check = Callable[[Access, Any], None]
 
 
 def unchecked(access: Access, request: Any) -> None:
-    """Allow everything: the check is made elsewhere."""
+    """Accept every request: it is checked elsewhere."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of a request, each authorized by itself; its response has one result per item.
+    """The items of a request, authorized one by one; the response has one result per item.
 
     `refused` makes the result of an item that is not allowed.
     """
@@ -42,7 +42,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
         context: Context,
         request: Any,
     ) -> ControllerResult[Any]:
-        """Decide on the allowed items."""
+        """Decide on the allowed items only; the response has a refusal for each other item."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(context.access, items)
         if not any(refusals):
@@ -60,7 +60,7 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
         return self._merged(items, refusals, ()) if items and all(refusals) else None
 
     def masked(self, access: Access, request: Any, response: Sequence[Any]) -> tuple[Any, ...]:
-        """Return a response with refusals for items that are not allowed now."""
+        """Return an earlier response, with refusals for the items that are no longer allowed."""
         items: Sequence[Any] = getattr(request, self.field)
         refusals = self._refusals(access, items)
         kept = [r for r, refusal in zip(response, refusals, strict=True) if refusal is None]
@@ -91,8 +91,8 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
     """The rights that a command needs.
 
-    `check` is for the request as a whole. `shown` gets the request and the response, also one with
-    refused items, and removes what the caller may not see.
+    `check` is for the request as a whole. `shown` receives the request and the response, including
+    refused items, and removes the parts that the caller may not see.
     """
 
     check: Check = unchecked

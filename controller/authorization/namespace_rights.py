@@ -1,4 +1,4 @@
-"""The rights that changes of namespaces need: all of a request, or nothing."""
+"""Rights required to change namespaces; a request is allowed as a whole or not at all."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from replay.image.topics import Topic
 
 
 def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
-    """Require CREATE on each tier to be made; the error does not tell which tiers exist."""
+    """Require CREATE on each tier to be created; the error does not reveal which tiers exist."""
     if access.allows(Operation.CREATE, CLUSTER):
         return
     missing = [n for n in tiers(request.name) if access.image.namespace_by_name(n) is None]
@@ -38,7 +38,7 @@ def _check_new_namespace(access: Access, request: CreateNamespace) -> None:
 
 
 def _check_namespace_deletion(access: Access, request: DeleteNamespace) -> None:
-    """Require DELETE on everything to be deleted; does not name what the caller may not see."""
+    """Require DELETE on everything to be deleted; the error does not reveal hidden objects."""
     access.require(Operation.DELETE, namespace_resource(request.name))
     doomed: list[Resource] = []
     for namespace in access.image.namespaces():
@@ -119,7 +119,7 @@ def _may_see_acls(access: Access) -> bool:
 
 
 def _may_see_configs(access: Access, request: MoveTopics, topics: tuple[str, ...]) -> bool:
-    """True if the caller may see the configs of topics where they were and where they are."""
+    """True if the caller may see the configs of the topics under both their old and new names."""
     for topic in topics:
         _, _, name = topic.rpartition(TIER_SEPARATOR)
         for namespace in (request.from_namespace, request.to_namespace):

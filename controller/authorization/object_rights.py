@@ -1,8 +1,8 @@
-"""What questions about objects need: an object by its name, as `topic:orders` or `config:topic/a`.
+"""Rights required for questions about an object, given by name: `topic:orders`, `config:topic/a`.
 
-Rights for a question about the past are today's. So an object that is named by an id which names
-nothing today, or a topic that the caller may not see, takes the right to describe the cluster. So
-does a pattern of names: what it matches would tell which hidden objects there are.
+Today's rights also apply to questions about the past. So DESCRIBE on the cluster is required for
+objects named by an id that does not exist today, and for ids of topics that the caller may not see.
+It is also required for a pattern of names, because its matches would reveal hidden objects.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ _IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}
 
 
 def _right(access: Access, name: str) -> tuple[Operation, Resource]:
-    """Return the right that it takes to see an object."""
+    """Return the right that is required to see an object."""
     kind, _, label = name.partition("#")[0].partition(":")
     if is_pattern(label):
         return Operation.DESCRIBE, CLUSTER
@@ -98,7 +98,7 @@ def _check_object(access: Access, request: Any) -> None:
 
 
 def _check_history(access: Access, request: Any) -> None:
-    """A note about a record of one object may tell of others, so it takes the cluster's right."""
+    """Require the right to see the object; with notes, the cluster's: they may mention others."""
     check = _check_all if request.notes else _check_object
     check(access, request)
 
@@ -109,16 +109,16 @@ def _check_all(access: Access, request: Any) -> None:
 
 
 def _check_rows(access: Access, request: Any) -> None:
-    """Records of one object need its right, all of them the cluster's.
+    """Require the right to see the object for its own records, and the cluster's for all records.
 
-    So does what was asked: one request may be about what others have, too.
+    The logged requests also require the cluster's: one request may concern several objects.
     """
     check = _check_all if request.object is None or request.asked else _check_object
     check(access, request)
 
 
 def _check_report(access: Access, request: Any) -> None:
-    """A report of topics takes the right to see each, any other the cluster's."""
+    """Require the right to see each topic of a report; without topics, the cluster's."""
     if request.topics is None:
         access.require(Operation.DESCRIBE, CLUSTER)
     for name in request.topics or ():

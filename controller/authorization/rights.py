@@ -1,9 +1,9 @@
-"""The rights that each command and question needs: an operation on a resource.
+"""The rights that each command and question requires: an operation on a resource.
 
-Where Kafka has the request, the rights are Kafka's. A topic's name is authorized before it is
-looked up, so that a refusal does not reveal whether the topic exists. An id is authorized by the
-topic's name, which the answer does not repeat; that of a hidden topic is as unknown as one that
-names nothing.
+For requests that Kafka has, the rights are Kafka's. A topic's name is authorized before it is
+looked up, so that a refusal does not reveal whether the topic exists. A topic id is authorized by
+the topic's name, which the answer does not repeat; the id of a hidden topic is refused like an
+unknown id.
 
 Source: ControllerApis and KafkaApis of Kafka 4.0; KIP-516 (ids), KIP-460 and KIP-455 (ALTER on the
 cluster), KIP-631 (CLUSTER_ACTION).
@@ -60,8 +60,9 @@ def cluster_right(operation: Operation) -> Guard:
 def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
     """Check an operation on a topic.
 
-    An id of a topic that the caller may not see is unknown to it. Ids that name nothing pass for
-    callers who may see everything: the decision refuses them, and the past may know them.
+    The id of a topic that the caller may not see is refused as unknown. Unknown ids pass only for
+    callers with all rights: the decision refuses such ids, and questions about the past may find
+    them.
 
     Raises:
         RequestError: TOPIC_AUTHORIZATION_FAILED or UNKNOWN_TOPIC_ID.
@@ -88,7 +89,7 @@ def _topics(
     ref: Callable[[Any], TopicRef],
     refused: Callable[[str, Refusal], Any],
 ) -> Guard:
-    """Return the guard of a request whose `topics` each need an operation."""
+    """Return a guard that requires an operation on each of a request's `topics`."""
     return Guard(
         items=Items(
             field="topics",
@@ -120,7 +121,7 @@ def _check_new_topic(access: Access, topic: NewTopic) -> None:
 def _created(
     access: Access, request: Any, results: tuple[TopicResult, ...]
 ) -> tuple[TopicResult, ...]:
-    """Remove configs that the caller may not describe, and groups that it may not see."""
+    """Return the results without configs and groups that the caller may not describe."""
     shown = [
         result
         if not result.configs
@@ -160,7 +161,7 @@ PLAN_PARTITIONS = _topics(Operation.ALTER, lambda ref: ref, _partition_plan)
 
 
 def _check_alteration(access: Access, item: TopicAlteration) -> None:
-    """Require the same rights as the separate command for this kind of change."""
+    """Require the rights of the separate command that makes the same kind of change."""
     if item.configs:
         require_topic(access, Operation.ALTER_CONFIGS, item.topic)
     moves = item.replication_factor != UNSET or (
@@ -191,7 +192,9 @@ def _check_config_change(access: Access, resource: ResourceChange) -> None:
 
 
 def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
-    """Check an operation on a resource of configs; brokers and the like take the cluster's."""
+    """Check an operation on a resource that has configs; all but topics and namespaces use the
+    cluster's right.
+    """
     if type_ == TOPIC:
         require_topic(access, operation, name)
     elif type_ == NAMESPACE:
@@ -229,7 +232,9 @@ def _listed(access: Access, _: Any, listed: tuple[TopicListing, ...]) -> tuple[T
 def _described(
     access: Access, request: DescribeTopics, response: TopicsDescribed
 ) -> TopicsDescribed:
-    """Remove topics that the caller may not see; topics requested by name are refused instead."""
+    """Remove hidden topics from the response; topics that were requested by name are refused
+    instead.
+    """
     if not request.topics:
         topics = [t for t in response.topics if t.description and _may_see(access, t.name)]
         return replace(response, topics=tuple([_with_rights(access, topic) for topic in topics]))
@@ -276,7 +281,7 @@ def _partitions_seen(
 
 
 def require_secrets(access: Access, request: Any) -> None:
-    """Refuse a question for secrets unless the caller may read the log as brokers do.
+    """Refuse a request for secrets unless the caller may read the log as brokers do.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.

@@ -1,7 +1,7 @@
-"""The rights that subscriptions need, and which of them a warning shows.
+"""Rights required for subscriptions, and the subscriptions that a caller sees in warnings.
 
-A consumer needs READ on its group (Kafka's right to join it), which implies DESCRIBE. Warnings name
-groups and patterns, so they show only groups that the caller may DESCRIBE.
+A consumer needs READ on its group (Kafka's right to join it), which implies DESCRIBE. Warnings
+contain groups and patterns, so they show only groups that the caller may DESCRIBE.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def _seen(access: Access, found: tuple[Subscription, ...]) -> tuple[Subscription
 def topics_warned(
     access: Access, _: Any, results: tuple[TopicResult, ...]
 ) -> tuple[TopicResult, ...]:
-    """Remove the groups that the caller may not see."""
+    """Return the topic results, with hidden consumer groups removed from the warnings."""
     return tuple(
         [
             replace(result, subscriptions=groups_seen(access, result.subscriptions))
@@ -45,7 +45,7 @@ def topics_warned(
 
 
 def namespaces_warned(access: Access, _: Any, result: NamespaceResult) -> NamespaceResult:
-    """Remove the groups that the caller may not see."""
+    """Return the namespace result, with hidden consumer groups removed from the warnings."""
     return replace(result, subscriptions=groups_seen(access, result.subscriptions))
 
 

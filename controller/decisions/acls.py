@@ -38,7 +38,9 @@ _OPERATIONS = frozenset(each.value for each in Operation)
 
 
 class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry without its id: what it allows or denies. All codes are Kafka's."""
+    """An ACL entry without its id: resource, principal, host, operation and permission. All codes
+    are Kafka's.
+    """
 
     resource_type: int
     resource_name: str
@@ -64,14 +66,14 @@ _FIELDS = AclBinding.__struct_fields__
 
 
 class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
-    """A request to create entries. One that exists already is not created again."""
+    """A request to create entries. An entry that already exists is not created again."""
 
     acls: tuple[AclBinding, ...]
     validate_only: bool = False
 
 
 class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one entry: its id, and False for `created` if it was there before."""
+    """Result of one entry: its id; `created` is False if it already existed."""
 
     acl_id: Uuid | None = None
     created: bool = False
@@ -81,8 +83,8 @@ class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
 class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Selects entries. None, ANY and an empty list of types match everything.
 
-    The pattern type MATCH selects the entries that count for the resource of that name: also those
-    on prefixes of it and on `*`.
+    The pattern type MATCH selects all entries that apply to the resource of that name, including
+    those on prefixes of it and on `*`.
     """
 
     resource_types: tuple[int, ...] = ()
@@ -106,7 +108,7 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
         _check_code("permission type", self.permission_type, _codes(PermissionType))
 
     def matches(self, acl: Acl) -> bool:
-        """True if it selects an entry."""
+        """True if the filter selects an entry."""
         return (
             (not self.resource_types or acl.resource_type in self.resource_types)
             and self._matches_pattern(acl)
@@ -138,14 +140,14 @@ class DeleteAcls(Request["tuple[AclDeletion, ...]"], frozen=True, kw_only=True):
 
 
 class AclDeletion(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one filter: the entries that it selected and that are now gone."""
+    """Result of one filter: the entries that it selected, which are now deleted."""
 
     deleted: tuple[AclFound, ...] = ()
     refusal: Refusal | None = None
 
 
 def create_acls(context: Context, request: CreateAcls) -> ControllerResult[tuple[AclCreation, ...]]:
-    """Create entries; a refused one does not stop the others.
+    """Create entries; a refused entry does not stop the others.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -169,7 +171,7 @@ def create_acls(context: Context, request: CreateAcls) -> ControllerResult[tuple
 
 
 def delete_acls(context: Context, request: DeleteAcls) -> ControllerResult[tuple[AclDeletion, ...]]:
-    """Delete entries by filters; one that several filters select is in the result of each.
+    """Delete entries by filters; an entry selected by several filters is in the result of each.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -242,7 +244,7 @@ def _check(context: Context, acl: AclBinding) -> None:
 
 
 def _check_host_range(context: Context, host: str) -> None:
-    """Refuse a range that would match no host: a DENY of it would deny nobody."""
+    """Refuse a host range that matches no host, as a DENY on it would have no effect."""
     try:
         ipaddress.ip_network(host, strict=False)
     except ValueError:
@@ -266,7 +268,7 @@ def _codes(enum: type[PatternType] | type[PermissionType]) -> frozenset[int]:
 
 
 def _existing(image: MetadataImage, acl: AclBinding) -> Uuid | None:
-    """Return the id of an equal entry."""
+    """Return the id of an equal entry, or None."""
     return next((each.id for each in _similar(image, acl) if _is_equal(each, acl)), None)
 
 

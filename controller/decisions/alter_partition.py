@@ -1,7 +1,7 @@
-"""AlterPartition: a leader proposes which of its followers are in sync.
+"""AlterPartition: a leader proposes the ISR of its partitions.
 
-The partition epoch in the request is a compare-and-set token: a leader that has not seen the
-latest change may not overwrite it.
+The partition epoch in the request is a compare-and-set token: a leader that has not seen the latest
+change cannot overwrite it.
 
 Source: KIP-497, KIP-704, KIP-841, KIP-903; docs/kafka_rules.md, section 6.
 """
@@ -28,7 +28,7 @@ ANY_BROKER_EPOCH = -1
 
 
 class IsrMember(msgspec.Struct, frozen=True):
-    """A replica in sync, with the broker epoch under which it fetched."""
+    """A replica in the ISR, with the broker epoch that it used to fetch."""
 
     broker_id: int
     broker_epoch: int = ANY_BROKER_EPOCH
@@ -54,10 +54,10 @@ class AlterPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition after the request; None if it was refused.
+    """Result of one partition; `partition` is its state after the request, None if refused.
 
-    NEW_LEADER_ELECTED is the only refusal with which the change is made: it completed a
-    reassignment, and the sender no longer leads.
+    The change was made despite a refusal only with NEW_LEADER_ELECTED: it completed a reassignment,
+    and the sender no longer leads.
     """
 
     topic_id: Uuid
@@ -69,7 +69,7 @@ class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_partition(
     context: Context, request: AlterPartition
 ) -> ControllerResult[tuple[PartitionResult, ...]]:
-    """Change the ISR of partitions; a refused one does not stop the others.
+    """Change the ISR of partitions; a refused partition does not stop the others.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH.

@@ -8,7 +8,8 @@ The fields that are set determine the instruction:
     replication_factor          a move of all partitions, chosen by the controller
     configs                     configs set and removed
 
-Any other combination is more than one instruction and is refused, because half of it might succeed.
+Any other combination is more than one instruction and is refused, because one of them might fail
+after another succeeded.
 
 Source: KIP-4 (AlterTopicRequest), KIP-694 for fewer partitions.
 """
@@ -50,7 +51,7 @@ UNSET = -1
 
 
 class Instruction(enum.Enum):
-    """What to do to a topic."""
+    """The kind of change to make to a topic."""
 
     GROWTH = "growth"
     SHRINK = "shrink"
@@ -72,8 +73,8 @@ class TopicAlteration(msgspec.Struct, frozen=True, kw_only=True):
 class AlterTopics(Request["tuple[AlterationResult, ...]"], frozen=True, kw_only=True):
     """A request to alter topics.
 
-    `delete_partitions_delay_ms` is how long removed partitions can still be read. `placement` names
-    one for new partitions; None means the controller's.
+    `delete_partitions_delay_ms` is how long removed partitions can still be read. `placement` is
+    the name of the placement for new partitions; None means the controller's.
     """
 
     topics: tuple[TopicAlteration, ...]
@@ -192,7 +193,8 @@ def _instruction(item: TopicAlteration, partition_count: int) -> Instruction:
     """Return the instruction of an item.
 
     Raises:
-        RequestError: INVALID_REQUEST, MultipleInstructionsForOneTopic, or there is none.
+        RequestError: INVALID_REQUEST, the item has no instruction, or more than one
+            (MultipleInstructionsForOneTopic).
     """
     partitions_set = item.partitions != UNSET
     named = {

@@ -26,9 +26,9 @@ class Assignment(msgspec.Struct, frozen=True, gc=False):
 
 
 class Placement:
-    """Places the new partitions of one request.
+    """Replica placement for the new partitions of one request.
 
-    Placed partitions count as load for the rest of the request, before they are in the image.
+    New partitions count as load for the rest of the request, before they are in the image.
     """
 
     def __init__(self, context: Context, name: str | None = None) -> None:
@@ -61,7 +61,7 @@ class Placement:
         return [Assignment(start_partition_id + n, ids) for n, ids in enumerate(placed)]
 
     def count(self, assignments: Iterable[Assignment]) -> None:
-        """Count the request's manually assigned partitions."""
+        """Add the request's manually assigned partitions to the load."""
         for assignment in assignments:
             self._run.count(assignment.broker_ids)
 
@@ -103,7 +103,7 @@ class Placement:
 class _Replicas(msgspec.Struct, frozen=True, gc=False):
     """Fields shared by the records of all partitions with the same replicas.
 
-    A large request has far more partitions than combinations.
+    A large request has far more partitions than combinations of replicas.
     """
 
     broker_ids: tuple[int, ...]
@@ -114,10 +114,11 @@ class _Replicas(msgspec.Struct, frozen=True, gc=False):
 def checked(
     context: Context, assignments: Sequence[Assignment], replication_factor: int | None = None
 ) -> list[Assignment]:
-    """Check manual assignments.
+    """Check manual assignments, and return them.
 
     Args:
-        replication_factor: Required number of replicas per partition; None: that of the first.
+        replication_factor: Required number of replicas per partition; None: as many as the first
+            assignment has.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.

@@ -29,10 +29,10 @@ _OF_TOPICS = frozenset(
 
 
 def _definition(definition: ConfigDefinition) -> ConfigDefinition:
-    """Return a definition with its own name as the first one looked up on brokers.
+    """Return a definition whose own name is the first one to look up on brokers.
 
-    What topics take their values from can always be changed in the log: the controller decides by
-    it, and reads it there.
+    Broker configs that are defaults of topic configs can always be changed in the log, because the
+    controller reads their values from the log.
     """
     names = ((definition.name, 1), *definition.server_names)
     update = Update.CLUSTER if definition.name in _OF_TOPICS else definition.update
@@ -47,9 +47,9 @@ BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {
 
 
 def broker_config(name: str) -> ConfigDefinition | None:
-    """Return the definition of a broker's config, also of one for a single listener.
+    """Return the definition of a broker's config, or of its form for a single listener.
 
-    Those are named `listener.name.LISTENER.NAME` or `listener.name.LISTENER.MECHANISM.NAME`.
+    The latter is named `listener.name.LISTENER.NAME` or `listener.name.LISTENER.MECHANISM.NAME`.
     """
     found = BROKER_CONFIGS.get(name)
     if found is not None or not name.startswith(_LISTENER_PREFIX):

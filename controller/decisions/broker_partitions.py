@@ -1,7 +1,7 @@
 """Changes of partitions when a broker leaves or returns.
 
-Every decision about one broker walks over its partitions with the same rules; only the eligible
-leaders and the leaving ISR members differ.
+All decisions about one broker apply the same rules to its partitions; they differ only in the
+eligible leaders and in the ISR members that leave.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,10 +27,11 @@ def start_change(
 ) -> PartitionChange:
     """Start a change under the rules of the partition's topic.
 
-    The election keeps the partition online; uncleanly if the topic's configs allow it.
+    The change elects a leader if the partition needs one to stay online; uncleanly only if the
+    topic's configs allow it.
 
     Args:
-        active: Brokers that may lead; None: the active ones.
+        active: Returns True for brokers that may lead; None: the active ones.
     """
     topic = _topic(context, partition)
     elr_enabled = context.elr_enabled
@@ -51,7 +52,8 @@ def start_change(
 def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
     """Remove a broker from the ISRs it is in, and elect other leaders where it led.
 
-    The last member of an ISR stays in it, as no other replica has all records, but no longer leads.
+    The last member of an ISR stays in it but no longer leads, because no other replica has all
+    records.
     """
     in_isr = [
         p for p in context.index.partitions_on(context.image, broker_id) if broker_id in p.isr
@@ -62,7 +64,7 @@ def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChan
 def leave_these(
     context: Context, broker_id: int, partitions: Iterable[Partition]
 ) -> Iterator[PartitionChangeRecord]:
-    """As `leave_partitions`, for some of the broker's partitions."""
+    """Like `leave_partitions`, but for the given partitions only."""
 
     def active(replica: int) -> bool:
         return replica != broker_id and context.is_active(replica)
@@ -74,9 +76,9 @@ def leave_these(
 
 
 def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """As `leave_partitions`, for a broker that lost its memory, or all of its data.
+    """Like `leave_partitions`, for a broker that lost unflushed data or its whole disk.
 
-    It is no longer eligible to lead either.
+    The broker is also removed from the eligible leader replicas.
     """
 
     def active(replica: int) -> bool:
@@ -101,7 +103,7 @@ def return_to_partitions(context: Context, broker_id: int) -> Iterator[Partition
 
 
 def directory_of(context: Context, broker_id: int) -> Uuid:
-    """Return the directory to record for a new replica on a registered broker."""
+    """Return the log directory to record for a new replica on a registered broker."""
     broker = context.image.broker(broker_id)
     assert broker is not None, f"replicas are checked before they are set: {broker_id}"
     return default_directory(broker)
@@ -116,7 +118,7 @@ def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
 def _acceptable(
     context: Context, partition: Partition, active: Callable[[int], bool]
 ) -> Callable[[int], bool]:
-    """Return a test for leaders: the broker may lead, and the replica's directory is online."""
+    """Return a predicate for leaders: broker active, and the replica's directory online."""
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
 
     def acceptable(replica: int) -> bool:

@@ -1,4 +1,4 @@
-"""Registration of brokers, and its removal.
+"""Brokers: registration, and removal of the registration.
 
 Source: KIP-631 (registration), KIP-858 (log directories), KIP-966 (unclean shutdowns);
 docs/kafka_rules.md, section 8.
@@ -32,7 +32,7 @@ _PORT_MAX = 2**16 - 1
 
 
 class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
-    """A broker process registers.
+    """A request to register a broker process.
 
     `incarnation_id` is new with every start of the process. `previous_broker_epoch` is the epoch
     that ended with a clean shutdown, as found on the broker's disk; -1 if there was none.
@@ -55,13 +55,13 @@ class UnregisterBroker(Request[None], frozen=True):
 
 
 class BrokerEpoch(msgspec.Struct, frozen=True):
-    """The answer to a registration: the epoch that the broker must name in later requests."""
+    """The answer to a registration: the epoch that the broker must send in later requests."""
 
     broker_epoch: int
 
 
 def register_broker(context: Context, request: RegisterBroker) -> ControllerResult[BrokerEpoch]:
-    """Register a broker: fenced if the process is new, otherwise in its current state.
+    """Register a broker: a new process as fenced, a known one in its current state.
 
     The epoch of a new process is the offset at which this decision is written.
 
@@ -137,7 +137,9 @@ def checked_broker(context: Context, broker_id: int, broker_epoch: int) -> Broke
 def _leave_as_old_process(
     context: Context, request: RegisterBroker, old: Broker
 ) -> Iterator[PartitionChangeRecord]:
-    """Yield the changes for the old process, which is gone without notice: its leaders move."""
+    """Yield the changes that remove a broker's old process, which stopped, from ISRs and
+    leadership.
+    """
     stopped_cleanly = request.previous_broker_epoch == old.broker_epoch
     if context.elr_enabled and not stopped_cleanly:
         return forget_partitions(context, old.broker_id)

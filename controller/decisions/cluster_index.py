@@ -1,8 +1,8 @@
-"""Lookups across all topics, so that no decision walks over the whole image.
+"""Lookups across all topics, so that no decision has to scan the whole image.
 
-Derived from the image alone: `ClusterIndex.of(image)` and an index that was updated batch by batch
-are equal. Immutable, so it is rolled back together with the image when an append fails. An update
-costs O(partitions affected), independent of the size of their topics and of the image.
+Derived from the image alone: `ClusterIndex.of(image)` equals an index that was updated batch by
+batch. Immutable, so it is rolled back together with the image when an append fails. An update costs
+O(partitions affected), independent of the size of their topics and of the image.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ _NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
-    """How many partitions a broker is the preferred leader of, and how many it holds.
+    """Number of partitions of which a broker is the preferred leader, and of its replicas.
 
     Partitions being reassigned are counted at their target.
     """
@@ -45,7 +45,7 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Partitions by broker and by state, load of brokers, colliding names, use of namespaces,
+    """Index of partitions by broker and state, broker load, colliding names, namespace use,
     subscriptions.
 
     Partitions are returned in order of topic id and partition id, the same in every process.
@@ -84,11 +84,11 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         touched: Mapping[Uuid, Iterable[int]],
         groups: Iterable[str] = (),
     ) -> "ClusterIndex":
-        """Return the index of `after`, given that this is the one of `before`.
+        """Return the index of `after`; this index must be that of `before`.
 
         Args:
-            touched: All topics that may differ between the two, each with the ids of its
-                partitions that may.
+            touched: All topics that may differ between the two images, each with the ids of the
+                partitions that may differ.
             groups: All consumer groups whose configs may differ.
         """
         update = _Update(self)
@@ -116,7 +116,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                     yield partition
 
     def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
-        """True if a broker leads a partition."""
+        """True if a broker leads at least one partition."""
         return any(p.leader == broker_id for p in self.partitions_on(image, broker_id))
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
@@ -136,7 +136,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         return sorted(self._moving.get(topic_id, ()))
 
     def load(self, broker_id: int) -> BrokerLoad:
-        """Return how many partitions a broker leads and holds."""
+        """Return the number of partitions that a broker should lead, and of its replicas."""
         return self._load.get(broker_id, _NO_LOAD)
 
     def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
@@ -183,7 +183,9 @@ class _Update:
                 self._subscriptions.put(group, pattern)
 
     def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
-        """Add all partitions of a topic that had none; those in no special state together."""
+        """Add all partitions of a topic that had none; counts ordinary partitions together for
+        speed.
+        """
         held: defaultdict[int, int] = defaultdict(int)
         for partition in partitions:
             leader, replicas = partition.leader, partition.replicas
@@ -198,7 +200,7 @@ class _Update:
             self._replicas[broker_id] += count
 
     def put(self, old: Partition | None, new: Partition | None) -> None:
-        """Replace a partition; None means that it does not exist before or after."""
+        """Replace a partition; `old` None means that it is new, `new` None that it is removed."""
         if old is new:
             return
         if (

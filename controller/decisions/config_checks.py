@@ -1,7 +1,8 @@
-"""Checks of the configs that a change would leave on a resource.
+"""Checks of the configs that a resource would have after a change.
 
-What a change does not touch was taken when it was written, or came with an import or a raw append:
-it is not checked again, so values that no release would take today stay, and can be deleted.
+Configs that a change does not touch are not checked again. They were checked when written, or came
+from an import or a raw append. So values that this release would refuse stay valid, and can be
+deleted.
 """
 
 import re
@@ -30,10 +31,10 @@ def check_configs(
     changed: Collection[str],
     values: Mapping[str, str],
 ) -> None:
-    """Check the configs of a resource, each changed one and all together.
+    """Check each changed config of a resource, and the combination of all its configs.
 
     Args:
-        changed: The names whose values differ from before.
+        changed: Names of the configs whose values differ from before.
         values: All values that the resource would have.
 
     Raises:
@@ -125,7 +126,7 @@ def _groups(context: ConfigLevels, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
-    """Return the brokers' bound of a group's config: `group.consumer.min.session.timeout.ms`."""
+    """Return the brokers' bound for a group's config: `group.consumer.min.session.timeout.ms`."""
     kind, _, rest = name.partition(".")
     bound = f"group.{kind}.{edge}.{rest.removeprefix('num.')}"
     definition = BROKER_CONFIGS.get(bound)
@@ -135,7 +136,9 @@ def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
 
 
 def _number(type_: int, values: Mapping[str, str], name: str) -> int:
-    """Return a whole number; its default if it is not set or, in a log from elsewhere, is none."""
+    """Return a config's whole number; its default if it is not set or, in an imported log, not a
+    number.
+    """
     default = int(definitions(type_)[name].default)
     number = whole_number(values.get(name, ""))
     return default if number is None else number

@@ -38,13 +38,13 @@ class Update(enum.Enum):
 
 
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """One config.
+    """Definition of one config.
 
-    `server_names` are the names that set it on brokers, in order of precedence, each with its unit
-    as a multiple of this config's. `allowed`, if not empty, lists the valid
-    values (of a list: items); `form` is a pattern for them. Bounds are inclusive. A config that is
-    not inherited counts only for the resource that sets it. `since` is the release of Kafka that
-    brought it, or `ours`. The default "" is no value, unless the type is a text or a list.
+    `server_names` are the broker configs that set it, in order of precedence, each with its unit as
+    a multiple of this config's. `allowed`, if not empty, lists the valid values (of a list: its
+    items); `form` is a pattern that values must match. Bounds are inclusive. A config that is not
+    inherited applies only to the resource that sets it. `since` is the first release of Kafka that
+    has it, or `ours`. The default "" means no value, unless the type is a text or a list.
     """
 
     name: str
@@ -62,12 +62,12 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sensitive(self) -> bool:
-        """True if the value must not be shown."""
+        """True if the value is secret and must not be shown."""
         return is_secret_config(self.name)
 
     @property
     def valid_values(self) -> str:
-        """What `check` accepts, beside the type; "" if that is all."""
+        """Text of the values that `check` accepts; "" if it accepts any value of the type."""
         if self.allowed:
             return ", ".join(sorted(self.allowed))
         if self.form is not None:
@@ -121,7 +121,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unknown_definition(name: str) -> ConfigDefinition:
-    """Return the definition of a config that a log holds and this release does not know."""
+    """Return a definition for a config that is in a log but unknown to this release."""
     return ConfigDefinition(name=name, type=ConfigType.STRING, default="", is_inherited=False)
 
 

@@ -1,7 +1,7 @@
-"""How many topics a change of configs above them changes, counted before it is written.
+"""Impact of a config change: the number of topics that inherit new values, counted beforehand.
 
-A topic that sets a config itself, or lies in a namespace that does, is not changed. O(topics below
-the resource), for configs that topics inherit.
+A topic that sets a config itself, or is in a namespace that sets it, is not affected. O(topics
+below the resource), for configs that topics inherit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -31,14 +31,14 @@ def topics_changed(
     named: Collection[str],
     records: Iterable[ConfigRecord],
 ) -> int | None:
-    """Return the number of topics whose effective configs a change of a resource changes.
+    """Return the number of topics whose effective configs change with a resource's configs.
 
-    None if no topic can inherit what it names. Of brokers the controller's own node counts: it
-    decides about topics by its values.
+    None if topics cannot inherit any of the changed configs. Of the single brokers, only the
+    controller's own node affects topics, because the controller uses its own values.
 
     Args:
-        named: The configs that the change names.
-        records: Those of the change; without records nothing changes.
+        named: The configs in the request.
+        records: The records of the change; without records nothing changes.
     """
     source = _source(context, resource)
     if source is None:
@@ -69,7 +69,7 @@ def _source(context: ConfigLevels, resource: ConfigResource) -> ConfigSource | N
 
 
 def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
-    """Return the names of a topic's config at a level."""
+    """Return the names under which a level (namespace, cluster or broker) sets a topic's config."""
     if source is ConfigSource.NAMESPACE:
         return (name,)
     return tuple([server_name for server_name, _ in TOPIC_CONFIGS[name].server_names])
@@ -78,7 +78,9 @@ def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
 def _namespaces(
     image: MetadataImage, source: ConfigSource, name: str
 ) -> Iterator[tuple[str, Uuid | None]]:
-    """Yield name and id of the namespaces that inherit from a resource; None: the default one."""
+    """Yield name and id of the namespaces that inherit from a resource; the default one has id
+    None.
+    """
     if source is not ConfigSource.NAMESPACE:
         yield "", None
     for namespace in image.namespaces():
@@ -94,7 +96,7 @@ def _differs(
     at: tuple[ConfigSource, str],
     new: NewValues,
 ) -> bool:
-    """True if the value that a namespace's topics inherit will be another one."""
+    """True if the value that a namespace's topics inherit changes."""
     definition = TOPIC_CONFIGS[name]
     before = effective_config(namespace_levels(context, namespace), definition)
     changed = (_changed(level, at, new) for level in namespace_levels(context, namespace))
@@ -102,7 +104,7 @@ def _differs(
 
 
 def _changed(level: Level, at: tuple[ConfigSource, str], new: NewValues) -> Level:
-    """Return a level with the new values, if it is the one that changes."""
+    """Return a level with the new values if it is the changed one, else as it is."""
     if (level.source, level.resource_name) != at:
         return level
     return level._replace(value=_overlaid(level.value, new))
@@ -113,7 +115,7 @@ def _overlaid(old: Callable[[str], str | None], new: NewValues) -> Callable[[str
 
 
 def _inheriting(image: MetadataImage, namespace_id: Uuid | None, names: list[str]) -> int:
-    """Count the topics directly in a namespace that do not set all of these configs themselves."""
+    """Count the topics directly in a namespace that inherit at least one of these configs."""
     return sum(
         1
         for topic in image.topics_in(namespace_id)

@@ -49,7 +49,7 @@ _ELSEWHERE = {BROKER: _SERVER_NAMES, TOPIC: _TOPIC_NAMES, NAMESPACE: _TOPIC_NAME
 
 
 def definitions(resource_type: int) -> Mapping[str, ConfigDefinition]:
-    """Return the configs that every resource of a type may have; of loggers, all others too.
+    """Return the configs that every resource of a type may have; loggers also accept all others.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such type.
@@ -65,7 +65,7 @@ def definitions(resource_type: int) -> Mapping[str, ConfigDefinition]:
 
 
 def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
-    """Return the definition of a config of a resource type, None if it has none of this name."""
+    """Return the definition of a resource type's config, or None if the type has no such config."""
     if resource_type == BROKER_LOGGER:
         return _logger(name)
     if resource_type == BROKER:
@@ -74,7 +74,9 @@ def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
 
 
 def unknown_config(resource_type: int, name: str) -> RequestError:
-    """Return the refusal of a config that a resource type does not have, with the nearest name."""
+    """Return the error for a config that the resource type does not have; it suggests the nearest
+    name.
+    """
     kind = RESOURCE_NAMES[resource_type]
     elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
     if elsewhere is not None:

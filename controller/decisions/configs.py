@@ -34,7 +34,7 @@ _ROOT_LOGGER = "root"
 class Operation(enum.Enum):
     """Operation on a config; APPEND and SUBTRACT are for lists only.
 
-    UNKNOWN stands for any other that a client names; its resource is refused, as in Kafka.
+    UNKNOWN is any other operation that a client sends; its resource is refused, as in Kafka.
     """
 
     SET = "set"
@@ -45,7 +45,7 @@ class Operation(enum.Enum):
 
 
 class ConfigChange(msgspec.Struct, frozen=True):
-    """One config to change; DELETE needs no value."""
+    """A change of one config; DELETE needs no value."""
 
     name: str
     value: str | None = None
@@ -55,8 +55,8 @@ class ConfigChange(msgspec.Struct, frozen=True):
 class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     """Config changes of one resource.
 
-    `resource_name` is a topic's full name or its id, a namespace's full name, a broker's number as
-    text, or "" of type BROKER for the cluster; of the other types any name.
+    `resource_name` is a topic's full name or id, a namespace's full name, a broker's id as text, or
+    "" of type BROKER for the cluster; for other types any name.
     """
 
     resource_type: int
@@ -79,11 +79,11 @@ class ReplaceConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only
 
 
 class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one resource; no refusal means that its changes are made.
+    """Result of one resource; without a refusal, its changes are made.
 
-    `resource_name` is the full name of a topic that was named by its id. `topics_changed` is how
-    many topics get other effective values; None if none can inherit what changes. `deleted` are the
-    configs that a replacement deletes without naming them.
+    `resource_name` is a topic's full name, also if the request had its id. `topics_changed` is the
+    number of topics whose effective values change; None if topics cannot inherit the changed
+    configs. `deleted` are the configs that a replacement deletes because the request omits them.
     """
 
     resource_type: int
@@ -119,7 +119,7 @@ def _alter(
     """Change the configs of resources.
 
     Args:
-        incremental: Returns the changes to make for those of a request.
+        incremental: Converts a requested resource change to incremental operations.
     """
     twice = named_more_than_once([_resource_text(resource) for resource in named])
     records = RecordList()
@@ -167,7 +167,7 @@ def replace_configs(
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
     """Return the incremental change that leaves only the configs of a replacement.
 
-    And a group's subscription: it is stored as a config, but has commands of its own.
+    A group's subscription is also left: it is stored as a config, but has commands of its own.
 
     Raises:
         RequestError: INVALID_REQUEST, the resource is a broker's loggers.
@@ -215,11 +215,11 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
 def check_policy(
     context: Context, resource: ResourceChange, records: Iterable[ConfigRecord]
 ) -> None:
-    """Let the operator's policy check the changes that a resource asks for.
+    """Let the operator's policy check the requested changes of a resource.
 
     Args:
         resource: The changes as requested.
-        records: The records that they make.
+        records: The resulting records.
 
     Raises:
         RequestError: the policy's own, usually POLICY_VIOLATION.
@@ -272,7 +272,7 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
 
 
 def _check_deletion(type_: int, name: str, old: str | None) -> None:
-    """Check that a deleted config exists or is set; a log from elsewhere may hold any name."""
+    """Check that a config to delete is defined, or is set; imported logs may set undefined ones."""
     if type_ == GROUP and name == SUBSCRIBED_PATTERN:
         raise invalid_config(type_, f"{name} is deleted by `metalog subscriptions delete`")
     if old is None and find_definition(type_, name) is None:
@@ -310,7 +310,7 @@ def _resource_text(resource: ResourceChange) -> str:
 
 
 def _by_name(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Replace a topic's id by its name, if the topic exists."""
+    """Return the resource with a topic's id replaced by its name, if the topic exists."""
     if isinstance(resource.resource_name, str) or resource.resource_type != TOPIC:
         return resource
     topic = context.image.topic(resource.resource_name)

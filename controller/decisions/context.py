@@ -38,11 +38,11 @@ USER_OPERATION_RECORDS_MAX = BATCH_RECORDS_MAX
 
 
 class Rng(IdSource, PlacementRng, Protocol):
-    """The randomness of decisions: `random.SystemRandom()`, or `random.Random(seed)`."""
+    """Random number source of decisions: `random.SystemRandom()`, or `random.Random(seed)`."""
 
 
 class PlannedTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A new topic that passed every check, for the topic policy."""
+    """A new topic that passed all other checks; input of the topic policy."""
 
     name: str
     partitions: int
@@ -55,10 +55,10 @@ TopicPolicy = Callable[[PlannedTopic], None]
 
 
 class PlannedConfigs(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes of one resource's configs that passed every check, for the config policy.
+    """Config changes of one resource that passed all other checks; input of the config policy.
 
-    `configs` holds the new values of what the request names; None deletes one. What a replacement
-    deletes without naming it is left out, as in Kafka (KAFKA-14195).
+    `configs` contains the new values of the configs in the request; None deletes one. Configs that
+    a replacement deletes only by omitting them are left out, as in Kafka (KAFKA-14195).
     """
 
     resource_type: int
@@ -74,13 +74,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a controller, fixed at its start.
 
     `static_configs` is the static configuration file: server-level names and their values.
-    `node_id` names the BROKER resource whose configs this controller follows itself. `topic_policy`
-    is the last check of every new topic, `config_policy` of every change of configs, those of new
-    topics included; None allows all. `authorizer` decides what callers may do.
-    `transaction_timeout_ms`: a transaction still open then is aborted. Everything else waits for
-    its end, even heartbeats, so it should be well below the session timeout.
-    `accepts_unknown_configs`: configs without a definition are taken as they are given, as in a log
-    of another release of Kafka.
+    `node_id` is the id of the BROKER resource whose configs this controller itself uses.
+    `topic_policy` is the last check of every new topic, `config_policy` of every config change,
+    including the configs of new topics; None allows all. `authorizer` decides which operations
+    callers are allowed. `transaction_timeout_ms`: a transaction still open after this time is
+    aborted. All other requests wait for its end, even heartbeats, so it should be well below the
+    session timeout. `accepts_unknown_configs`: accept configs without a definition unchecked, as
+    they occur in a log of another release of Kafka.
     """
 
     cluster_id: str = ""
@@ -98,11 +98,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """The cluster at the time of a decision.
+    """The input of a decision: the cluster's state, the settings, time, randomness and the caller.
 
     `sessions` is the state from heartbeats. `now_ms` is the time of the decision, ms since 1970;
-    `next_offset` is where its first record will be written. `origin` is what the log stores about
-    the request, `caller` is who sent it, and `buckets` holds the clients' remaining quotas.
+    `next_offset` is the offset of its first record. `origin` is the request's origin as logged,
+    `caller` is the sender, and `buckets` has the clients' remaining quotas.
     """
 
     image: MetadataImage
@@ -123,7 +123,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowance(self) -> Allowance:
-        """How many partitions the caller may create and delete."""
+        """The caller's remaining quota for creating and deleting partitions."""
         return self.buckets.allowance(self.image, self.origin, self.now_ms)
 
     @property
@@ -138,7 +138,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         return switched_on and self.metadata_version >= ELR_LEVEL
 
     def is_active(self, broker_id: int) -> bool:
-        """True if a broker may lead and join an ISR."""
+        """True if a broker may become leader and join an ISR."""
         broker = self.image.broker(broker_id)
         return broker is not None and not broker.fenced and not broker.in_controlled_shutdown
 
@@ -168,7 +168,7 @@ class TooLargeError(RequestError):
 
 
 class RecordList:
-    """The records of one user operation, bounded. `CountedRecordList` also counts partitions."""
+    """The records of one request, limited in number. `CountedRecordList` also counts partitions."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
@@ -193,7 +193,7 @@ class RecordList:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """What the operation takes from quotas."""
+        """The partitions to subtract from each quota."""
         return ()
 
     @property

@@ -22,7 +22,7 @@ OWN_FEATURES = tuple(
 
 
 class RegisterController(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller process registers; `incarnation_id` is new with every start.
+    """A request to register a controller process; `incarnation_id` is new with every start.
 
     `features` are the levels that the process supports; those of this release by default.
     """

@@ -1,4 +1,4 @@
-"""Records of operations that create and delete partitions: counted for quotas and limits."""
+"""Records of requests that create and delete partitions, counted for quotas and limits."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,10 +9,10 @@ from replay.image.quotas import QuotaEntity
 
 
 class CountedRecordList(RecordList):
-    """Records of one request, and the partitions and topics that they create and delete."""
+    """Records of one request, counting the partitions and topics it creates and deletes."""
 
     def __init__(self, context: Context) -> None:
-        """Start empty, with the caller's quota and the limits of namespaces."""
+        """Start without records; checks the caller's quota and the limits of namespaces."""
         super().__init__()
         self._context = context
         self._client = context.allowance
@@ -21,7 +21,7 @@ class CountedRecordList(RecordList):
         self._charges: dict[QuotaEntity, Charge] = {}
 
     def mutate(self, partitions: Mapping[str, int]) -> None:
-        """Count partitions that are created or deleted, as one operation, by namespace.
+        """Count the partitions, by namespace, that one operation creates or deletes.
 
         Raises:
             RequestError: THROTTLING_QUOTA_EXCEEDED.
@@ -50,7 +50,7 @@ class CountedRecordList(RecordList):
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """The partitions counted, by quota."""
+        """The counted partitions, by quota."""
         return tuple(self._charges.values())
 
     def _checked_quotas(self, namespace: str) -> list[Allowance]:

@@ -22,15 +22,15 @@ class CreatedConfig(msgspec.Struct, frozen=True):
 
 
 class CreatedConfigs:
-    """Effective configs of the topics of one request; what a namespace gives is computed once."""
+    """Effective configs of the topics of one request; caches those inherited from namespaces."""
 
     def __init__(self, context: ConfigLevels) -> None:
-        """Take the levels above the topics."""
+        """Start with an empty cache; `context` has the levels above the topics."""
         self._context = context
         self._inherited: dict[str, dict[str, CreatedConfig]] = {}
 
     def of_topic(self, namespace: str, own: Mapping[str, str]) -> tuple[CreatedConfig, ...]:
-        """Return all configs of a topic that sets these itself, ordered by name."""
+        """Return a topic's effective configs, ordered by name; `own` are those it sets itself."""
         found = dict(self._of_namespace(namespace))
         for name, value in own.items():
             found[name] = CreatedConfig(name, value, ConfigSource.TOPIC)

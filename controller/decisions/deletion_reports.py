@@ -21,7 +21,7 @@ from records.base import Record, Uuid
 
 
 class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that a broker had to delete, and whether it is gone."""
+    """A replica that a broker was told to delete, and whether it is deleted."""
 
     topic_id: Uuid
     partition_id: int
@@ -37,7 +37,7 @@ class ReportDeletions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_deletions(context: Context, request: ReportDeletions) -> ControllerResult[None]:
-    """Record what a broker has deleted, and finish the removal of partitions without replicas.
+    """Record which replicas a broker deleted; remove partitions that have no replicas left.
 
     Reports about replicas that are not being deleted are outdated and change nothing.
 

@@ -1,6 +1,6 @@
 """Log directories of brokers: reserved ids, and the directory of a new replica.
 
-Source: KIP-858 (what each reserved id means); docs/kafka_rules.md, section 4.
+Source: KIP-858 (meaning of the reserved ids); docs/kafka_rules.md, section 4.
 """
 
 from records.base import ZERO_UUID, Uuid
@@ -24,7 +24,7 @@ def default_directory(broker: Broker) -> Uuid:
 
 
 def is_online(broker: Broker, directory: Uuid) -> bool:
-    """True if a replica in that directory can be served."""
+    """True if the directory is online, so that its replicas can be served."""
     if directory == LOST:
         return False
     reserved = directory in (MIGRATING, UNASSIGNED)

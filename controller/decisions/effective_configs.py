@@ -1,9 +1,9 @@
-"""Effective configs: the nearest level that sets a value.
+"""Effective configs: the value from the nearest level that sets one.
 
-The levels of a topic, nearest first: the topic, its namespace and those above it, the BROKER
-resource of this controller's own node, the cluster's default (the BROKER resource without a name),
-the static file, the built-in default. Topics and namespaces use a config's own name, the levels
-from the broker on its server-level names.
+The levels of a topic, nearest first: the topic, its namespace and the namespaces above it, the
+BROKER resource of this controller's own node, the cluster's default (the BROKER resource without a
+name), the static file, the built-in default. On topics and namespaces, a config has its own name;
+on all levels from the broker on, it has its server-level names.
 
 Source: KIP-226 (dynamic broker configs), KIP-37 (namespaces); docs/configs.md.
 """
@@ -56,7 +56,7 @@ class ConfigSource(enum.Enum):
 
     @property
     def code(self) -> int:
-        """Kafka's code; that of NAMESPACE, which is ours, is Kafka's for an unknown source."""
+        """Kafka's code; NAMESPACE, which is ours, has Kafka's code for an unknown source."""
         return _SOURCE_CODES[self]
 
 
@@ -76,12 +76,14 @@ _SERVER_SOURCES = (ConfigSource.BROKER, ConfigSource.CLUSTER, ConfigSource.STATI
 
 
 def source_of(code: int) -> ConfigSource:
-    """Return the source with a code; DEFAULT for one that is unknown."""
+    """Return the source with a code; DEFAULT if the code is unknown."""
     return next((s for s, known in _SOURCE_CODES.items() if known == code), ConfigSource.DEFAULT)
 
 
 class Level(NamedTuple):
-    """A level, the name of its resource ("" if it has none), and the lookup of a config there."""
+    """A level, the name of its resource ("" if it has none), and a function to look up a config
+    there.
+    """
 
     source: ConfigSource
     resource_name: str
@@ -89,15 +91,15 @@ class Level(NamedTuple):
 
     @property
     def takes_server_names(self) -> bool:
-        """True if configs of topics have their server-level names here."""
+        """True if this level uses the server-level names of topic configs."""
         return self.source in _SERVER_SOURCES
 
 
 class Setting(NamedTuple):
-    """A config that a level sets.
+    """A config value set at a level.
 
-    `name` is the one used at that level, `value` the text there, `effective` the value in the unit
-    of the config in question.
+    `name` is the config's name at that level, `value` the text there, `effective` the value
+    converted to the unit of the topic's config.
     """
 
     source: ConfigSource
@@ -108,12 +110,12 @@ class Setting(NamedTuple):
 
     @property
     def namespace(self) -> str | None:
-        """The namespace that sets it, if one does."""
+        """The namespace that sets the config, or None if another level does."""
         return self.resource_name if self.source is ConfigSource.NAMESPACE else None
 
     @property
     def level(self) -> str:
-        """The level in words: `topic/orders`, `namespace/org`, `cluster`, `default`."""
+        """The level as text: `topic/orders`, `namespace/org`, `cluster`, `default`."""
         named = f"{self.source.value}/{self.resource_name}"
         return named if self.resource_name else self.source.value
 
@@ -142,12 +144,12 @@ def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterat
 
 
 def default_setting(definition: ConfigDefinition) -> Setting:
-    """Return the built-in default."""
+    """Return a config's own built-in default."""
     return _default(definition.name, definition.default, 1)
 
 
 def default_settings(definition: ConfigDefinition) -> list[Setting]:
-    """Return the built-in defaults of a config's server-level names, else its own."""
+    """Return the built-in defaults of a config's server-level names; if none, its own default."""
     found = []
     for name, factor in definition.server_names:
         of_broker = BROKER_CONFIGS.get(name)
@@ -181,7 +183,7 @@ def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level
 def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
     """Yield the levels of a broker or (CLUSTER_DEFAULT) of the cluster, nearest first.
 
-    Of static files only that of this controller's node is known.
+    Only the static file of this controller's node is known.
     """
     look_up = context.image.config_value
     if name != CLUSTER_DEFAULT:
@@ -221,7 +223,7 @@ def min_isr(context: ConfigLevels, topic: Topic) -> int:
 
 
 def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
-    """True if a topic prefers losing records to having no leader."""
+    """True if a topic allows unclean elections: losing records rather than having no leader."""
     return is_true(topic_config(context, topic, UNCLEAN_ELECTION))
 
 
@@ -235,7 +237,7 @@ def server_config(context: ConfigLevels, name: str, default: str) -> str:
 
 
 def whole_number(value: str) -> int | None:
-    """Parse an INT or LONG; None if it is invalid, as in logs of other origin."""
+    """Parse an INT or LONG; return None if it is invalid, as may occur in imported logs."""
     try:
         return int(value)
     except ValueError:
@@ -243,7 +245,7 @@ def whole_number(value: str) -> int | None:
 
 
 def is_true(value: str) -> bool:
-    """Parse a value of type BOOLEAN."""
+    """True if a value of type BOOLEAN is true."""
     return value.strip().lower() == "true"
 
 

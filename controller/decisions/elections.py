@@ -1,4 +1,4 @@
-"""Leader elections on request, and preferred leader elections.
+"""Leader elections, requested by clients or periodic.
 
 Source: KIP-460 (elect leaders), KIP-966; docs/kafka_rules.md, section 5.
 """
@@ -39,7 +39,8 @@ PartitionRef = tuple[TopicRef, int]
 class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
     """A request to elect leaders; an empty list means for all partitions.
 
-    `unclean`: prefer losing records to having no leader. Otherwise elect the preferred replica.
+    `unclean`: allow losing records rather than having no leader. If False, the preferred replica is
+    elected.
     """
 
     partitions: tuple[PartitionRef, ...] = ()
@@ -94,7 +95,7 @@ def _was_needed(result: ElectionResult) -> bool:
 
 
 def balance_leaders(context: Context) -> ControllerResult[bool]:
-    """Elect preferred replicas as leaders; the response is True if some partitions are left."""
+    """Elect preferred replicas as leaders; the response is True if some partitions remain to do."""
     records: list[Record] = []
     for partition in context.index.imbalanced_partitions(context.image):
         if len(records) == REBALANCE_ELECTIONS_MAX:
@@ -110,7 +111,7 @@ def balance_leaders(context: Context) -> ControllerResult[bool]:
 def elect_unclean_leaders(context: Context) -> ControllerResult[int]:
     """Elect leaders for leaderless partitions whose topics allow unclean elections.
 
-    The response is how many.
+    The response is the number of changed partitions.
     """
     records: list[Record] = []
     for partition in context.index.leaderless_partitions(context.image):

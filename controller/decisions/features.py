@@ -60,7 +60,7 @@ class UpdateFeatures(Request[None], frozen=True, kw_only=True):
 def bootstrap_records(levels: Mapping[str, int]) -> tuple[Record, ...]:
     """Return the first records of a new log: its feature levels, metadata.version first.
 
-    They are in one transaction if the level has transactions.
+    They form one transaction if the metadata.version allows transactions.
     """
     others = sorted((name, level) for name, level in levels.items() if name != METADATA_VERSION)
     version = levels[METADATA_VERSION]
@@ -80,7 +80,8 @@ def update_features(context: Context, request: UpdateFeatures) -> ControllerResu
     """Change feature levels.
 
     Raises:
-        RequestError: INVALID_UPDATE_VERSION or INVALID_REQUEST; one refused item refuses all.
+        RequestError: INVALID_UPDATE_VERSION or INVALID_REQUEST; one refused item refuses the whole
+            request.
     """
     twice = named_more_than_once([update.name for update in request.updates])
     if twice:
@@ -136,7 +137,7 @@ def _is_in_use(context: Context, name: str) -> bool:
 
 
 def _obstacles(context: Context, update: FeatureUpdate) -> Iterator[str]:
-    """Yield why nodes do not support a level, and what to do about each."""
+    """Yield a message for each node that does not support a level, with the remedy."""
     own = SUPPORTED_LEVELS.get(update.name, (0, 0))
     if not own[0] <= update.level <= own[1]:
         yield f"this release supports {own[0]} to {own[1]}"
@@ -159,7 +160,7 @@ def _obstacles(context: Context, update: FeatureUpdate) -> Iterator[str]:
 
 
 def _unsupported(update: FeatureUpdate, features: Iterable[SupportedFeature]) -> str | None:
-    """Return the levels that a node supports if the wanted one is not among them."""
+    """Return text with the levels that a node supports; None if it supports the requested level."""
     known = {f.name: (f.min_supported_version, f.max_supported_version) for f in features}
     low, high = known.get(update.name, (0, 0))
     return None if low <= update.level <= high else f"supports {low} to {high}"

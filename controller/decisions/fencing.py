@@ -1,7 +1,7 @@
 """Fencing and unfencing of brokers by an operator.
 
-A broker process requests its state in its heartbeats. This is for brokers without a process, in a
-log that is used without brokers; a running process overrides it with its next heartbeat.
+A broker process requests its state in its heartbeats. Fencing by an operator is for logs that are
+used without broker processes; a running process overrides it with its next heartbeat.
 
 Source: KIP-631 (fencing).
 """

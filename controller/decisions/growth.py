@@ -34,7 +34,7 @@ from replay.image.topics import Topic
 class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
     """A topic and its new number of partitions.
 
-    `assignments` are the replicas of each new partition; None means by placement.
+    `assignments` are the replicas of each new partition; None means that the placement chooses.
     """
 
     topic: TopicRef
@@ -43,7 +43,7 @@ class TopicGrowth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreatePartitions(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
-    """A request to add partitions. `placement` names one for all; None means the controller's."""
+    """A request to add partitions; `placement` is a name, None means the controller's."""
 
     topics: tuple[TopicGrowth, ...]
     placement: str | None = None
@@ -94,7 +94,7 @@ def new_partitions(
     """Return the records of a topic's new partitions.
 
     Args:
-        placement: The request's; counts them.
+        placement: The request's placement; counts the new partitions as load.
         records: The request's records so far; counts the partitions, so that an excess is refused
             before it is placed.
 

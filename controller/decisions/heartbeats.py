@@ -1,7 +1,8 @@
 """Heartbeats: the four states of a broker and their transitions.
 
-A broker is FENCED until it has seen its own registration, UNFENCED while it serves, in
-CONTROLLED_SHUTDOWN until it leads nothing and all brokers know, and then told to SHUTDOWN_NOW.
+A broker is FENCED until it has applied its own registration, and UNFENCED while it serves. It is in
+CONTROLLED_SHUTDOWN until it leads no partition and all active brokers have applied this. It is then
+told to SHUTDOWN_NOW.
 
 Source: KIP-631 (fencing), KIP-841 (controlled shutdown); docs/kafka_rules.md, section 8.
 """
@@ -49,7 +50,7 @@ class BrokerState(enum.Enum):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker's heartbeat: its applied offset and what it wants.
+    """A broker's heartbeat: its applied offset and the state that it requests.
 
     `metadata_offset` is the last offset it has applied; `offline_log_dirs` are its failed
     directories; `lags` are the lags of its replicas, None: unchanged.
@@ -65,7 +66,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What the broker should do."""
+    """The broker's state after its heartbeat, and whether it should shut down."""
 
     is_caught_up: bool
     is_fenced: bool
@@ -127,7 +128,7 @@ def sessions_after(
 def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
     """Fence the broker with the oldest expired session; the response is its id or None.
 
-    One at a time, so that leader elections see which other brokers are gone.
+    Fences one broker at a time, so that each leader election takes the earlier ones into account.
     """
     broker_id = context.sessions.stale_broker(context.image, context.now_ms)
     broker = None if broker_id is None else context.image.broker(broker_id)
@@ -141,7 +142,8 @@ def fence_stale_broker(context: Context) -> ControllerResult[int | None]:
 def _current_state(context: Context, broker: Broker) -> BrokerState:
     """Return the broker's state.
 
-    A new controller does not know the offset of a controlled shutdown, and starts it again.
+    A new controller does not know the offset of a controlled shutdown that is under way, and starts
+    the shutdown again.
     """
     if broker.fenced:
         return BrokerState.FENCED
@@ -158,7 +160,7 @@ def _current_state(context: Context, broker: Broker) -> BrokerState:
 def _next_state(
     context: Context, request: Heartbeat, state: BrokerState, *, all_lost: bool
 ) -> BrokerState:
-    """Return the next state; a broker without working directories cannot serve."""
+    """Return the next state; a broker without working directories cannot be UNFENCED."""
     if all_lost:
         request = replace(request, want_fence=True)
     match state:
@@ -189,7 +191,7 @@ def _after_unfenced(context: Context, request: Heartbeat) -> BrokerState:
 
 
 def _after_controlled_shutdown(context: Context, request: Heartbeat) -> BrokerState:
-    """Return SHUTDOWN_NOW once all active brokers know the new leaders."""
+    """Return SHUTDOWN_NOW once the broker leads nothing and all active ones have applied that."""
     session = context.sessions.get(request.broker_id)
     assert session is not None and session.shutdown_offset is not None
     if context.index.leads_any(context.image, request.broker_id):
@@ -250,7 +252,7 @@ def _lost_directories(context: Context, broker: Broker, request: Heartbeat) -> s
 
 
 def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iterator[Record]:
-    """Remove the broker from partitions in failed directories, and record the remaining ones."""
+    """Remove the broker from ISRs of partitions in lost directories; record the others."""
     broker_id = broker.broker_id
     in_lost = [
         partition
@@ -266,7 +268,7 @@ def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iter
 
 
 def _is_caught_up(context: Context, request: Heartbeat) -> bool:
-    """True if the broker has seen its own registration."""
+    """True if the broker has applied its own registration."""
     session = context.sessions.get(request.broker_id)
     registered_at = request.broker_epoch if session is None else session.registration_offset
     return request.metadata_offset >= registered_at

@@ -12,15 +12,17 @@ _RESERVED = frozenset({ZERO_UUID, Uuid((1).to_bytes(16))})
 
 
 class IdSource(Protocol):
-    """Source of random octets for ids; `random.Random` is one."""
+    """Source of random bytes for ids; `random.Random` is one."""
 
     def randbytes(self, size: int, /) -> bytes:
-        """Return `size` random octets."""
+        """Return `size` random bytes."""
         ...
 
 
 def can_be_id(value: Uuid) -> bool:
-    """True if an id chosen elsewhere is not reserved, and its text does not start with '-'."""
+    """True if an id chosen by another system is usable: not reserved, and its text does not start
+    with '-'.
+    """
     return value not in _RESERVED and value[0] >> 2 != _DASH
 
 

@@ -1,7 +1,7 @@
 """Refuses changes of a topic while an earlier change is in progress.
 
-Growth and shrinking wait for moves and removals, a move only for removals: a new target replaces
-the previous one.
+Growth and shrinking are refused during reassignments and removals. A reassignment is refused only
+during removals, because a new target may replace the previous one.
 
 Source: KIP-455, KIP-694.
 """
@@ -13,7 +13,7 @@ from replay.image.topics import Topic
 
 
 def check_nothing_in_progress(context: Context, topic: Topic) -> None:
-    """Refuse to change a topic's partition count while some are being moved or removed.
+    """Refuse to change a topic's partition count while partitions are being moved or removed.
 
     Raises:
         RequestError: REASSIGNMENT_IN_PROGRESS.

@@ -1,4 +1,4 @@
-"""Requests of several items: each is decided by itself, so a refusal stops no other."""
+"""Requests of several items: each item is decided independently, so one refusal stops no other."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -17,7 +17,7 @@ def decide_each(
     """Return the result of each item, in order.
 
     Args:
-        decide: Returns an item's result. It must not write records before it can refuse.
+        decide: Returns an item's result. It must not add records before its last possible refusal.
         refused: Returns the result of an item for which `decide` raised a RequestError.
 
     Raises:

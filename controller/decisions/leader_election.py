@@ -28,8 +28,8 @@ class Election(enum.Enum):
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """The partition's state for the election.
 
-    `last_known_leader` is the leader when the ISR and the eligible replicas ran out; None if not
-    known or not to be used.
+    `last_known_leader` is the last leader before both the ISR and the eligible replicas became
+    empty; None if it is not known or must not be used.
     """
 
     replicas: Sequence[int]
@@ -40,14 +40,14 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Elected(msgspec.Struct, frozen=True):
-    """The result; `leader` is -1 if no replica can lead. Unclean: records may be lost."""
+    """Result of an election; `leader` -1: no replica can lead; `unclean`: records may be lost."""
 
     leader: int
     unclean: bool = False
 
 
 def elect(candidates: Candidates, election: Election, acceptable: Callable[[int], bool]) -> Elected:
-    """Return the next leader."""
+    """Return the new leader."""
 
     def valid(replica: int) -> bool:
         members = candidates.isr or candidates.eligible
@@ -69,7 +69,7 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
 
 
 def _by_preference(candidates: Candidates, election: Election) -> Sequence[int]:
-    """Return the replicas in order of preference; a leader of -1 is never valid."""
+    """Return the replicas in order of preference; a leader of -1 is never a valid choice."""
     if election is Election.PREFERRED:
         return (candidates.replicas[0], candidates.leader, *candidates.replicas[1:])
     return (candidates.leader, *candidates.replicas)

@@ -1,4 +1,4 @@
-"""Feature levels: which records, in which layout, each level allows.
+"""Feature levels, and the record layout versions that each level uses.
 
 Source: MetadataVersion of Kafka 4.0 and of 2026 (records/metadata_versions.py); KIP-584 (features),
 KIP-778 (metadata.version).
@@ -57,7 +57,7 @@ _LAYOUTS: Mapping[type[Record], tuple[tuple[int, int], ...]] = {
 
 
 def record_version(record: Record, metadata_version: int) -> int:
-    """Return the layout version in which Kafka writes a record at that metadata.version."""
+    """Return the layout version in which Kafka writes a record at a metadata.version."""
     if type(record) is BrokerRegistrationChangeRecord:
         # The oldest layout that can hold the values.
         if record.cordoned_log_dirs is not None:
@@ -67,7 +67,7 @@ def record_version(record: Record, metadata_version: int) -> int:
 
 
 def record_versions(records: Sequence[Record], metadata_version: int) -> list[int]:
-    """Return the layout version of each record, as `record_version`."""
+    """Return the layout version of each record, like `record_version`."""
     types = set(map(type, records))
     if BrokerRegistrationChangeRecord in types:
         return [record_version(record, metadata_version) for record in records]

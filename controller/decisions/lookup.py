@@ -1,4 +1,4 @@
-"""Finds the objects that a request names."""
+"""Finds the objects that a request refers to."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def is_broker_id(name: str) -> bool:
-    """True if the name of a config resource is the id of a broker, as brokers write it."""
+    """True if the name of a config resource is a broker id, in the form that brokers write."""
     return _BROKER_ID.fullmatch(name) is not None
 
 
@@ -44,7 +44,7 @@ def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
 
 
 def topics_named_twice(image: MetadataImage, refs: Iterable[TopicRef]) -> frozenset[Uuid]:
-    """Return the ids of topics named twice, also once by name and once by id."""
+    """Return the ids of topics that occur twice, also those given once by name and once by id."""
     counts: Counter[Uuid] = Counter()
     for ref in refs:
         topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
@@ -69,19 +69,19 @@ def find_partition(image: MetadataImage, topic: Topic, partition_id: int) -> Par
 
 
 def partition_exists(image: MetadataImage, ref: TopicRef, partition_id: int) -> bool:
-    """True if there is a partition of this id in a topic that exists."""
+    """True if the topic exists and has a partition of this id."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
     return topic is not None and image.partition(topic.topic_id, partition_id) is not None
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return a partition's key, the same by its topic's name and id, to find duplicates."""
+    """Return a key to find duplicates: the same whether the topic is given by name or by id."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 
 
 def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
-    """Return the id of a namespace; None is the default one, "".
+    """Return the id of a namespace; None for the default one, "".
 
     Raises:
         RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace: it does not exist.
@@ -97,7 +97,7 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
 
 
 def namespace_of(image: MetadataImage, topic: Topic) -> str:
-    """Return the full name of a topic's namespace; "" is the default one."""
+    """Return the full name of a topic's namespace; "" for the default one."""
     namespace = topic.namespace_id and image.namespace(topic.namespace_id)
     return namespace.name if namespace else DEFAULT_NAMESPACE
 

@@ -1,7 +1,7 @@
-"""What a move of topics to another namespace changes for those who use them.
+"""Effects of moving topics to another namespace: changed configs, ACLs and subscriptions.
 
-Ids, partitions and the topics' own configs stay. Names change, and with them what goes by names:
-inherited configs, ACLs, subscriptions, and the folders of replicas.
+Ids, partitions and the topics' own configs stay. Names change, and with them everything that
+depends on names: inherited configs, ACLs, subscriptions, and the folders of replicas.
 """
 
 from collections import Counter
@@ -23,9 +23,9 @@ from replay.image.topics import Topic
 
 
 class ConfigShift(msgspec.Struct, frozen=True, kw_only=True):
-    """A config with another effective value after the move, for this number of topics.
+    """A config whose effective value changes with the move, and for how many topics.
 
-    `source` is the kind of level that sets it then, `resource_name` that level's name.
+    `source` is the kind of level that sets the new value, `resource_name` that level's name.
     """
 
     name: str
@@ -37,11 +37,11 @@ class ConfigShift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
-    """What a move changes, over all of its topics.
+    """Effects of a move, over all of its topics.
 
-    `brokers` hold replicas, whose folders are renamed. ACLs and subscriptions are those that match
-    an old name but not the new one, and the other way round. None stands for what the caller may
-    not know or what was too much to look at.
+    `brokers` are those with replicas, whose folders are renamed. ACLs and subscriptions are lost if
+    they match an old name but not the new one, and gained if they match only the new one. None: the
+    caller may not see them, or there were too many to examine.
     """
 
     partitions: int = 0
@@ -56,7 +56,7 @@ class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
 def move_effects(
     context: Context, topics: Sequence[Topic], source: str, target: str
 ) -> MoveEffects:
-    """Return what changes when topics move from one namespace to another.
+    """Return the effects of moving topics from one namespace to another.
 
     O(topics, each with its partitions, the configs it sets and the length of its names; ACLs that
     are lost or gained).

@@ -1,4 +1,4 @@
-"""Reassignments in a partition's state.
+"""Reassignment state of a partition.
 
 Source: KIP-455.
 """
@@ -12,7 +12,7 @@ def is_moving(partition: Partition) -> bool:
 
 
 def settled_replicas(partition: Partition) -> tuple[int, ...]:
-    """Return the partition's replicas, or its target while it is being reassigned."""
+    """Return the partition's replicas; while it is being reassigned, its target replicas."""
     removing = partition.removing_replicas
     if not removing:
         return partition.replicas

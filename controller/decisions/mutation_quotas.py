@@ -1,9 +1,9 @@
 """Mutation quotas: how many partitions may be created and deleted, by a client or in a namespace.
 
 Each client with a quota, and each namespace with a limit, has a token bucket. It fills at the
-quota's rate and holds what `_BURST_S` seconds bring. An operation is admitted while the bucket is
-not in debt, whatever the operation costs. So a large request passes, and later ones wait until its
-debt is paid.
+quota's rate, up to the amount of `_BURST_S` seconds. An operation is admitted while the bucket is
+not in debt, whatever the operation costs. So a large request passes, and later ones are refused
+until its debt is paid.
 
 Buckets are not in the log: a new controller starts with full ones. Immutable, like the image.
 
@@ -40,7 +40,7 @@ _USER_PRINCIPAL = "User:"
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a quota at `now_ms`; `bucket` None means no limit. `subject` is its name."""
+    """The rest of a quota at `now_ms`; `bucket` None: unlimited. `subject`: its name in errors."""
 
     bucket: QuotaEntity | None = None
     subject: str = f"this client's quota {MUTATION_RATE}"
@@ -49,7 +49,7 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int = 0
 
     def check(self, spent: int) -> None:
-        """Admit one more operation after `spent` partitions of the same request.
+        """Check that one more operation is allowed, after `spent` partitions of the same request.
 
         Raises:
             RequestError: THROTTLING_QUOTA_EXCEEDED, the bucket is in debt, or never fills.
@@ -74,7 +74,7 @@ UNLIMITED = Allowance()
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """Partitions that an admitted request takes from a bucket."""
+    """The number of partitions to subtract from a bucket for an admitted request."""
 
     allowance: Allowance
     mutations: int
@@ -92,7 +92,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
     _by_client: Map[QuotaEntity, _Bucket] = Map()
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
-        """Return a client's allowance."""
+        """Return the rest of a client's quota."""
         found = _quota_of(image, origin)
         if found is None:
             return UNLIMITED
@@ -102,7 +102,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         )
 
     def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
-        """Return the allowance of a namespace whose limit is `rate` partitions per second."""
+        """Return the rest of the limit of a namespace, which is `rate` partitions per second."""
         entity: QuotaEntity = ((_NAMESPACE, namespace),)
         return Allowance(
             bucket=entity, rate=rate, tokens=self._tokens(entity, rate, now_ms), now_ms=now_ms
@@ -115,14 +115,18 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         return min(bucket.tokens + rate * max(now_ms - bucket.at_ms, 0) / 1_000, full)
 
     def charged_all(self, charges: Iterable[Charge]) -> "MutationBuckets":
-        """Subtract an admitted request's partitions from each bucket they are charged to."""
+        """Return the buckets with an admitted request's partitions subtracted from each it is
+        charged to.
+        """
         buckets = self
         for charge in charges:
             buckets = buckets.charged(charge.allowance, charge.mutations)
         return buckets
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
-        """Subtract an admitted operation's partitions from the client's bucket."""
+        """Return the buckets with an admitted operation's partitions subtracted from the
+        allowance's bucket.
+        """
         if allowance.bucket is None or not mutations:
             return self
         tokens, now_ms = allowance.tokens - mutations, allowance.now_ms
@@ -149,7 +153,7 @@ def _quota_of(image: MetadataImage, origin: Origin | None) -> tuple[QuotaEntity,
 
 
 def _names(origin: Origin | None) -> dict[str, str]:
-    """Return user and client id of an origin; empty for the controller and brokers: no quota."""
+    """Return user and client id of an origin; empty for the controller and brokers (no quota)."""
     principal = "" if origin is None else origin.principal or ""
     if origin is None or not principal.startswith(_USER_PRINCIPAL):
         return {}

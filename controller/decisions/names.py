@@ -78,7 +78,7 @@ def check_namespace_name(name: str) -> None:
 
 
 def tiers(name: str) -> Iterator[str]:
-    """Yield a namespace and all above it, topmost first: `a:b` gives `a`, `a:b`."""
+    """Yield a namespace and all above it, topmost first: `a`, then `a:b`, for `a:b`."""
     parts = name.split(TIER_SEPARATOR)
     for depth in range(1, len(parts) + 1):
         yield TIER_SEPARATOR.join(parts[:depth])
@@ -90,7 +90,7 @@ def full_name(namespace: str, name: str) -> str:
 
 
 def named_more_than_once(names: Collection[N]) -> frozenset[N]:
-    """Return the names that occur more than once in a request; each such item is refused."""
+    """Return the names that occur more than once in a request; all their items are refused."""
     if len(set(names)) == len(names):
         return frozenset()
     return frozenset([name for name, count in Counter(names).items() if count > 1])

@@ -1,8 +1,8 @@
 """The configs that a namespace may have: those of its topics, and limits of its own.
 
-A topic's config on a namespace counts for every topic in and below it that does not set it itself.
-A limit counts for everything in and below its namespace; a nested namespace can lower it for
-itself, but not raise it.
+A topic config set on a namespace applies to all topics in and below it, except those that set it
+themselves. A limit applies to everything in and below its namespace; a nested namespace can lower
+it for itself, but not raise it.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Limits of namespaces: topics and partitions in and below them, and how fast these may change.
 
-A limit counts for everything below its namespace, so a parent's limit bounds its children whatever
-their own says. Each check costs O(tiers).
+A limit counts everything in and below its namespace, so a parent's limit applies to its children
+even if they set higher ones. Each check costs O(tiers).
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from replay.image.metadata import MetadataImage
 
 
 class NamespaceLimits:
-    """The limits for one request, which counts here what it adds."""
+    """Checks one request against the limits, counting the topics and partitions that it adds."""
 
     def __init__(self, access: Access, uses: NamespaceUses) -> None:
-        """Start with what is used now; `access` is the caller's."""
+        """Start with the current use; `access` is the caller's."""
         self._access = access
         self._uses = uses
         self._added: dict[str, NamespaceUse] = {}
@@ -31,7 +31,7 @@ class NamespaceLimits:
         """Count topics and partitions that are added to a namespace.
 
         Args:
-            moved_from: The namespace that they leave; what is above both does not grow.
+            moved_from: The namespace that they leave; the counts of common parents do not change.
 
         Raises:
             RequestError: POLICY_VIOLATION, and nothing is counted.
@@ -49,7 +49,7 @@ class NamespaceLimits:
     def allowances(
         self, buckets: MutationBuckets, namespace: str, now_ms: int
     ) -> Iterator[Allowance]:
-        """Yield what is left of the rates of a namespace and those above it."""
+        """Yield the remaining mutation quota of a namespace and of each above it, where limited."""
         for name in _around(namespace):
             rate = limit_of(self._access.image, name, MAX_MUTATIONS)
             if rate is not None:
@@ -72,7 +72,7 @@ class NamespaceLimits:
         )
 
     def _named(self, namespace: str, name: str) -> str:
-        """Return the text for a namespace, without the name if the caller may not see it."""
+        """Return a namespace's text for errors; without its name if the caller may not see it."""
         return f"namespace {name!r}" if self._may_see(name) else f"a namespace around {namespace!r}"
 
     def _may_see(self, name: str) -> bool:
@@ -85,7 +85,7 @@ def _around(namespace: str) -> list[str]:
 
 
 def limit_of(image: MetadataImage, namespace: str, config: str) -> float | None:
-    """Return a namespace's own limit; None if it has none."""
+    """Return the limit that a namespace itself sets; None if it sets none."""
     value = image.config_value(NAMESPACE, namespace, config)
     try:
         number = float(value) if value is not None else -1

@@ -1,4 +1,4 @@
-"""How many topics and partitions lie in and below each namespace, kept batch by batch."""
+"""Number of topics and partitions in and below each namespace, updated with each batch."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ class NamespaceUse(msgspec.Struct, frozen=True, gc=False):
     partitions: int = 0
 
     def plus(self, topics: int, partitions: int) -> "NamespaceUse":
-        """Return the use with more, or (negative) fewer."""
+        """Return the use plus these numbers, which may be negative."""
         return NamespaceUse(self.topics + topics, self.partitions + partitions)
 
 
@@ -69,7 +69,7 @@ class NamespaceUses(msgspec.Struct, frozen=True, gc=False):
 
 
 def _place(image: MetadataImage, topic_id: Uuid) -> tuple[Namespace, int] | None:
-    """Return a topic's namespace and number of partitions; None in the default namespace."""
+    """Return a topic's namespace and partition count; None if in the default namespace."""
     topic = image.topic(topic_id)
     if topic is None or topic.namespace_id is None:
         return None

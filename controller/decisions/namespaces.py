@@ -1,7 +1,7 @@
 """Namespaces: folders for topics, in tiers.
 
-Each tier of a namespace has a record of its own, so `org:apache` exists because it was created, not
-because it has topics. The default namespace "" has no record.
+Each tier of a namespace has its own record, so `org:apache` exists only if it was created, not
+because a topic uses its name. The default namespace "" has no record.
 
 Source: KIP-37, with namespaces as records of a KRaft log.
 """
@@ -68,7 +68,7 @@ class CreateNamespace(Request["NamespaceResult"], frozen=True):
 
 
 class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to delete a namespace with its topics; `recursive`: with those below it."""
+    """A request to delete a namespace and its topics; `recursive`: also namespaces below it."""
 
     name: str
     recursive: bool = False
@@ -88,7 +88,7 @@ class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
 
 
 class DeletedConfigs(msgspec.Struct, frozen=True):
-    """The configs that a topic or a namespace set itself."""
+    """The configs that a deleted topic or namespace set itself."""
 
     resource_type: int
     resource_name: str
@@ -98,9 +98,9 @@ class DeletedConfigs(msgspec.Struct, frozen=True):
 class NamespaceResult(msgspec.Struct, frozen=True):
     """Full names that a request created, deleted, or moved (the old names).
 
-    `subscriptions` are those that match topics in namespaces that were created; None: there were
-    too many to look at. With deleted topics and namespaces go `partitions`, `configs` and `acls`;
-    `acls` is None for a caller who may not know them. `effects` are those of a move.
+    `subscriptions` match topics in the created namespaces; None: there were too many to examine.
+    `partitions`, `configs` and `acls` were deleted with topics and namespaces; `acls` is None if
+    the caller may not see them. `effects` are those of a move.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -142,9 +142,9 @@ def delete_namespace(
     """Delete a namespace with its topics, configs and ACLs, the deepest namespaces first.
 
     Raises:
-        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST when
-            namespaces below it are in the way, POLICY_VIOLATION when it holds too much, or
-            THROTTLING_QUOTA_EXCEEDED.
+        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST if there are
+            namespaces below it and the request is not recursive, POLICY_VIOLATION if it contains
+            too much, or THROTTLING_QUOTA_EXCEEDED.
     """
     image = context.image
     if request.name == DEFAULT_NAMESPACE:
@@ -205,7 +205,7 @@ def _configs_of(
 
 
 def _acls_within(image: MetadataImage, namespace: str) -> list[Acl]:
-    """Return the entries on a namespace, and on names and prefixes that lie in it; O(entries)."""
+    """Return the ACLs on a namespace, and on names and prefixes inside it; O(ACLs)."""
     inside = namespace + TIER_SEPARATOR
     return sorted(
         [
@@ -256,7 +256,7 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
 def _topic_in(
     image: MetadataImage, namespace_id: Uuid | None, namespace: str, ref: TopicRef
 ) -> Topic:
-    """Return a topic of a namespace, by the last part of its name or by its id."""
+    """Return a topic of a namespace, given by the last part of its name or by its id."""
     if isinstance(ref, str):
         named = image.topic_by_name(ref, namespace_id)
         if named is None:
@@ -281,7 +281,7 @@ def _check_target(context: Context, target: Uuid | None, namespace: str, name: s
 
 
 def _at_and_below(image: MetadataImage, name: str) -> list[Namespace]:
-    """Return a namespace and all below it, deepest first, itself last."""
+    """Return a namespace and all below it; the deepest first, the namespace itself last."""
     found = [
         namespace
         for namespace in image.namespaces()

@@ -1,4 +1,4 @@
-"""Notes: what people found out about an offset, kept in the log beside what they are about."""
+"""Notes: comments by users on a log offset, stored in the log itself."""
 
 from controller.decisions.context import Context
 from controller.request import Request
@@ -19,7 +19,7 @@ _AUTHOR_LENGTH_MAX = 255
 
 
 class AddNote(Request["Note"], frozen=True, kw_only=True):
-    """A request to pin a note to an offset; `author` is the caller's principal unless given."""
+    """A request to add a note to an offset; `author` is the caller's principal unless given."""
 
     at_offset: int
     text: str
@@ -27,11 +27,11 @@ class AddNote(Request["Note"], frozen=True, kw_only=True):
 
 
 def add_note(context: Context, request: AddNote) -> ControllerResult[Note]:
-    """Pin a note to an offset of the log; writes nothing if it is there already.
+    """Add a note to an offset of the log; writes nothing if the same note exists.
 
     Raises:
-        RequestError: OFFSET_OUT_OF_RANGE, the log does not reach so far; INVALID_REQUEST, the note
-            is empty or too long; POLICY_VIOLATION, there are too many.
+        RequestError: OFFSET_OUT_OF_RANGE, the offset is beyond the log's end; INVALID_REQUEST, the
+            note is empty or too long; POLICY_VIOLATION, there are too many.
     """
     author = context.caller.principal if request.author is None else request.author
     _check_text("text", request.text, NOTE_LENGTH_MAX)

@@ -1,4 +1,4 @@
-"""Results of items, in requests with several."""
+"""Results of single items, for requests with several items."""
 
 import msgspec
 
@@ -17,5 +17,5 @@ class Refusal(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: RequestError) -> "Refusal":
-        """Take code and message from an error."""
+        """Return the refusal with an error's code and message."""
         return cls(error.code, str(error), error.retry_ms)

@@ -1,8 +1,8 @@
 """Builds the record of one partition change.
 
-The steps run in the order of Kafka's controller, because each depends on the ones before it:
-finish the reassignment, eligible replicas, election, epoch bumps, ISR, last known leader,
-assignment, recovery state, mode. If nothing changes there is no record.
+The steps run in the order of Kafka's controller, because each depends on the ones before it: finish
+the reassignment, eligible replicas, election, epoch bumps, ISR, last known leader, assignment,
+recovery state, mode. If nothing changes there is no record.
 
 Source: KIP-631, KIP-704 (recovery state), KIP-858 (directories), KIP-966 (eligible leader
 replicas); docs/kafka_rules.md, section 4.
@@ -36,8 +36,8 @@ Replicas = tuple[int, ...]
 class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
     """Rules for changes of one partition, from the cluster's features and configs.
 
-    `min_isr` is the topic's min.insync.replicas. `acceptable` tests if a broker may lead; a replica
-    that is added gets the directory from `default_directory`.
+    `min_isr` is the topic's min.insync.replicas. `acceptable` returns True for brokers that may
+    lead; `default_directory` returns the directory of an added replica.
     """
 
     metadata_version: int
@@ -48,10 +48,10 @@ class ChangeRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionChange:
-    """A change being built: set the attributes to change, then call `build`.
+    """Builder of a change: set the attributes to change, then call `build`.
 
-    The public attributes start with the partition's values. `unclean_shutdown` names replicas that
-    lost their unsynced data and so are no longer eligible to lead.
+    The public attributes start with the partition's values. `unclean_shutdown` are the replicas
+    that lost unflushed data and so are no longer eligible to lead.
     """
 
     def __init__(self, partition: Partition, rules: ChangeRules) -> None:
@@ -72,7 +72,7 @@ class PartitionChange:
         self._new_recovery_state = _RECOVERY_STATE_UNCHANGED
 
     def build(self) -> PartitionChangeRecord | None:
-        """Return the record, or None if nothing changes. Call it once."""
+        """Return the record, or None if nothing changes. Call it only once."""
         self._maybe_finish_reassignment()
         self._update_eligible()
         self._elect()
@@ -99,7 +99,7 @@ class PartitionChange:
         return None if _is_empty(record) else record
 
     def _maybe_finish_reassignment(self) -> None:
-        """Remove the leaving replicas, once enough of the others are in sync."""
+        """Remove the leaving replicas, once all others are in the ISR."""
         if not self.removing and not self.adding:
             return
         isr = _without(self.isr, self.removing)
@@ -120,7 +120,7 @@ class PartitionChange:
         self._eligible = _without(left, (*self.isr, *self.unclean_shutdown))
 
     def _elect(self) -> None:
-        """Elect a leader; a partition of mode NONE has none."""
+        """Elect a leader; a partition of mode NONE has no leader."""
         if self.mode == NONE:
             if self._partition.leader != NO_LEADER:
                 self._leader = NO_LEADER
@@ -149,7 +149,7 @@ class PartitionChange:
         )
 
     def _start_recovery(self, leader: int) -> None:
-        """Make an unclean leader the only ISR member; records that it lacks are lost."""
+        """Make an unclean leader the only ISR member; records that it does not have are lost."""
         self.isr = self._new_isr = (leader,)
         if (
             self._partition.leader_recovery_state != RECOVERING
@@ -158,25 +158,29 @@ class PartitionChange:
             self._new_recovery_state = RECOVERING
 
     def _bump_epoch_on_lost_replica(self) -> None:
-        """Name the same leader again, which bumps the epoch and fences a removed replica."""
+        """Bump the leader epoch if a replica is removed, to fence it, by writing the same leader
+        again.
+        """
         if self._leader == LEADER_UNCHANGED and not set(self.replicas) >= set(
             self._partition.replicas
         ):
             self._leader = self._partition.leader
 
     def _new_eligible(self) -> Replicas | None:
-        """Return the new ELR; empty after an unclean election or without the feature."""
+        """Return the new ELR, None if unchanged; empty after an unclean election or without the
+        feature.
+        """
         if self._new_isr is not None or not self._rules.elr_enabled:
             self._eligible = ()
         return _changed(self._eligible, self._partition.eligible_leader_replicas)
 
     def _set_isr(self) -> None:
-        """Set the ISR; its last member stays unless eligible replicas are tracked."""
+        """Set the new ISR; it becomes empty only if eligible replicas are tracked."""
         if self._new_isr is None and (self.isr or self._rules.elr_enabled):
             self._new_isr = _changed(self.isr, self._partition.isr)
 
     def _bump_epoch_on_isr_shrink(self) -> None:
-        """Bump the leader epoch, or brokers before 3.6 miss a smaller ISR (KAFKA-15021)."""
+        """Bump the leader epoch if the ISR shrinks, as brokers before 3.6 need it (KAFKA-15021)."""
         if (
             self._rules.metadata_version < NO_EPOCH_BUMP_ON_SHRINK_LEVEL
             and self._leader == LEADER_UNCHANGED
@@ -186,10 +190,10 @@ class PartitionChange:
             self._leader = self._partition.leader
 
     def _new_last_known_leader(self) -> Replicas | None:
-        """Remember the leader when the ISR runs empty; clear it once there is a leader.
+        """Return the last leader when the ISR becomes empty, or () once there is a leader again.
 
-        Kafka 4.0 stores -1 if there was no leader then. We store the last ISR member, which has as
-        much.
+        None means unchanged. If there was no leader when the ISR became empty, Kafka 4.0 stores -1.
+        We store the last ISR member, which has all records that the leader had.
         """
         if not self._rules.elr_enabled:
             return None

@@ -1,6 +1,6 @@
-"""Plans a change of partition counts: the effects, without writing anything.
+"""Plans a change of partition counts: returns its effects without writing records.
 
-It is a decision without records, so it works wherever decisions do.
+It is implemented as a decision without records, so it works wherever decisions do.
 
 Source: KIP-694 (the warnings of its command, and a dry run).
 """
@@ -24,7 +24,7 @@ _METADATA_VERSION_NEEDED = 10
 
 
 class PlanPartitions(Request["tuple[PartitionPlan, ...]"], frozen=True, kw_only=True):
-    """Request a plan: new partition counts of topics, and the delay of removals."""
+    """A request for a plan: new partition counts of topics, and the delay of removals."""
 
     topics: tuple[TopicRef, ...]
     partitions: int
@@ -40,10 +40,10 @@ class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects on one topic.
+    """The effects of a plan on one topic.
 
     `due_ms` is when the `leaving` partitions could no longer be read, ms since 1970, if decided
-    now. Whether the controller would allow it is not checked.
+    now. Whether the controller would allow the change is not checked.
     """
 
     name: str
@@ -58,7 +58,7 @@ class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
 def plan_partitions(
     context: Context, request: PlanPartitions
 ) -> ControllerResult[tuple[PartitionPlan, ...]]:
-    """Return for each topic which partitions would be removed, when, and the warnings."""
+    """Return for each topic the partitions that would be removed, when, and the warnings."""
     plans = decide_each(
         request.topics,
         lambda ref: _plan(context, find_topic(context.image, ref), request),
@@ -89,7 +89,7 @@ def _plan(context: Context, topic: Topic, request: PlanPartitions) -> PartitionP
 def _warnings(
     context: Context, topic: Topic, *, is_shrink: bool, is_compacted: bool
 ) -> tuple[str, ...]:
-    """Return the proposal's warnings that apply, and one for compacted topics."""
+    """Return those warnings of KIP-694 that apply, and one for compacted topics."""
     found = [
         "If partitions are changed for a topic that has a key, the partition logic or ordering of "
         "the messages will be affected"

@@ -1,8 +1,8 @@
 """Removal of a topic's highest partitions, in steps that survive a failover.
 
-The partitions become READ_ONLY; after a delay NONE, which takes them offline; then the brokers
-delete their replicas; and once all have, the partitions are removed together, so that partition ids
-never have gaps. Until NONE the removal can be cancelled.
+The partitions become READ_ONLY; after a delay NONE, which takes them offline. Then the brokers
+delete the replicas. Once all replicas are deleted, the partitions are removed together, so that
+partition ids never have gaps. The removal can be cancelled before the partitions become NONE.
 
 `advance_removals` depends only on the image and does the next step, so any controller may call it
 at any time, any number of times.
@@ -74,7 +74,7 @@ class DeletePartitions(Request["tuple[ShrinkResult, ...]"], frozen=True, kw_only
 
 
 class CancelDeletePartitions(Request["ShrinkResult"], frozen=True):
-    """A request to cancel a topic's removal."""
+    """A request to cancel the removal of a topic's partitions."""
 
     topic: TopicRef
 
@@ -122,7 +122,7 @@ def delete_partitions(
 def cancel_delete_partitions(
     context: Context, topic_ref: TopicRef
 ) -> ControllerResult[ShrinkResult]:
-    """Cancel a topic's removal, and make its partitions writable again.
+    """Cancel the removal of a topic's partitions, and make them writable again.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, or INVALID_REQUEST: nothing is
@@ -147,7 +147,9 @@ def cancel_delete_partitions(
 
 
 def advance_removals(context: Context) -> ControllerResult[int]:
-    """Advance every pending removal as far as possible; respond with how many left."""
+    """Advance every pending removal as far as possible; the response is the number of removed
+    partitions.
+    """
     states = deletion_states(context.image)
     records: list[Record] = []
     finished = 0
@@ -166,10 +168,10 @@ def advance_removals(context: Context) -> ControllerResult[int]:
 def finish_removal(
     context: Context, topic_id: Uuid, states: Mapping[ReplicaKey, int]
 ) -> list[Record]:
-    """Return the records that end a topic's removal, once its partitions have no replicas left.
+    """Return the records that remove a topic's partitions, once they have no replicas left.
 
     Args:
-        states: State of each tracked replica after these records.
+        states: State of each tracked replica after the request's earlier records.
     """
     pending = _pending(context, topic_id)
     # NONE must be committed first, so that followers of the log see each partition go offline.
@@ -253,7 +255,7 @@ def _pending(context: Context, topic_id: Uuid) -> list[Partition]:
 
 
 def _due(context: Context, topic_id: Uuid) -> list[Partition]:
-    """Return those whose delay has passed."""
+    """Return a topic's partitions with a pending removal whose delay has passed."""
     removals = context.image.pending_removals(topic_id)
     return _partitions_of(
         context, (r for r in removals if r.create_time_ms + r.delay_ms <= context.now_ms)

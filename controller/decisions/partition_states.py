@@ -1,7 +1,7 @@
 """The states of a partition and the legal transitions; derived from the image alone.
 
-A partition is online while it has a leader. One that never had a leader is new; Kafka's controller
-creates none of these, but a log may hold them.
+A partition is online while it has a leader. A partition that never had a leader is new; Kafka's
+controller does not create such partitions, but a log may contain them.
 
 Source: Kafka's PartitionStateMachine; docs/kafka_rules.md, section 11.
 """
@@ -33,7 +33,7 @@ PARTITIONS = StateMachine(
 
 
 def partition_state(partition: Partition | None) -> int:
-    """Return the state of a partition; None is one that is not in the image."""
+    """Return the state of a partition; None means that it is not in the image."""
     if partition is None:
         return NON_EXISTENT
     if partition.leader != NO_LEADER:

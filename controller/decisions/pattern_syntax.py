@@ -1,9 +1,10 @@
 """Parses regular expressions over topic names.
 
 The syntax is the part of RE2's that concerns ASCII names: characters and escapes, `.`, classes,
-groups, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`. A pattern matches whole names, so a leading `^`
-and a trailing `$` may be there or not, and lazy forms such as `.*?` mean the same as greedy ones.
-Look-around and back-references are refused, as in RE2: they have no bound in time.
+groups, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`. A pattern always matches whole names, so a
+leading `^` and a trailing `$` make no difference, and lazy forms such as `.*?` mean the same as
+greedy ones. Look-around and back-references are refused, as in RE2, because their matching time is
+unbounded.
 
 Source: KIP-848 (patterns of RE2/J, matched by the server).
 """
@@ -28,13 +29,13 @@ _ANY: Chars = (1 << OTHER + 1) - 1
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One of several sequences of nodes."""
+    """Alternatives: sequences of nodes, one of which must match."""
 
     options: tuple[tuple["Node", ...], ...]
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A node, from `low` to `high` times; None: without an end."""
+    """A node repeated from `low` to `high` times; None means without limit."""
 
     node: "Node"
     low: int
@@ -45,7 +46,7 @@ Node: TypeAlias = Chars | Choice | Repeat
 
 
 def chars(text: str) -> Chars:
-    """Return the set of some ASCII characters."""
+    """Return a text's ASCII characters as a character set."""
     found = 0
     for char in text:
         found |= 1 << ord(char)
@@ -82,7 +83,7 @@ def parse(pattern: str) -> Choice:
 
 
 def invalid_pattern(reason: str) -> RequestError:
-    """The pattern cannot be used."""
+    """Return the error for a pattern that cannot be used."""
     return RequestError("INVALID_REGULAR_EXPRESSION", reason)
 
 
@@ -179,7 +180,7 @@ class _Parser:
         return chars(char)
 
     def _repeated(self, node: Node) -> Node:
-        """Apply the count after a node, if any; a '?' behind it only makes it lazy."""
+        """Parse the repetition after a node, if any; a '?' after it (lazy) is ignored."""
         char = self._peek()
         if not char or char not in "*+?{":
             return node

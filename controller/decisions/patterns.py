@@ -1,9 +1,8 @@
 """Regular expressions over full topic names, matched in bounded time.
 
-A pattern becomes an automaton whose positions are the characters of the pattern, repeats written
-out. The positions that may come next are kept as bits of an integer, so a match takes at most
-`len(name) * POSITIONS_MAX` steps, and no pattern can make it try again and again as a backtracking
-engine would.
+A pattern becomes an automaton whose positions are the characters of the pattern, with repeats
+expanded. The set of possible next positions is a bit set in an integer, so a match takes at most
+`len(name) * POSITIONS_MAX` steps; there is no backtracking.
 
 Source: Glushkov's construction; KIP-848 (patterns of RE2/J, matched by the server).
 """
@@ -46,14 +45,14 @@ class Pattern:
     """A regular expression that matches whole names.
 
     Attributes:
-        steps: Number of characters read so far, each in at most `POSITIONS_MAX` steps.
+        steps: Number of characters read so far; each costs at most `POSITIONS_MAX` steps.
     """
 
     def __init__(self, pattern: str, states_max: int = STATES_MAX) -> None:
         """Parse a pattern.
 
         Args:
-            states_max: Sets of positions that are remembered, to match the next name faster.
+            states_max: How many sets of positions are cached, to match later names faster.
 
         Raises:
             RequestError: INVALID_REGULAR_EXPRESSION.
@@ -69,7 +68,7 @@ class Pattern:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if the pattern met so many states that it is too expensive for many names."""
+        """True if the cache of states is full: the pattern is too expensive for many names."""
         return len(self._following) >= self._states_max
 
     def matches(self, name: str) -> bool:
@@ -80,7 +79,7 @@ class Pattern:
         return bool(reached & self._last)
 
     def matches_topics_in(self, namespace: str) -> bool:
-        """True if there could be a topic directly in a namespace that the pattern matches."""
+        """True if the pattern matches some possible name of a topic directly in a namespace."""
         _, following = self._read(namespace + TIER_SEPARATOR)
         allowed = self._positions_of(_TOPIC_CHARS)
         seen, reached = 0, following & allowed
@@ -130,7 +129,7 @@ class Pattern:
 
 @functools.lru_cache(maxsize=1_024)
 def kept_pattern(pattern: str) -> Pattern:
-    """Return a parsed pattern that is used again and again.
+    """Return a parsed pattern from a cache, for repeated use.
 
     Raises:
         RequestError: INVALID_REGULAR_EXPRESSION.
@@ -142,7 +141,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names that a pattern matches.
 
     Raises:
-        RequestError: INVALID_REGULAR_EXPRESSION; also for a pattern that takes too much work.
+        RequestError: INVALID_REGULAR_EXPRESSION; also for a pattern that is too expensive to match.
     """
     compiled, found = Pattern(pattern), []
     for name in names:
@@ -154,7 +153,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class _Part:
-    """A part of a pattern: the positions it may begin and end with; `nullable`: it may be empty."""
+    """A part of a pattern: its possible first and last positions; `nullable`: it may be empty."""
 
     __slots__ = ("first", "last", "nullable")
 
@@ -163,7 +162,7 @@ class _Part:
 
 
 class _Builder:
-    """Numbers the positions of a pattern, and notes which may follow which."""
+    """Numbers the positions of a pattern, and records which positions may follow each."""
 
     def __init__(self) -> None:
         self.chars: list[Chars] = []

@@ -18,14 +18,14 @@ _PRODUCER_ID_MAX = 2**63 - 1
 
 
 class AllocateProducerIds(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker asks for a block of producer ids."""
+    """A broker's request for a block of producer ids."""
 
     broker_id: int
     broker_epoch: int
 
 
 class ProducerIdBlock(msgspec.Struct, frozen=True):
-    """The ids from `first` on, `size` of them."""
+    """A block of `size` consecutive ids, starting at `first`."""
 
     first: int
     size: int = BLOCK_SIZE
@@ -34,7 +34,7 @@ class ProducerIdBlock(msgspec.Struct, frozen=True):
 def allocate_producer_ids(
     context: Context, request: AllocateProducerIds
 ) -> ControllerResult[ProducerIdBlock]:
-    """Give a broker the next block.
+    """Allocate the next block of ids to a broker.
 
     Raises:
         RequestError: STALE_BROKER_EPOCH; UNKNOWN_SERVER_ERROR, no id is left.

@@ -1,7 +1,7 @@
 """Entities of client quotas: users, client ids and addresses, and which quota applies to a client.
 
-An entity is a set of pairs of a type and a name; the name None stands for every client that has no
-quota of its own.
+An entity is a set of (type, name) pairs; the name None means every client without a quota of its
+own.
 
 Source: KIP-13, KIP-257 (users and client ids), KIP-612 (addresses).
 """
@@ -20,8 +20,8 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     """Return an entity in canonical order.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is empty, or names a type twice, an unknown one, an
-            address beside a user or client id, an empty name, or no address.
+        RequestError: INVALID_REQUEST: it is empty, has a type twice or an unknown type, combines an
+            address with a user or client id, or has an empty name or an invalid address.
     """
     pairs = list(pairs)
     types = [kind for kind, _ in pairs]
@@ -43,7 +43,7 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def one_form(kind: str, name: str) -> str:
-    """Return a name in the one form that it is kept in: IPv6 addresses can be written in many."""
+    """Return a name in canonical form: an IPv6 address can be written in several ways."""
     return str(ipaddress.ip_address(name)) if kind == IP and _is_address(name) else name
 
 
@@ -51,7 +51,7 @@ def applying_entities(names: Mapping[str, str]) -> Iterator[QuotaEntity]:
     """Yield the entities whose quota may apply to a client, most specific first.
 
     Args:
-        names: The client's names by type; a type that it has no name of is left out.
+        names: The client's names by type; a type for which it has no name is missing.
     """
     users = (names[USER], None) if USER in names else ()
     clients = (names[CLIENT_ID], None) if CLIENT_ID in names else ()

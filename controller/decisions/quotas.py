@@ -1,4 +1,4 @@
-"""Client quotas: set and removed.
+"""Client quotas: set and remove.
 
 Source: KIP-546; ClientQuotaControlManager and QuotaConfigs of Kafka 4.0; docs/kafka_rules.md,
 section 12.
@@ -38,14 +38,16 @@ IP_KEYS: Mapping[str, float | None] = {"connection_creation_rate": _INT_MAX}
 
 
 class QuotaChange(msgspec.Struct, frozen=True):
-    """A quota to set; without a value, to remove."""
+    """A quota to set; without a value, a quota to remove."""
 
     key: str
     value: float | None = None
 
 
 class EntityChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes of one entity: pairs of a type (user, client-id, ip) and a name, None: default."""
+    """Quota changes of one entity: (type, name) pairs; type user, client-id or ip; name None:
+    default.
+    """
 
     entity: tuple[tuple[str, str | None], ...]
     changes: tuple[QuotaChange, ...]
@@ -59,7 +61,7 @@ class AlterQuotas(Request["tuple[QuotaResult, ...]"], frozen=True, kw_only=True)
 
 
 class QuotaResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one entity; no refusal means that its changes are made."""
+    """Result of one entity; without a refusal, its changes are made."""
 
     entity: tuple[tuple[str, str | None], ...]
     refusal: Refusal | None = None
@@ -68,7 +70,7 @@ class QuotaResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_quotas(
     context: Context, request: AlterQuotas
 ) -> ControllerResult[tuple[QuotaResult, ...]]:
-    """Change quotas; a refused entity does not stop the others. The refusals: INVALID_REQUEST.
+    """Change quotas; a refused entity does not stop the others. Refusals are INVALID_REQUEST.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -117,7 +119,7 @@ def _records(context: Context, item: EntityChange) -> list[ClientQuotaRecord]:
 
 
 def _named(item: EntityChange) -> frozenset[tuple[str, str | None]]:
-    """Return an entity, equal to that of other forms of its names."""
+    """Return a key of an entity that is equal for all spellings of its names."""
     return frozenset([(kind, name and one_form(kind, name)) for kind, name in item.entity])
 
 

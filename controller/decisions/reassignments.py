@@ -1,11 +1,11 @@
 """Reassignments: move partitions to other brokers while they keep serving.
 
-A partition being moved has the target's replicas, followed by those to be removed. Once all of the
-target are in sync, the others are removed (in `partition_change`, because any change may complete
-the move). A new target replaces the previous one; no target cancels the move.
+A partition being moved has the target replicas, followed by the replicas to be removed. Once all
+target replicas are in the ISR, the others are removed (in `partition_change`, because any change
+may complete the move). A new target replaces the previous one; a target of None cancels the move.
 
-Adding and removing replicas are computed from the current replicas: a replica that was added for an
-earlier target stays if the new move is cancelled.
+Adding and removing replicas are computed from the current replicas. So a replica added for an
+earlier target is kept if the new move is cancelled.
 
 Source: KIP-455; docs/kafka_rules.md, section 7.
 """
@@ -58,7 +58,7 @@ class PartitionTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True, kw_only=True):
-    """A request to move partitions. `allow_rf_change` allows another number of replicas."""
+    """A request to move partitions; `allow_rf_change` allows changing the number of replicas."""
 
     partitions: tuple[PartitionTarget, ...]
     allow_rf_change: bool = True
@@ -66,7 +66,7 @@ class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True,
 
 
 class ReassignmentResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one partition; no refusal means that it moves or is there already."""
+    """Result of one partition; without a refusal, it is moving or already at its target."""
 
     topic: str
     partition_id: int
@@ -104,7 +104,7 @@ def _result(target: PartitionTarget, refusal: Refusal | None = None) -> Reassign
 def move(
     context: Context, partition: Partition, target: Sequence[int]
 ) -> list[PartitionChangeRecord]:
-    """Return the record that moves a partition; none if it is there already.
+    """Return the record that moves a partition; an empty list if it is already at its target.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.
@@ -121,7 +121,7 @@ def move(
 
 
 def call_off(context: Context, topic: Topic, partition: Partition) -> list[PartitionChangeRecord]:
-    """Return the record that cancels a move: the old replicas, without the added ones.
+    """Return the record that cancels a move: it restores the old replicas without the added ones.
 
     Raises:
         RequestError: NO_REASSIGNMENT_IN_PROGRESS, or INVALID_REPLICA_ASSIGNMENT: none of the

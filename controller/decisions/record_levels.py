@@ -1,6 +1,7 @@
-"""Which feature level each record needs: a log below it must not hold the record.
+"""Minimum feature level of each record.
 
-Nodes of an older release finalize lower levels, and could not read it.
+A record may be written only if that level is finalized, because nodes of an older release, which
+support only lower levels, cannot read it.
 
 Source: MetadataVersion of Kafka 4.0 and of 2026; the features of namespaces and partition modes are
 ours.
@@ -92,7 +93,7 @@ _AT_MOST = {**_OF_TYPES, **{cls: most for cls, (most, _) in _OF_VALUES.items()}}
 
 
 def needed_level(record: Record) -> tuple[str, int] | None:
-    """Return the feature and the level that a record needs; None if every log may hold it."""
+    """Return the feature and the level that a record needs; None if it is allowed at any level."""
     of_values = _OF_VALUES.get(type(record))
     return _OF_TYPES.get(type(record)) if of_values is None else of_values[1](record)
 
@@ -103,7 +104,7 @@ def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
 
 
 def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
-    """True if a record of these types can need more than the levels, or change them."""
+    """True if records of these types may need more than the given levels, or change the levels."""
     needs = [_AT_MOST[cls] for cls in types if cls in _AT_MOST]
     return configs.FeatureLevelRecord in types or any(_is_missing(levels, *need) for need in needs)
 
@@ -111,10 +112,10 @@ def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
 def first_missing_level(
     levels: Mapping[str, int], records: Sequence[Record]
 ) -> tuple[int, str, int] | None:
-    """Return index, feature and level of the first of some records that lacks its level.
+    """Return index, feature and level of the first record whose needed level is not finalized.
 
     Args:
-        levels: Those before the records, which can change them.
+        levels: The levels before the records; the records can change them.
     """
     if not _may_miss(levels, set(map(type, records))):
         return None
@@ -129,7 +130,7 @@ def first_missing_level(
 
 
 def feature_in_use(image: MetadataImage, name: str) -> bool:
-    """True if an image holds what only a feature of our own brings."""
+    """True if an image contains objects that need a feature of our own (not of Kafka)."""
     if name == NAMESPACE_FEATURE:
         return any(True for _ in image.namespaces()) or any(
             acl.resource_type == NAMESPACE for acl in image.acls()

@@ -1,7 +1,7 @@
 """Deletion of replicas of partitions being removed.
 
-A broker that is down, or fails to delete, makes its replica ineligible; it is retried once the
-broker is active. Replicas of unregistered brokers count as deleted.
+If a broker is down or fails to delete its replica, the replica becomes ineligible; the deletion is
+retried once the broker is active. Replicas of unregistered brokers count as deleted.
 
 Source: KIP-694; states as in `replica_states`.
 """
@@ -37,7 +37,7 @@ def deletion_states(image: MetadataImage) -> dict[ReplicaKey, int]:
 def next_deletions(
     context: Context, partition: Partition, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Start deletions, and retry failed ones that may succeed now."""
+    """Yield records that start deletions, and retry failed ones whose broker is active again."""
     for broker_id in partition.replicas:
         key = _key(partition, broker_id)
         state = states.get(key)
@@ -51,7 +51,7 @@ def next_deletions(
 def orphaned_deletions(
     context: Context, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Advance replicas whose partition was deleted with its topic; nothing waits for them."""
+    """Yield records that advance the deletion of replicas whose topic was deleted meanwhile."""
     for key, state in sorted(states.items()):
         topic_id, partition_id, broker_id = key
         if context.image.partition(topic_id, partition_id) is not None:
@@ -65,7 +65,7 @@ def orphaned_deletions(
 
 
 def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, int]) -> bool:
-    """True if no registered broker holds a replica any more."""
+    """True if no registered broker has a replica left."""
     return all(
         states.get(_key(partition, broker_id)) == DELETION_SUCCESSFUL
         or context.image.broker(broker_id) is None
@@ -76,7 +76,7 @@ def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, 
 def untracked(
     partition: Partition, states: Mapping[ReplicaKey, int]
 ) -> Iterator[ReplicaDeletionRecord]:
-    """Stop tracking the replicas of a removed partition."""
+    """Yield records that stop tracking the replicas of a removed partition."""
     for broker_id in partition.replicas:
         key = _key(partition, broker_id)
         if key in states:

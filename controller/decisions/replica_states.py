@@ -1,7 +1,7 @@
 """The states of a replica and the legal transitions.
 
-Only the states of a deletion are written to the log (ReplicaDeletionRecord). The others follow from
-the partition and its broker: a replica is online while its broker serves it, else offline.
+Only the states of a deletion are written to the log (ReplicaDeletionRecord). The others are derived
+from the partition and its broker: a replica is online while its broker serves it, else offline.
 
 Source: Kafka's ReplicaStateMachine (KIP-694 uses it for single partitions); docs/kafka_rules.md,
 section 11.
@@ -54,7 +54,7 @@ _WRITTEN = frozenset({DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE
 
 
 def replica_state(image: MetadataImage, partition: Partition, broker_id: int) -> int:
-    """Return the state of a replica in the image that is not being deleted."""
+    """Return the state of a replica that is in the image and not being deleted."""
     if is_new(partition):
         return NEW
     broker = image.broker(broker_id)

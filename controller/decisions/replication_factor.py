@@ -2,7 +2,7 @@
 
 Remaining replicas keep their position, so the preferred leader changes only if it is removed.
 
-Source: KIP-4 (replicas alone in an alteration of a topic); moved as in `reassignments`.
+Source: KIP-4 (a topic alteration with only a replication factor); moved as in `reassignments`.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ def change_replication_factor(
 ) -> list[PartitionChangeRecord]:
     """Return the records that give each partition `replication_factor` replicas.
 
-    Counted from the partitions' replicas, or their targets while they move.
+    Starts from the partitions' replicas, or from their targets while they are being moved.
 
     Raises:
         RequestError: INVALID_REPLICATION_FACTOR, or REASSIGNMENT_IN_PROGRESS: partitions of the
@@ -56,7 +56,7 @@ def change_replication_factor(
 
 
 def _leaver(context: Context, partition: Partition, replicas: Sequence[int]) -> int:
-    """Return the least useful replica: not in sync, down, in a shared rack, heavily loaded."""
+    """Return the replica to remove: not in the ISR, else inactive, in a shared rack, loaded."""
     racks = {r: broker.rack if (broker := context.image.broker(r)) else None for r in replicas}
     crowd = Counter(racks.values())
 

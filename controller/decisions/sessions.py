@@ -1,7 +1,7 @@
 """Broker sessions: last contact and applied offset of each broker.
 
-Sessions are not in the log: a new controller starts with every registered broker as just seen, and
-learns the rest from heartbeats. Immutable, like the image.
+Sessions are not in the log: a new controller starts as if every registered broker had just sent a
+heartbeat, and gets the rest from heartbeats. Immutable, like the image.
 
 Source: BrokerHeartbeatManager of Kafka 4.0; docs/kafka_rules.md, section 8.
 """
@@ -33,7 +33,7 @@ _ABOUT_BROKERS = frozenset(
 
 
 class ReplicaLag(msgspec.Struct, frozen=True, gc=False):
-    """How many records a broker's replica is behind its leader."""
+    """Number of records by which a broker's replica is behind its leader."""
 
     topic_id: Uuid
     partition_id: int
@@ -44,8 +44,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """State of a broker beyond its registration.
 
     `last_contact_ms` is in ms since 1970. `metadata_offset` is the last offset the broker has
-    applied, None before its first report; `registration_offset` is the offset of its registration's
-    record; `shutdown_offset` that of the last record of its controlled shutdown, None if it is not
+    applied, None before its first report. `registration_offset` is the offset of its registration
+    record, `shutdown_offset` that of the last record of its controlled shutdown, None if it is not
     shutting down. `lags` are the latest reported lags, by topic id and partition id.
     """
 
@@ -64,10 +64,11 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, image: MetadataImage, *, timeout_ms: int, now_ms: int) -> "Sessions":
-        """Start with every registered broker as just seen.
+        """Return sessions as if every registered broker had just sent a heartbeat.
 
-        The offset of a registration's record is no longer known. Its batch began at the broker's
-        epoch, and a broker that applied the first record has read the whole batch.
+        The exact offset of a registration record is not in the image. The broker's epoch, where its
+        batch begins, is used instead: a broker that applied the first record has read the whole
+        batch.
         """
         sessions = {
             broker.broker_id: Session(
@@ -78,11 +79,13 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return cls(timeout_ms=timeout_ms, _by_broker=Map(sessions))
 
     def get(self, broker_id: int) -> Session | None:
-        """Return a broker's session."""
+        """Return a broker's session, or None."""
         return self._by_broker.get(broker_id)
 
     def is_live(self, broker: Broker, now_ms: int) -> bool:
-        """True if a broker's session has not expired, so no other process may take over its id."""
+        """True if a broker is unfenced and its session valid, so that no other process may take its
+        id.
+        """
         session = self._by_broker.get(broker.broker_id)
         return session is not None and not broker.fenced and not self._expired(session, now_ms)
 
@@ -98,9 +101,9 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return min(stale)[1] if stale else None
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        """Return the offset that every active broker has applied; None if none is active.
+        """Return the highest offset that all active brokers have applied; None if none is active.
 
-        -1 while some active broker has not reported its offset.
+        -1 if some active broker has not reported its offset yet.
         """
         offsets = [
             -1 if session.metadata_offset is None else session.metadata_offset
@@ -119,10 +122,10 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         now_ms: int,
         lags: Sequence[ReplicaLag] | None = None,
     ) -> "Sessions":
-        """Apply a heartbeat; one from a broker without a session changes nothing.
+        """Apply a heartbeat; a heartbeat of a broker without a session changes nothing.
 
         Args:
-            lags: Of all its replicas; None keeps the previous ones.
+            lags: Lags of all its replicas; None keeps the previous ones.
         """
         session = self._by_broker.get(broker_id)
         if session is None:
@@ -134,9 +137,10 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Record that a broker's leaderships are moved by the records up to `last_offset`.
+        """Record that the records up to `last_offset` moved a broker's leaderships to other
+        brokers.
 
-        Only the first call counts, until the broker is fenced.
+        Only the first call has an effect, until the broker is fenced.
         """
         session = self._by_broker.get(broker_id)
         if session is None or session.shutdown_offset is not None:
@@ -144,7 +148,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, replace(session, shutdown_offset=last_offset))
 
     def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> "Sessions":
-        """Apply records about brokers; the first one is at `base_offset`."""
+        """Apply records about brokers; `base_offset` is the offset of the first record."""
         if _ABOUT_BROKERS.isdisjoint(map(type, records)):
             return self
         sessions = self

@@ -40,19 +40,19 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def walk(self, *states: int) -> int:
-        """Go through states in order, and return the last; each step must be legal.
+        """Assert that each step from one state to the next is legal, and return the last state.
 
-        Decisions name every intermediate state, though only the last is written.
+        Decisions pass every intermediate state, though only the last one is written.
         """
         for before, after in pairwise(states):
             assert self.allows(before, after), f"{self.subject}: {before} to {after}"
         return states[-1]
 
     def path(self, before: int, after: int) -> tuple[int, ...]:
-        """Return the shortest legal path between two states, both included.
+        """Return the shortest legal path between two states, including both.
 
-        It goes through `absent` only if there is no other path, because an object that was deleted
-        and created again is another object.
+        It includes `absent` only if there is no other path, because an object that was deleted and
+        created again is another object.
         """
         if before == after:
             return (before,)

@@ -1,8 +1,8 @@
-"""Subscriptions: which topics a consumer group consumes, by a regular expression.
+"""Subscriptions: the topics that a consumer group consumes, given by a regular expression.
 
-A group registers its pattern once and again when it changes. The pattern is kept as a config of
-the group, so it survives restarts and failovers, and its history can be asked. Whoever creates
-topics or namespaces is warned about the patterns that match more from then on.
+A group registers its pattern once, and again when it changes. The pattern is stored as a config of
+the group, so it survives restarts and failovers and has a history. When topics or namespaces are
+created, the caller is warned about patterns that match more topics from then on.
 
 Source: KIP-37 (regular expressions meet namespaces), KIP-848 (SubscribedTopicRegex).
 """
@@ -38,7 +38,7 @@ class RegisterSubscription(Request["Subscription"], frozen=True, kw_only=True):
 
 
 class DeleteSubscription(Request["Subscription"], frozen=True, kw_only=True):
-    """A request to forget the pattern of a group."""
+    """A request to delete the pattern of a group."""
 
     group: str
 
@@ -53,7 +53,7 @@ class Subscription(msgspec.Struct, frozen=True):
 def register_subscription(
     context: Context, request: RegisterSubscription
 ) -> ControllerResult[Subscription]:
-    """Set the pattern of a group; writes nothing if it is the group's already.
+    """Set the pattern of a group; writes nothing if the group already has that pattern.
 
     Raises:
         RequestError: INVALID_REGULAR_EXPRESSION, INVALID_GROUP_ID, or POLICY_VIOLATION: too many
@@ -81,10 +81,10 @@ def register_subscription(
 def delete_subscription(
     context: Context, request: DeleteSubscription
 ) -> ControllerResult[Subscription]:
-    """Forget the pattern of a group.
+    """Delete the pattern of a group.
 
     Raises:
-        RequestError: GROUP_ID_NOT_FOUND, the group has registered none.
+        RequestError: GROUP_ID_NOT_FOUND, the group has no pattern.
     """
     pattern = context.index.subscriptions.get(request.group)
     if pattern is None:
@@ -105,11 +105,11 @@ def _record(group: str, pattern: str | None) -> ConfigRecord:
 class SubscriptionMatcher:
     """Finds the subscriptions that match the topics and namespaces of one request.
 
-    It answers None once there was too much to match: a warning is not worth a long wait.
+    The methods return None once matching has taken too many steps, as the result is only a warning.
     """
 
     def __init__(self, context: Context) -> None:
-        """Take the subscriptions of a context; those with a broken pattern match nothing."""
+        """Use the subscriptions of a context, skipping those with invalid patterns."""
         self._subscriptions = [
             (Subscription(group, pattern), parsed)
             for group, pattern in sorted(context.index.subscriptions.items())
@@ -122,7 +122,7 @@ class SubscriptionMatcher:
         return self._found(lambda pattern: pattern.matches(full_name))
 
     def of_namespaces(self, names: tuple[str, ...]) -> tuple[Subscription, ...] | None:
-        """Return the subscriptions that match topics there could be right in some namespaces."""
+        """Return the subscriptions that match possible topics directly in the given namespaces."""
         return self._found(lambda pattern: any(map(pattern.matches_topics_in, names)))
 
     def _found(self, is_match: Callable[[Pattern], bool]) -> tuple[Subscription, ...] | None:

@@ -1,10 +1,10 @@
-"""Delegation tokens: created, renewed, expired; and removed once their time is over.
+"""Delegation tokens: create, renew, expire; and remove when expired.
 
-A token proves itself by its HMAC, made of its id and a secret key that stands in the static
-configs of the controllers. No record holds the HMAC: only the answer to the creation does.
+A token is proved by its HMAC, computed from its id and a secret key in the static configs of the
+controllers. The HMAC is in no record, only in the answer to the creation.
 
-Source: KIP-48, KIP-373, KIP-900; DelegationTokenControlManager of Kafka 4.0;
-docs/kafka_rules.md, section 12.
+Source: KIP-48, KIP-373, KIP-900; DelegationTokenControlManager of Kafka 4.0; docs/kafka_rules.md,
+section 12.
 """
 
 import functools
@@ -39,9 +39,9 @@ _USER_TYPE = "User:"
 class CreateToken(Request["TokenCreated"], frozen=True, kw_only=True):
     """A request for a token.
 
-    `owner`: whom the token stands for; None: the caller, any other needs CREATE_TOKENS on the user.
-    `renewers` may renew and expire it, beside the owner. `max_lifetime_ms` of 0 or less is the
-    configured maximum.
+    `owner` is the user that the token authenticates; None: the caller. Another owner requires
+    CREATE_TOKENS on that user. `renewers` may renew and expire the token, besides the owner.
+    `max_lifetime_ms` of 0 or less means the configured maximum.
     """
 
     owner: str | None = None
@@ -62,9 +62,9 @@ class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenewToken(Request["TokenExpiry"], frozen=True, kw_only=True):
-    """A request to let a token live longer; the token goes by its HMAC, or by its id.
+    """A request to extend a token's lifetime; the token is given by its HMAC or its id.
 
-    `period_ms` counts from now; 0 or less is the configured expiry time.
+    `period_ms` counts from now; 0 or less means the configured expiry time.
     """
 
     hmac: bytes | None = None
@@ -73,7 +73,7 @@ class RenewToken(Request["TokenExpiry"], frozen=True, kw_only=True):
 
 
 class ExpireToken(Request["TokenExpiry"], frozen=True, kw_only=True):
-    """A request to end a token after `period_ms` from now; below 0: at once."""
+    """A request to end a token after `period_ms` from now; below 0: immediately."""
 
     hmac: bytes | None = None
     token_id: str | None = None
@@ -81,7 +81,7 @@ class ExpireToken(Request["TokenExpiry"], frozen=True, kw_only=True):
 
 
 class TokenExpiry(msgspec.Struct, frozen=True, kw_only=True):
-    """When a token expires, ms since 1970."""
+    """Time at which a token expires, ms since 1970."""
 
     expiration_timestamp: int
 
@@ -98,7 +98,8 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
 
     Raises:
         RequestError: DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION, INVALID_PRINCIPAL_TYPE,
-            or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the owner has not authenticated.
+            or DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the owner would be anonymous, or the caller
+            used a token itself.
     """
     secret_key = _secret_key(context)
     if context.caller.authentication is Authentication.TOKEN:
@@ -138,7 +139,7 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
 
 
 def renew_token(context: Context, request: RenewToken) -> ControllerResult[TokenExpiry]:
-    """Let a token live longer, within its maximum.
+    """Extend a token's lifetime, up to its maximum.
 
     Raises:
         RequestError: DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION,
@@ -150,7 +151,7 @@ def renew_token(context: Context, request: RenewToken) -> ControllerResult[Token
 
 
 def expire_token(context: Context, request: ExpireToken) -> ControllerResult[TokenExpiry]:
-    """End a token now or later.
+    """End a token immediately or later.
 
     Raises:
         RequestError: as `renew_token`.
@@ -165,7 +166,7 @@ def expire_token(context: Context, request: ExpireToken) -> ControllerResult[Tok
 
 
 def remove_expired_tokens(context: Context) -> ControllerResult[int]:
-    """Remove the tokens whose time is over; returns how many, bounded by one batch."""
+    """Remove expired tokens, at most one batch of them; the response is their number."""
     expired = sorted(
         token.token_id for token in context.image.delegation_tokens() if _is_expired(context, token)
     )[:USER_OPERATION_RECORDS_MAX]
@@ -191,7 +192,7 @@ def require_owner(access: Access, request: CreateToken) -> None:
 
 
 def check_interval_ms(settings: Settings) -> int:
-    """Return how often expired tokens are looked for."""
+    """Return the interval at which expired tokens are removed."""
     return max(_configured(settings, CHECK_INTERVAL), 1)
 
 
@@ -239,7 +240,7 @@ def _record(token: DelegationToken) -> DelegationTokenRecord:
 
 
 def _secret_key(context: Context) -> str:
-    """Return the key that HMACs are made with."""
+    """Return the key for computing HMACs."""
     secret_key = context.settings.static_configs.get(SECRET_KEY)
     if not secret_key:
         raise RequestError(

@@ -1,10 +1,10 @@
 """Creation and deletion of topics.
 
-A creation writes, for each topic, TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
-record and frees the name at once; brokers delete their replicas when they see it.
+For each topic, a creation writes TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
+record and immediately frees the name; brokers delete their replicas when they apply it.
 
-Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids);
-docs/kafka_rules.md, section 2.
+Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); docs/kafka_rules.md, section
+2.
 """
 
 import msgspec
@@ -52,7 +52,7 @@ SERVER_DEFAULT = -1
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
     """A topic to create: by counts, or with manual assignments of all partitions.
 
-    `topic_id` is that of a topic adopted from another cluster; None draws one.
+    `topic_id` is the id of a topic taken over from another cluster; None: a random one.
     """
 
     name: str
@@ -65,14 +65,14 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def full_name(self) -> str:
-        """The name prefixed by the namespace."""
+        """The name, prefixed by the namespace."""
         return full_name(self.namespace, self.name)
 
 
 class CreateTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True):
-    """A request to create topics. `placement` names one for all; None means the controller's.
+    """A request to create topics; `placement` is a name, None means the controller's.
 
-    `with_configs`: the results hold the effective configs of each topic.
+    `with_configs`: the results include the effective configs of each topic.
     """
 
     topics: tuple[NewTopic, ...]
@@ -91,9 +91,9 @@ class DeleteTopics(Request["tuple[TopicResult, ...]"], frozen=True, kw_only=True
 class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one topic.
 
-    `name` is as in the request. A creation that is only validated has no id. `subscriptions` are
-    those that match a topic that was created; None: there were too many to look at. `configs` are
-    the effective ones, if asked for; None: the caller may not describe them.
+    `name` is as in the request. A creation that is only validated has no id. `subscriptions` match
+    a created topic; None: there were too many to examine. `configs` are the effective configs, if
+    requested; None: the caller may not describe them.
     """
 
     name: str
@@ -108,7 +108,7 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
 def create_topics(
     context: Context, request: CreateTopics
 ) -> ControllerResult[tuple[TopicResult, ...]]:
-    """Create topics; a refused one does not stop the others.
+    """Create topics; a refused topic does not stop the others.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no placement of that name; or POLICY_VIOLATION, the
@@ -132,7 +132,7 @@ def create_topics(
 def delete_topics(
     context: Context, request: DeleteTopics
 ) -> ControllerResult[tuple[TopicResult, ...]]:
-    """Delete topics; a refused one does not stop the others.
+    """Delete topics; a refused topic does not stop the others.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
@@ -163,7 +163,7 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Creation:
-    """One request's records, and the names it has taken so far."""
+    """The records of one request, and the names used by its topics so far."""
 
     def __init__(self, context: Context, request: CreateTopics) -> None:
         self._context = context
@@ -176,7 +176,7 @@ class _Creation:
         self.records = CountedRecordList(context)
 
     def plan(self, topic: NewTopic) -> _Plan:
-        """Check a topic and choose its replicas; write nothing."""
+        """Check a topic and choose its replicas, without adding records."""
         image = self._context.image
         namespace_id = find_namespace(image, topic.namespace)
         if image.topic_by_name(topic.name, namespace_id) is not None:
@@ -193,7 +193,7 @@ class _Creation:
         return _Plan(namespace_id=namespace_id, configs=configs, assignments=assignments)
 
     def create(self, topic: NewTopic, plan: _Plan) -> TopicResult:
-        """Write the records of a checked topic."""
+        """Add the records of a checked topic, and return its result."""
         topic_id = topic.topic_id or new_id(self._context.rng)
         self._ids.add(topic_id)
         self._unified_names[plan.namespace_id, topic.name.replace(".", "_")] = topic.name
@@ -233,7 +233,7 @@ class _Creation:
     def _check_collision(self, namespace_id: Uuid | None, name: str) -> None:
         """Refuse a name that differs from another only by '.' and '_': their metrics would collide.
 
-        Unlike in Kafka, topics of the same request are checked too.
+        Unlike in Kafka, names in the same request are also compared with each other.
         """
         other = self._context.index.colliding_name(namespace_id, name)
         other = other or self._unified_names.get((namespace_id, name.replace(".", "_")))

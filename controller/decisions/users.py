@@ -1,7 +1,8 @@
-"""Users' SCRAM credentials: set and removed.
+"""Users' SCRAM credentials: set and remove.
 
-A request holds keys, never a password or its salted form: the client derives the keys
-(`controller.scram`), so that nothing on the way can store or log more than the records do.
+A request contains keys, never a password or its salted form. The client derives the keys
+(`controller.scram`), so that nodes that forward or log a request see no more than the records
+contain.
 
 Source: KIP-554; ScramControlManager of Kafka 4.0; docs/kafka_rules.md, section 12.
 """
@@ -23,7 +24,7 @@ from records.security import RemoveUserScramCredentialRecord, UserScramCredentia
 
 
 class Expected(enum.Enum):
-    """What must be there before a credential is set: anything, nothing, or an older one."""
+    """Required state before a credential is set: anything, no credential, or an existing one."""
 
     ANY = "any"
     ABSENT = "absent"
@@ -31,7 +32,7 @@ class Expected(enum.Enum):
 
 
 class ScramUpsertion(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential to set. `mechanism` is the number of a `ScramMechanism`."""
+    """A credential to set; `mechanism` is the number of a `ScramMechanism`."""
 
     user: str
     mechanism: int
@@ -43,14 +44,14 @@ class ScramUpsertion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScramDeletion(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential to remove; without a mechanism, all that the user has."""
+    """A credential to remove; without a mechanism, all credentials of the user."""
 
     user: str
     mechanism: int | None = None
 
 
 class AlterUsers(Request["tuple[UserResult, ...]"], frozen=True, kw_only=True):
-    """A request to remove and to set credentials, at most one change a user."""
+    """A request to remove and to set credentials, at most one change per user."""
 
     deletions: tuple[ScramDeletion, ...] = ()
     upsertions: tuple[ScramUpsertion, ...] = ()
@@ -58,7 +59,7 @@ class AlterUsers(Request["tuple[UserResult, ...]"], frozen=True, kw_only=True):
 
 
 class UserResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one item: those of the deletions, then those of the upsertions."""
+    """Result of one item; deletions come first, then upsertions."""
 
     user: str
     refusal: Refusal | None = None
@@ -67,8 +68,8 @@ class UserResult(msgspec.Struct, frozen=True, kw_only=True):
 def alter_users(context: Context, request: AlterUsers) -> ControllerResult[tuple[UserResult, ...]]:
     """Set and remove credentials; a refused item does not stop the others.
 
-    The refusals: UNSUPPORTED_VERSION, UNACCEPTABLE_CREDENTIAL (name, iterations, sizes),
-    UNSUPPORTED_SASL_MECHANISM, DUPLICATE_RESOURCE, RESOURCE_NOT_FOUND.
+    Items are refused with UNSUPPORTED_VERSION, UNACCEPTABLE_CREDENTIAL (name, iterations, sizes),
+    UNSUPPORTED_SASL_MECHANISM, DUPLICATE_RESOURCE, or RESOURCE_NOT_FOUND.
 
     Raises:
         TooLargeError: POLICY_VIOLATION, the request makes too many records.

@@ -1,6 +1,6 @@
-"""Versions of objects, for optimistic concurrency: a writer names the state it has seen.
+"""Versions of objects, for optimistic concurrency: a request gives the version it is based on.
 
-The version of an object is the offset of the last record that touched it (docs/replay.md).
+The version of an object is the offset of the last record that changed it (docs/replay.md).
 """
 
 import re
@@ -21,7 +21,7 @@ _NUMBER = re.compile("-?[0-9]{1,19}")
 class ExpectedVersion(msgspec.Struct, frozen=True):
     """An object, such as `partition:orders/0`, and the version it must have.
 
-    None: it must not exist.
+    A version of None means that the object must not exist.
     """
 
     object: str
@@ -29,7 +29,7 @@ class ExpectedVersion(msgspec.Struct, frozen=True):
 
 
 class VersionMismatchError(RequestError):
-    """An object does not have the expected version; `current` is the one it has."""
+    """Raised if an object does not have the expected version; `current` is its version."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class VersionMismatchError(RequestError):
 
     @classmethod
     def from_texts(cls, object_: str, expected: str, current: str, message: str) -> Self:
-        """Return the error with the fields in `texts`.
+        """Return the error whose fields are given as in `texts`.
 
         Raises:
             ValueError: a version is malformed.
@@ -59,13 +59,13 @@ class VersionMismatchError(RequestError):
         )
 
     def texts(self) -> tuple[str, str, str]:
-        """Return object, expected and current version as connections carry them."""
+        """Return object, expected and current version in their text form for connections."""
         return self.expected.object, version_text(self.expected.version), version_text(self.current)
 
     def with_outcome(
         self, outcome: Outcome, message: str | None = None, *, done_to: int | None = None
     ) -> "VersionMismatchError":
-        """Return the same error with another outcome, and another message if one is given."""
+        """Return the same error with another outcome, and with another message if given."""
         text = str(self) if message is None else message
         return VersionMismatchError(
             self.expected, self.current, text, outcome=outcome, done_to=done_to
@@ -86,10 +86,10 @@ def version_text(version: int | None) -> str:
 
 
 def parse_version(text: str) -> int | None:
-    """Return the version that `version_text` writes.
+    """Return the version given in the form of `version_text`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is malformed.
     """
     if text != ABSENT and not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is not a version")
@@ -100,7 +100,7 @@ def version_of(image: MetadataImage, name: str) -> int | None:
     """Return the version of an object in an image, None if it does not exist.
 
     Raises:
-        RequestError: INVALID_REQUEST, the name is not that of an object with a version.
+        RequestError: INVALID_REQUEST, the name is malformed or of a kind without versions.
     """
     object_ = parse_object(name)
     if object_.kind.name not in VERSIONED_KINDS or object_.field is not None:

@@ -1,1 +1,1 @@
-"""The demo: the real controller's history of a simulated cluster; same seed, same history."""
+"""The demo: the real controller writes the history of a simulated cluster from a seed."""

@@ -40,7 +40,7 @@ class Process(enum.Enum):
 
 
 class SimulatedBroker:
-    """One broker. Its disk keeps id, directory, and whether the last stop was clean."""
+    """One broker. Id, directory, and whether the last stop was clean survive a restart."""
 
     def __init__(self, broker_id: int, rng: Random) -> None:
         self.broker_id = broker_id
@@ -54,12 +54,12 @@ class SimulatedBroker:
 
     @property
     def is_running(self) -> bool:
-        """True if there is a process."""
+        """True if the broker's process is running."""
         return self.process is not Process.DOWN
 
     @property
     def is_serving(self) -> bool:
-        """True if it is registered and not shutting down."""
+        """True if the broker is registered and not shutting down."""
         return self.process is Process.RUNNING and self.epoch is not None
 
     def start(self) -> None:
@@ -75,7 +75,7 @@ class SimulatedBroker:
         self._clean_stop_epoch = _NEVER_STOPPED_CLEANLY
 
     def stop(self) -> None:
-        """Ask for a controlled shutdown in the next heartbeats."""
+        """Request a controlled shutdown in the next heartbeats."""
         if self.is_serving:
             self.process = Process.STOPPING
 
@@ -103,7 +103,7 @@ class SimulatedBroker:
         )
 
     def _registration(self, cluster_id: str) -> Event:
-        """Return a registration; it is retried while the old process's session lasts."""
+        """Return a registration request; it is retried until the old session has expired."""
         request = RegisterBroker(
             broker_id=self.broker_id,
             cluster_id=cluster_id,

@@ -1,4 +1,4 @@
-"""A clock that only the simulation moves."""
+"""A clock that only the simulation advances."""
 
 from datetime import UTC, datetime
 
@@ -7,9 +7,10 @@ DEMO_START_MS = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1_000)
 
 
 class SimulatedClock:
-    """Advanced only by the simulation.
+    """Clock that only the simulation advances.
 
-    The log must be opened with the same clock, or its own times would be ahead of the demo's.
+    The log must be opened with the same clock; the times it writes would otherwise be ahead of the
+    demo's.
     """
 
     def __init__(self, start_ms: int = DEMO_START_MS) -> None:

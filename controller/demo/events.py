@@ -50,8 +50,8 @@ def _nobody(_: Any) -> None:
 class Event(msgspec.Struct, frozen=True):
     """A request to the controller that has not been sent yet.
 
-    `kind` is its line in the summary. `hear` gets the response; refusals are ignored, as if people
-    try again another day.
+    `kind` is its line in the summary. `hear` is called with the response; refusals are ignored, as
+    if the operators retry another day.
     """
 
     kind: str
@@ -80,7 +80,7 @@ def event(
 def own_event(
     kind: str, decision: Callable[[Context], ControllerResult[Any]], origin: Origin
 ) -> Event:
-    """Make an event from a decision that the controller takes by itself."""
+    """Make an event from a decision that the controller makes on its own, without a request."""
     assert origin.command is not None
     bound: BoundDecision[Any] = BoundDecision(origin.command, decision)
     return Event(kind, lambda controller: controller.submit(bound, origin=origin))

@@ -16,7 +16,7 @@ _NAMESPACES = ("shop:checkout", "shop:search", "shop:stock", "data:features", "d
 
 
 class Names:
-    """Returns each topic name once."""
+    """Generator of topic names (each returned only once), namespaces and partition counts."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -37,5 +37,5 @@ class Names:
         return self._rng.choice(_PARTITIONS)
 
     def namespace(self) -> str:
-        """Return the name of a namespace, new or not."""
+        """Return the name of a namespace, which may exist already."""
         return self._rng.choice(_NAMESPACES)

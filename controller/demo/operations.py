@@ -93,7 +93,7 @@ def create_topic(world: World) -> Event:
 def new_topic(
     world: World, *, namespace: str = "", configs: tuple[tuple[str, str], ...] = ()
 ) -> NewTopic:
-    """Return a topic for the controller to place."""
+    """Return a new topic, to be placed by the controller."""
     return NewTopic(
         name=world.names.topic(),
         namespace=namespace,

@@ -17,8 +17,8 @@ _NUMBERS_MAX = {"topics": 100_000, "brokers": 1_000, "changes": 10_000_000}
 class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Size and seed of the history.
 
-    `changes` is roughly how many requests and events write records, besides those that set the
-    cluster up. Equal options give equal records, origins and times.
+    `changes` is the approximate number of requests and events that write records, besides those
+    that set up the cluster. Equal options give equal records, origins and times.
     """
 
     topics: int = 60

@@ -1,4 +1,4 @@
-"""Operators and their reasons, so that blame has something to show."""
+"""Operators and their reasons, as origins of requests, for the `blame` command to show."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ class People:
         self._rng = rng
 
     def anyone(self) -> str:
-        """Return one of the operators."""
+        """Return a random operator."""
         return self._rng.choice(_OPERATORS)
 
     def asks(self, command: str, reason: str, *, who: str | None = None) -> Origin:
@@ -39,5 +39,5 @@ def broker_origin(broker_id: int, command: str) -> Origin:
 
 
 def controller_origin(command: str, reason: str) -> Origin:
-    """Return the origin of a decision that the controller takes by itself."""
+    """Return the origin of a decision that the controller makes on its own."""
     return Origin(principal=CONTROLLER, command=command, reason=reason)

@@ -80,7 +80,7 @@ def deletion_reports(world: World) -> Iterator[Event]:
 
 
 def _with_one_more(world: World, partition: Partition, serving: set[int]) -> tuple[int, ...]:
-    """Return the ISR with a follower that has caught up, or unchanged if there is none."""
+    """Return the ISR plus one follower that has caught up; unchanged if there is none."""
     missing = [r for r in partition.replicas if r in serving and r not in partition.isr]
     if not missing or world.rng.random() >= _CATCHING_UP:
         return partition.isr
@@ -88,7 +88,7 @@ def _with_one_more(world: World, partition: Partition, serving: set[int]) -> tup
 
 
 def _with_one_less(world: World, partition: Partition) -> tuple[int, ...]:
-    """Return the ISR without a follower that has fallen behind."""
+    """Return the ISR minus a follower that has fallen behind."""
     behind = world.rng.choice([r for r in partition.isr if r != partition.leader])
     return tuple([r for r in partition.isr if r != behind])
 

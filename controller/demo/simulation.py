@@ -77,7 +77,7 @@ async def run_demo(
     options: DemoOptions,
     progress: Progress | None = None,
 ) -> DemoSummary:
-    """Activate the controller and write a history through it.
+    """Activate the controller and write a simulated history with it.
 
     Args:
         clock: The clock of controller and log.
@@ -164,7 +164,7 @@ class _Simulation:
         progress(wanted, wanted)
 
     async def _step(self, *, people: bool) -> bool:
-        """Advance time and let everyone act once; True if the current story continues."""
+        """Advance time and let all parts act once; return True if the current story continues."""
         world = self._world
         world.clock.advance(self._elapsed_ms())
         await self._submit(self._broker_events())
@@ -178,7 +178,7 @@ class _Simulation:
         return told is not None
 
     def _elapsed_ms(self) -> int:
-        """Return the length of the next step: seconds while brokers come or go, else minutes."""
+        """Return the length of the next step: seconds while brokers start or stop, else minutes."""
         if self._world.is_unsettled():
             return self._world.rng.randrange(2 * _SECOND_MS, 5 * _SECOND_MS)
         return self._world.rng.randrange(_MINUTE_MS, 30 * _MINUTE_MS)
@@ -205,7 +205,7 @@ class _Simulation:
         return [event for event in asked if event is not None]
 
     async def _submit(self, events: Sequence[Event]) -> int:
-        """Submit events at once, pass on the responses; return how many wrote records."""
+        """Submit the events together, pass on responses; return how many events wrote records."""
         world = self._world
         futures = []
         for event in events:

@@ -1,7 +1,7 @@
-"""Incidents worth investigating, step by step.
+"""Stories: incidents worth investigating, step by step.
 
-A story is a generator: each `yield` returns the events of one step and continues in the next step.
-A step takes a few seconds while brokers come or go, else minutes.
+A story is a generator: it yields the events of one step and continues in the next step. A step
+takes a few seconds while brokers start or stop, else minutes.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ _HOUR_MS = 60 * _MINUTE_MS
 
 
 def namespaces_come(world: World) -> Story:
-    """Features are enabled, teams get namespaces, and topics move into them."""
+    """Features are enabled, teams create namespaces, and topics are moved into them."""
     asks = partial(world.people.asks, who="User:alice")
     levels = [
         (NAMESPACE_FEATURE, 1),
@@ -91,7 +91,7 @@ def namespace_moves(world: World) -> Story:
 
 
 def broker_dies(world: World) -> Story:
-    """A broker crashes; its leaders move, and return when it does."""
+    """A broker crashes and restarts; leadership moves away from it and back."""
     yield from _until_all_serve(world)
     broker = world.rng.choice(list(world.brokers.values()))
     broker.crash()
@@ -101,7 +101,7 @@ def broker_dies(world: World) -> Story:
 
 
 def topic_is_recreated(world: World) -> Story:
-    """An operator deletes a topic; another one needs it and creates it again."""
+    """An operator deletes a topic; another operator needs it and creates it again."""
     topic = world.topic()
     if topic is None:
         return
@@ -118,7 +118,7 @@ def topic_is_recreated(world: World) -> Story:
 
 
 def partitions_lose_their_leader(world: World) -> Story:
-    """Both brokers of a topic die; one partition gets an unclean election, the other waits."""
+    """Both brokers of a topic crash; one partition gets an unclean election, the other waits."""
     if len(world.brokers) < 2:
         return
     yield from _until_all_serve(world)

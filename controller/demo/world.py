@@ -16,7 +16,7 @@ _INTERNAL_PREFIX = "__"
 
 
 class World:
-    """What the demo knows. Requests are based on the committed image, as a client's would be."""
+    """The demo's state. Requests are based on the committed image, as a client's would be."""
 
     def __init__(
         self, controller: Controller, clock: SimulatedClock, options: DemoOptions, rng: Random
@@ -39,7 +39,7 @@ class World:
         return self.controller.image
 
     def topics(self) -> list[Topic]:
-        """Return the ordinary topics by full name; cached per image."""
+        """Return the topics that are not internal, ordered by full name; cached per image."""
         image = self.image
         if self._topics[0] is not image:
             ordinary = [t for t in image.topics() if not t.name.startswith(_INTERNAL_PREFIX)]
@@ -47,12 +47,12 @@ class World:
         return self._topics[1]
 
     def some_topics(self, count: int) -> list[Topic]:
-        """Return up to `count` ordinary topics, in random order."""
+        """Return up to `count` topics that are not internal, in random order."""
         topics = self.topics()
         return topics if len(topics) <= count else self.rng.sample(topics, count)
 
     def topic(self) -> Topic | None:
-        """Return a random ordinary topic, None if there is none."""
+        """Return a random topic that is not internal, or None if there is none."""
         topics = self.topics()
         return self.rng.choice(topics) if topics else None
 

@@ -1,4 +1,4 @@
-"""ACLs listed, and verdicts explained."""
+"""Lists ACLs and explains verdicts."""
 
 import msgspec
 
@@ -11,16 +11,16 @@ from records.errors import RequestError
 
 
 class ListAcls(Request["tuple[AclFound, ...]"], frozen=True, kw_only=True):
-    """Asks for the entries that a filter selects."""
+    """A request for the entries that a filter selects."""
 
     filter: AclFilter = AclFilter()
 
 
 class ExplainAccess(Request["AccessExplained"], frozen=True, kw_only=True):
-    """Asks what the ACLs say of one operation of a principal.
+    """A request to explain whether the ACLs allow a principal one operation.
 
-    Super users and the default without entries are settings of a service and stand in no log: those
-    of the service count at its present, and those given here at any point.
+    Super users, and whether everyone is allowed if no entry matches, are settings of a service and
+    not in the log. Those of the service apply to its present, and those given here at any offset.
     """
 
     principal: str
@@ -50,7 +50,7 @@ def acls_listed(view: View, request: ListAcls) -> tuple[AclFound, ...]:
 
 
 def access_explained(view: View, request: ExplainAccess) -> AccessExplained:
-    """Explain a verdict.
+    """Return the verdict on an operation, and why.
 
     Raises:
         RequestError: INVALID_REQUEST, an unknown operation or resource type.

@@ -13,7 +13,7 @@ from replay.image.partitions import Partition
 
 
 class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, with the number of partitions it leads and holds now.
+    """A broker, and how many partitions it currently leads and has replicas of.
 
     `applied_offset`: the last offset of the log it has applied; None if unknown.
     """

@@ -1,4 +1,4 @@
-"""Configs of any resource described, and explained level by level."""
+"""Describes the configs of any resource, and explains them level by level."""
 
 import msgspec
 from msgspec.structs import replace
@@ -27,9 +27,9 @@ from replay.image.configs import BROKER_LOGGER, NAMESPACE, TOPIC, ConfigResource
 
 
 class ConfigSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A config, its value, and the level that sets it, such as `topic` or `broker`.
+    """A config, its value, and the kind of level that sets it, such as `topic` or `broker`.
 
-    `namespace` is the one that sets it, if one does; `level` names the level with its resource, as
+    `namespace` is the namespace that sets it, or None; `level` is the level with its resource, as
     `namespace/org`.
     """
 
@@ -40,26 +40,26 @@ class ConfigSetting(msgspec.Struct, frozen=True, kw_only=True):
     level: str | None = None
 
     def redacted(self) -> "ConfigSetting":
-        """Return the same without its value if that is a secret."""
+        """Return a copy without its value if the value is secret."""
         return replace(self, value=REDACTED) if is_secret_config(self.name) else self
 
 
 class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
     """The configs of a resource, ordered by name.
 
-    `version` is that of the configs that it sets itself; None if it sets none.
+    `version` is the version of the configs that the resource sets itself; None if it sets none.
     """
 
     configs: tuple[ConfigSetting, ...]
     version: int | None = None
 
     def redacted(self) -> "ConfigsDescribed":
-        """Return the same without the values of secrets."""
+        """Return a copy without the values of secrets."""
         return replace(self, configs=tuple([config.redacted() for config in self.configs]))
 
 
 class ConfigAtLevel(msgspec.Struct, frozen=True, kw_only=True):
-    """What one level sets: `name` is the config's name there, `value` the text there.
+    """A config set at one level: `name` is its name there, `value` the text there.
 
     `source_code` is Kafka's code for the kind of level.
     """
@@ -73,7 +73,7 @@ class ConfigAtLevel(msgspec.Struct, frozen=True, kw_only=True):
 class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
     """A config: its effective value, every level that sets it, nearest first, and its definition.
 
-    The last level is the built-in default; a config that this release does not know has none.
+    The last level is the built-in default; a config that this release does not know has no default.
     """
 
     name: str
@@ -88,7 +88,7 @@ class ConfigExplained(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool
 
     def redacted(self) -> "ConfigExplained":
-        """Return the same without its values if they are secrets."""
+        """Return a copy without its values if the config is secret."""
         if not is_secret_config(self.name):
             return self
         levels = tuple([replace(level, value=REDACTED) for level in self.levels])
@@ -100,8 +100,8 @@ def describe_configs(
 ) -> ConfigsDescribed:
     """Describe the configs of a resource.
 
-    Of a topic or namespace also those that other levels set or nobody sets; of other resources only
-    if `effective`.
+    For a topic or namespace also those that it inherits or that have their default; for other
+    resources only if `effective`.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION (an
@@ -130,8 +130,8 @@ def explain_configs(
     """Explain one config of a resource, or (None) all, ordered by name.
 
     Raises:
-        RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource cannot have the
-            config, and does not.
+        RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource does not have the
+            config, and cannot have it.
     """
     resource = _resource(view, resource_type, name)
     if config is None:
@@ -182,7 +182,7 @@ def _names(view: View, resource: ConfigResource, with_all: bool) -> list[str]:
 def _resource(view: View, resource_type: int, name: TopicRef) -> ConfigResource:
     """Return an existing resource by its name.
 
-    Loggers, metrics and groups exist as soon as they are named, loggers on registered brokers.
+    Client metrics and groups of any name count as existing, and loggers of any registered broker.
     """
     definitions(resource_type)  # refuses an unknown type
     if resource_type == TOPIC:

@@ -32,5 +32,5 @@ CLUSTER_OPERATIONS = (
 
 
 def operation_bits(operations: Iterable[Operation]) -> int:
-    """Return operations as Kafka's bit field: the bit of each operation's code."""
+    """Return operations as Kafka's bit field: bit number N is the operation with code N."""
     return sum(1 << operation.value for operation in operations)

@@ -25,7 +25,8 @@ def describe_partitions(
 ) -> tuple[PartitionFound, ...]:
     """Describe the partitions of all topics or of one topic, or a single one, ordered by name.
 
-    Of all topics, those without the partition are left out: an error would name one of them.
+    With a partition id but no topic, topics without that partition are left out; an error would
+    name one of them.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

@@ -1,8 +1,8 @@
 """Progress of operations that continue after their command was answered.
 
-A reassignment waits for replicas to get in sync, a removal for its delay and then for brokers to
-delete, a broker for the log to reach it. An election is complete when it is answered; to see
-whether brokers have applied it, ask for the offset.
+A reassignment waits until its replicas are in sync; a removal for its delay, and then until brokers
+have deleted the replicas; a broker until it has applied the log. An election is complete when it is
+answered; whether brokers have applied it shows in their applied offsets.
 
 Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
 """
@@ -23,11 +23,11 @@ from replay.incidents.reassigned import broker_state
 
 
 class MissingReplica(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that a reassignment waits for, as it is not in sync.
+    """A replica that a reassignment waits for, because it is not in sync.
 
     Attributes:
-        is_added: False if it was a replica before, too.
-        broker_state: As `broker_state` names it.
+        is_added: False if it was also a replica before.
+        broker_state: Its broker's state, as returned by `broker_state`.
         since_offset, since_ms: The record that brought its broker to that state, and its append
             time, ms since 1970; None if history was not read, or does not go back as far.
     """
@@ -44,10 +44,11 @@ class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         waited_for: Replicas that stay or are added, and are not in sync.
-        missing: The same, with the states of their brokers.
+        missing: The same replicas, with the states of their brokers.
         since_offset, since_ms: The record that set the replicas being added and removed, and its
             append time, ms since 1970; None if history was not read, or does not go back as far.
-        age_ms: How long it runs at the point of the answer, by the append times of the log.
+        age_ms: How long it has been running at the time of the answer, by the append times of the
+            log.
     """
 
     topic: str
@@ -66,8 +67,8 @@ class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
 class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
     """A partition that is being removed.
 
-    `due_ms` is when it stops being readable, ms since 1970. `replica_states` are those of the
-    replicas whose deletion is tracked, named as in `replica_states`; `waited_for` are the
+    `due_ms` is when it stops being readable, ms since 1970. `replica_states` are the states of the
+    replicas whose deletion is tracked, by the names in `replica_states`; `waited_for` are the
     registered brokers that have not deleted their replica.
     """
 
@@ -81,7 +82,7 @@ class OngoingRemoval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
-    """The last offset a broker has applied; None if unknown."""
+    """The last offset that a broker has applied; None if unknown."""
 
     broker_id: int
     offset: int | None
@@ -90,7 +91,7 @@ class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
 def list_reassignments(
     view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
 ) -> tuple[OngoingReassignment, ...]:
-    """List the partitions being reassigned, of those given or (None) of all, ordered by topic.
+    """List those of the given partitions, or (None) of all, that are being reassigned, by topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

@@ -1,6 +1,6 @@
-"""Descriptions as requests to a controller, answered on the state it would decide on.
+"""Descriptions as requests to a controller, answered from its latest state.
 
-They write no records; an answer waits until everything in it is committed.
+They write no records; an answer is sent once everything in it is committed.
 """
 
 import msgspec
@@ -71,7 +71,7 @@ class DescribeBroker(Request["BrokerDescription"], frozen=True):
 
 
 class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
-    """List the partitions being reassigned: of all, or of those named that exist."""
+    """List the partitions being reassigned: of all, or of the given ones that exist."""
 
     partitions: tuple[tuple[TopicRef, int], ...] | None = None
 
@@ -90,10 +90,11 @@ class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_
 
 
 class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
-    """Asks for the configs of a resource; the cluster is the broker "".
+    """A request for the configs of a resource; the cluster is the broker "".
 
-    `show_secrets`: with the values of secrets, which needs a right of its own. `effective`: also of
-    brokers and others what they do not set themselves, as of topics and namespaces.
+    `show_secrets`: include the values of secrets, which requires a separate right. `effective`:
+    also for brokers and others, include configs that the resource does not set itself, as for
+    topics and namespaces.
     """
 
     resource_type: int
@@ -103,7 +104,7 @@ class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
 
 
 class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_only=True):
-    """Asks which levels set a config of a resource, or (None) each of its configs."""
+    """A request for the levels that set a config of a resource, or (None) each of its configs."""
 
     resource_type: int
     resource_name: TopicRef
@@ -112,11 +113,11 @@ class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_onl
 
 
 class DescribeFeatures(Request["tuple[FeatureDescription, ...]"], frozen=True, kw_only=True):
-    """Asks for the levels of all features."""
+    """A request for the levels of all features."""
 
 
 class FeatureDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A feature's level, 0 when it is not finalized, and the lowest and highest one supported."""
+    """A feature's level, 0 if it is not finalized, and the lowest and highest supported level."""
 
     feature: str
     level: int
@@ -124,16 +125,16 @@ class FeatureDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListNamespaces(Request["tuple[NamespaceListing, ...]"], frozen=True, kw_only=True):
-    """Asks for namespaces: all, or those below one."""
+    """A request for namespaces: all, or those below a namespace."""
 
     below: str = ""
 
 
 class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace, its version, and how many topics it holds itself.
+    """A namespace, its version, and the number of topics directly in it.
 
-    `topics_below` and `partitions_below` count what is in and below it. `topics_max`,
-    `partitions_max` and `mutations_max` (a second) are its own limits on that; None is no limit.
+    `topics_below` and `partitions_below` count everything in and below it. `topics_max`,
+    `partitions_max` and `mutations_max` (per second) are its own limits on these; None: no limit.
     """
 
     name: str
@@ -148,7 +149,7 @@ class NamespaceListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListSubscriptions(Request["tuple[Subscription, ...]"], frozen=True, kw_only=True):
-    """Asks for the registered patterns of consumer groups."""
+    """A request for the registered patterns of consumer groups."""
 
 
 def subscriptions_listed(view: View, request: ListSubscriptions) -> tuple[Subscription, ...]:

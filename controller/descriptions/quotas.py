@@ -1,4 +1,4 @@
-"""Client quotas described: those that match a filter, and those that apply to one client.
+"""Describes client quotas: those that match a filter, or those that apply to one client.
 
 Source: KIP-546; ClientQuotasImage of Kafka 4.0 (matching).
 """
@@ -24,7 +24,7 @@ from replay.image.quotas import QuotaEntity
 
 
 class Match(enum.Enum):
-    """How a filter matches names, with Kafka's numbers: one name, the default, or all of both."""
+    """How a filter matches names, with Kafka's numbers: a given name, the default, or any."""
 
     EXACT = 0
     DEFAULT = 1
@@ -32,14 +32,14 @@ class Match(enum.Enum):
 
 
 class QuotaFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Entities that have a type; `name` is for EXACT."""
+    """Selects entities of a type; `name` is only used for EXACT."""
 
     entity_type: str
     match: Match = Match.ANY
     name: str | None = None
 
     def matches(self, entity: QuotaEntity) -> bool:
-        """True if an entity has the type, and the name that is looked for."""
+        """True if an entity has the filter's type and a matching name."""
         names, kind = dict(entity), self.entity_type
         if kind not in names:
             return False
@@ -50,9 +50,9 @@ class QuotaFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescribeQuotas(Request["tuple[EntityQuotas, ...]"], frozen=True, kw_only=True):
-    """Asks for the quotas of entities that match all filters.
+    """A request for the quotas of entities that match all filters.
 
-    `strict`: only those without types that no filter names.
+    `strict`: only entities that have no types besides those of the filters.
     """
 
     filters: tuple[QuotaFilter, ...] = ()

@@ -1,1 +1,1 @@
-"""Definitions of configs as data, a table of text for each group; `parsing` reads them."""
+"""Config definitions as data, one text table per group; `parsing` reads them."""

@@ -5,11 +5,11 @@ A definition is two lines:
     NAME | TYPE | DEFAULT | VALUES | UPDATE | SERVER NAMES
         What it does. (SINCE)
 
-VALUES are words, a range (`0..`, `-1..9`) or a pattern (`/[a-z]+/`); empty: any of the type. UPDATE
-says where a broker's config can be changed: `cluster`, `broker` or `file`. SERVER NAMES are those
-that set it on brokers, in order of precedence; `*60` is the factor to the unit of NAME, `*m` and
-`*h` that of minutes and hours to milliseconds. SINCE is Kafka's release, or `ours`; without it
-Kafka 3.0 or older. Columns at the end may be left out.
+VALUES are words, a range (`0..`, `-1..9`) or a pattern (`/[a-z]+/`); empty: any value of the type.
+UPDATE is where a broker's config can be changed: `cluster`, `broker` or `file`. SERVER NAMES are
+the broker configs that set it, in order of precedence; `*60` is the factor to the unit of NAME,
+`*m` and `*h` convert minutes and hours to milliseconds. SINCE is Kafka's release, or `ours`; if
+missing, Kafka 3.0 or older. Columns at the end may be left out.
 """
 
 import re
@@ -27,7 +27,7 @@ _COLUMNS = 6
 
 
 def parse_table(text: str) -> Mapping[str, ConfigDefinition]:
-    """Return the definitions of a table by name, in its order."""
+    """Return the definitions of a table by name, in the table's order."""
     lines = [line for line in text.splitlines() if line.strip()]
     pairs = zip(lines[::2], lines[1::2], strict=True)
     found = [_definition(columns, doc.strip()) for columns, doc in pairs]
