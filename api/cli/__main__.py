@@ -1,4 +1,4 @@
-"""`python -m api.cli` is `metalog`."""
+"""Makes `python -m api.cli` the same as `metalog`."""
 
 from api.cli.entry import main
 

@@ -1,4 +1,4 @@
-"""advise: what to do after a lost quorum."""
+"""The `advise` command: how to recover a Kafka cluster after a lost quorum."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -106,7 +106,7 @@ def advise(
 
 
 def _about(nodes: "Sequence[NodeFacts]") -> "About":
-    """Return the position of the highest log."""
+    """Return the position of the most up-to-date log."""
     from metadata_log.kraft.quorum.rule import best_of
     from replay.about import About
     from replay.image.provenance import NotUnderstood
@@ -134,7 +134,7 @@ def _version(text: str) -> tuple[int, int] | None:
 
 
 def _voters(text: str) -> frozenset[int]:
-    """Read ids; also as `controller.quorum.voters` has them, ID@HOST:PORT."""
+    """Parse voter ids, or entries of `controller.quorum.voters`: ID@HOST:PORT."""
     try:
         return frozenset(int(each.partition("@")[0]) for each in text.split(",") if each)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The commands as a typer app, for what `quick` does not parse: help, errors, the unusual."""
+"""The commands as a typer app, for command lines that `quick` cannot parse, help and errors."""
 
 import functools
 import os
@@ -24,7 +24,7 @@ app = App(
 
 
 def need_command(context: typer.Context) -> None:
-    """Print a group's help if it is called without a command: a usage error."""
+    """If a command group is called without a command, print its help and raise a usage error."""
     if context.invoked_subcommand is None:
         sys.stderr.write(context.get_help() + "\n")
         raise typer.Exit(USAGE)
@@ -66,7 +66,9 @@ def complete_app() -> App:
 
 @functools.lru_cache(maxsize=1)
 def _parser(_commands: int, _groups: int) -> Any:
-    """Return the app's parser, built anew only when more were added: building takes long."""
+    """Return the app's parser. It is cached by the numbers of commands and groups, because building
+    it takes long.
+    """
     return get_command(app)
 
 

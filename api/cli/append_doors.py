@@ -1,4 +1,4 @@
-"""Where `metalog append` sends its batches: a service in this process or a running one.
+"""Destinations of `metalog append`: a service in this process or a running one.
 
 Both end in `Service.append`, so the same records are refused everywhere.
 """
@@ -22,7 +22,7 @@ from metadata_log.log_reader import LogReader
 
 
 class Door(Protocol):
-    """Takes batches; as `Service.append`."""
+    """Interface for appending batches; `append` is as `Service.append`."""
 
     async def append(
         self,
@@ -97,7 +97,7 @@ class _KafkaDoor:
 
 @asynccontextmanager
 async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
-    """Become the only writer of a log, on behalf of a principal.
+    """Yield a door that appends for a principal; this process becomes the log's only writer.
 
     Raises:
         RequestError: there is no log, or it is a mirror.
@@ -115,7 +115,7 @@ async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
 
 @asynccontextmanager
 async def door_of_server(url: str) -> AsyncIterator[Door]:
-    """Connect to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
+    """Yield a door to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
 
     Raises:
         RequestError: INVALID_REQUEST, the URL is malformed.

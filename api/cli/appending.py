@@ -21,7 +21,7 @@ _RECORD = re.compile(r"record (\d+) of \d+: ")
 
 
 class Appended(msgspec.Struct, kw_only=True):
-    """What was written. Offsets are inclusive, None if there are none.
+    """The result of a run of `append`. Offsets are inclusive, None if nothing was appended.
 
     `already_records` in `already_batches` were appended by an earlier run, up to `already_to`.
     """
@@ -41,14 +41,14 @@ class Appended(msgspec.Struct, kw_only=True):
         return self.already_to if self.last_offset is None else self.last_offset
 
     def skip(self, batch: LineBatch, already_to: int) -> None:
-        """Count a batch of an earlier run."""
+        """Count a batch that an earlier run appended."""
         self.already_records += len(batch.records)
         self.already_batches += 1
         self.already_to = already_to
         self.last_line = batch.lines[-1]
 
     def add(self, batch: LineBatch, result: AppendResult) -> None:
-        """Count a batch that was written."""
+        """Count a batch that this run appended."""
         self.records += len(batch.records)
         self.batches += 1
         if self.first_offset is None:
@@ -68,7 +68,7 @@ async def append_batches(
 ) -> Appended:
     """Append the batches that are not in the log yet, in order, until one is refused.
 
-    The door is opened only once the first batch was read successfully.
+    The door is opened only after the first batch was read successfully.
 
     Args:
         expected_end_offset: The log's end before the first batch.
@@ -110,7 +110,7 @@ async def append_batches(
 
 
 def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
-    """Add to an error the lines that it refers to."""
+    """Return an error with the range of lines it refers to added to the message."""
     text = str(error)
     record = _RECORD.match(text)
     if record is not None:
@@ -122,7 +122,7 @@ def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
 
 
 def _with_account(error: MetadataLogError, done: Appended) -> MetadataLogError:
-    """Add to an error what was appended so far, and how to continue."""
+    """Return an error with what was appended so far, and how to continue, added to the message."""
     outcome = error.outcome
     if outcome is Outcome.NOTHING and done.done_to is not None:
         outcome = Outcome.PARTIAL

@@ -1,4 +1,4 @@
-"""Arguments and options shared by several commands, so that they are spelled the same."""
+"""Arguments and options shared by several commands, so that the spelling is the same everywhere."""
 
 from pathlib import Path
 from typing import Annotated

@@ -31,16 +31,14 @@ SERVER_MARK = "server:"
 
 
 def log_place(text: str) -> str:
-    """Read a path or URL; an empty one, as an unset variable leaves it, is not the working
-    directory.
-    """
+    """Parse a path or URL; reject an empty text, such as from an unset shell variable."""
     if not text:
         raise bad_parameter("the path is empty; write . for the working directory")
     return text
 
 
 def log_path(text: str) -> Path:
-    """Read the path of a directory."""
+    """Parse the path of a log directory; reject a URL."""
     if "://" in log_place(text):
         raise bad_parameter(
             f"this command needs a log directory; `metalog restore {text} LOG` makes one of an "
@@ -50,20 +48,20 @@ def log_path(text: str) -> Path:
 
 
 class Source(NamedTuple):
-    """The log that is read, in a directory or at the URL of an archive, or the service asked."""
+    """Where questions are answered: by a log directory, an archive's URL, or a running service."""
 
     log: Path | str | None = None
     server: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Source":
-        """Read a path, the URL of an archive, or that of a service."""
+        """Parse a path, the URL of an archive, or the URL of a service marked by `SERVER_MARK`."""
         if text.startswith(SERVER_MARK):
             return cls(server=text.removeprefix(SERVER_MARK))
         return cls(log=log_place(text))
 
     def place(self, verb: str) -> Path | str:
-        """Return the log, for what a service cannot answer.
+        """Return the log's directory or URL, for a command that needs the log itself.
 
         Raises:
             typer.BadParameter: a service was named.
@@ -78,12 +76,12 @@ class Source(NamedTuple):
         """Ask a question of `api.questions`.
 
         Args:
-            at: The point of the question. Points inside the request go through `point`.
-            within_s: Time limit of a service for each page; None means the default.
+            at: The point of the question. Points inside the request must go through `point` first.
+            within_s: Time limit of a service for each page, in seconds; None means the default.
 
         Raises:
             RequestError: an object or the point does not exist; or there is no log.
-            UnavailableError: no service answers, or the database of snapshots does not.
+            UnavailableError: the service or the snapshot database does not answer.
             CorruptLogError: the log is damaged.
         """
         if self.server is not None:
@@ -95,13 +93,13 @@ class Source(NamedTuple):
         return self._ask_log(question, request, at)
 
     def point(self, text: str) -> str:
-        """Return a point in absolute form for a service, which has another clock and no time
-        zone.
+        """Return a point in the form to send: absolute for a service, whose clock and time zone may
+        differ from ours; unchanged for a log.
         """
         return text if self.server is None else _absolute(text)
 
     def end(self) -> "About":
-        """Return the position of an answer about the log's end.
+        """Return the position of the log's end.
 
         Raises:
             UnavailableError: no service answers.
@@ -135,7 +133,7 @@ class Source(NamedTuple):
 
         Raises:
             RequestError: there is no log.
-            CorruptLogError: it is damaged.
+            CorruptLogError: the log is damaged.
         """
         from api.cli.output import progress
         from api.cli.reading import offset_of
@@ -156,7 +154,7 @@ class Source(NamedTuple):
 
 
 def place_of(about: "About") -> "Place":
-    """Return an answer's position in its log, and a time zone that was assumed."""
+    """Return an answer's position in its log, with the time zone assumed for points, if any."""
     from api.documents.logs import Place
 
     return Place.of(about, ASSUMED_ZONE.get())
@@ -176,7 +174,7 @@ def print_end(about: "About", *, json: bool) -> None:
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print what an answer in text lacks; see `image_view.print_remark`."""
+    """Print what is missing from an answer in text form; see `image_view.print_remark`."""
     from api.cli.image_view import print_remark as print_
 
     print_(about)
@@ -194,7 +192,7 @@ def _absolute(point: str) -> str:
 
 
 def absolute_point(point: str) -> str:
-    """Return a point as one that means the same on every clock and in every time zone."""
+    """Return a point in a form that means the same on every clock and in every time zone."""
     from replay.time_travel.points import age_in, is_zoneless
 
     if is_zoneless(point):

@@ -1,4 +1,4 @@
-"""Answers of Spark, for the commands `audit` and `audit shell`."""
+"""Formats and stores Spark's answers, for the commands `audit` and `audit shell`."""
 
 import datetime
 import logging
@@ -28,7 +28,7 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
         to: A directory, created if necessary, or `s3://bucket/prefix`.
 
     Raises:
-        RequestError: INVALID_REQUEST: `to` is a log or no directory.
+        RequestError: INVALID_REQUEST: `to` is a log or not a directory.
         UnavailableError: another process writes there.
     """
     import pyarrow
@@ -56,7 +56,7 @@ def write_rows(frame: "DataFrame", name: str, to: str) -> "RowsWritten":
 
 @contextmanager
 def refusing() -> Iterator[None]:
-    """Turn Spark's errors about a user's query into refusals."""
+    """Convert Spark's errors about a user's query, raised in the body, to RequestError."""
     from pyspark import errors
 
     from records.errors import RequestError

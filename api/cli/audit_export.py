@@ -1,4 +1,4 @@
-"""Spark: `audit export`."""
+"""The `audit export` command, which uses Spark."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from replay.audit.export import export_changes
 
 
 def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> None:
-    """Add the changes of a log that are not in a location yet, and print what was added."""
+    """Write the changes of a log that a location does not contain yet, and print a summary."""
     with open_reader(log) as reader:
         done = export_changes(
             reader, to, lambda: spark_and_files(reader), show_secrets=show_secrets

@@ -1,4 +1,4 @@
-"""`audit shell`: several queries with one start of Spark, from a terminal or a pipe."""
+"""`audit shell`: runs several queries in one Spark session, from a terminal or a pipe."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ def run_shell(
     """Answer queries until the input ends.
 
     A query is a name with its parameters on one line (`out-of-hours zone=Asia/Tokyo`), `list`, or
-    SQL up to a semicolon. At a terminal an error is printed and the shell goes on; in a pipe an
+    SQL up to a semicolon. At a terminal an error is printed and the shell continues; in a pipe an
     error ends it.
 
     Args:
@@ -55,10 +55,10 @@ def run_shell(
 
 
 def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Parameter]]":
-    """Return a query and its parameters, given as its name and NAME=VALUE or NAME=@FILE.
+    """Parse a query's name and its parameters, written NAME=VALUE or NAME=@FILE.
 
     Raises:
-        RequestError: INVALID_REQUEST: there is no such query, a word is no parameter, or a file
+        RequestError: INVALID_REQUEST: there is no such query, a word is not a parameter, or a file
             cannot be read.
     """
     from replay.audit.audit import named_query
@@ -77,7 +77,7 @@ def query_with_parameters(words: Iterable[str]) -> "tuple[Query, dict[str, Param
 
 
 def _content(value: str) -> str:
-    """Return what a file holds that is named as @FILE; anything else as it is.
+    """Return the content of the file if the value is `@FILE`, else the value itself.
 
     Raises:
         RequestError: INVALID_REQUEST: the file cannot be read.
@@ -91,7 +91,7 @@ def _content(value: str) -> str:
 
 
 def statements(lines: Iterable[str]) -> Iterator[str]:
-    """Yield each query of some lines; `exit` ends them."""
+    """Yield each query in the input lines, until a line is `exit`."""
     from replay.audit.queries import QUERIES
 
     sql: list[str] = []

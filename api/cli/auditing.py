@@ -1,4 +1,4 @@
-"""Spark: audit."""
+"""The `audit` command, which queries a log with Spark."""
 
 import itertools
 import os
@@ -103,9 +103,9 @@ def audit(
 
 
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
-    """Return the names of the queries, the log, and the text of a query.
+    """Split the arguments into the names of queries, the log, and the SQL text of `audit sql`.
 
-    The first argument is a name; those that follow are, as long as there are queries of the name.
+    The first argument is always a query name; further ones are as long as such queries exist.
     """
     is_sql = arguments[0] == "sql"
     is_alone = arguments[0] in ("sql", "shell", "export")
@@ -127,7 +127,7 @@ def _is_query(name: str) -> bool:
 
 
 def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
-    """Refuse unknown names before Spark starts.
+    """Refuse unknown query and parameter names before Spark starts.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -143,7 +143,7 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
 
 
 def _taken(frame: "DataFrame", name: str, limit: int, to: str | None) -> "AuditRows | RowsWritten":
-    """Run a query: return some rows of its answer, or write all of them."""
+    """Run a query, and return at most `limit` rows of its answer, or write all rows to `to`."""
     return rows_of(frame, limit) if to is None else write_rows(frame, name, to)
 
 
@@ -215,7 +215,7 @@ def _opened(reader: "LogReader", *, keep: bool) -> "Iterator[Audit]":
 def _asked(
     audit: "Audit", names: Sequence[str], parameters: Sequence[str], offsets: "Range"
 ) -> "Iterator[tuple[str, DataFrame]]":
-    """Yield the name of each query, and the frame of its answer."""
+    """Yield the name of each query, and its answer as a data frame."""
     from api.cli.audit_shell import query_with_parameters
 
     for name in names:

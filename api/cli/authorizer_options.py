@@ -52,11 +52,11 @@ SuperUsers = Annotated[
 def server_configs(
     given: list[str] | None, authorizer: str, super_users: list[str] | None
 ) -> dict[str, str]:
-    """Return the server-level configs, with further super users.
+    """Return the server-level configs, with the super users of --super-user added.
 
     Raises:
-        typer.BadParameter: one is malformed, unknown or a secret, or there is no authorizer for the
-            super users.
+        typer.BadParameter: a config is malformed, unknown or a secret, or super users are given
+            without an authorizer.
     """
     from controller.authorization.acls import SUPER_USERS
 
@@ -87,10 +87,10 @@ def _check(configs: dict[str, str], authorizer: str) -> None:
 
 
 def check_server_config(name: str, value: str) -> None:
-    """Check a server-level config.
+    """Check the name and value of a server-level config.
 
     Raises:
-        typer.BadParameter: it is unknown, has an invalid value, or is a secret.
+        typer.BadParameter: the config is unknown, has an invalid value, or is a secret.
     """
     from controller.decisions.broker_configs import broker_config
     from controller.decisions.config_resources import unknown_config
@@ -128,10 +128,10 @@ def _without_authorizer(option: str) -> typer.BadParameter:
 
 
 def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":
-    """Return the authorizer of a name.
+    """Return the authorizer with this name.
 
     Raises:
-        typer.BadParameter: there is none of this name.
+        typer.BadParameter: there is no such authorizer.
     """
     from controller.authorization.acls import AclAuthorizer
     from controller.authorization.authorizer import ALLOW_ALL

@@ -1,4 +1,4 @@
-"""Runs a reference broker: broker."""
+"""The `broker` command: runs a reference broker."""
 
 import sys
 from pathlib import Path

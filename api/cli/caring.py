@@ -1,4 +1,4 @@
-"""Care of a log: verify and repair."""
+"""Checking and repairing a log: the commands verify and repair."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None]]":
-    """Show progress in bytes; yields a function to be called with the number of bytes done
-    since.
+    """Show progress in bytes. Yields a function to call with the number of bytes done since its
+    last call.
     """
     done = 0
     with progress(what, 0, size_bytes) as advance:
@@ -76,7 +76,10 @@ def verify(log: LogPlace, json: Json = False) -> int:
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
-    """Build the image; in an own log a contradicting record counts as damage."""
+    """Replay the log and return the proof; None if that finds damage, which is added to `found`.
+
+    In a log that is not a mirror, a contradicting record counts as damage.
+    """
     from metadata_log.care.findings import Finding
     from metadata_log.log_reader import LogReader
     from records.errors import CorruptLogError
@@ -131,7 +134,9 @@ def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> N
 
 
 def digest_text(proof: "Proof") -> str:
-    """Return `digest 4f...`; of a log that contradicts itself, that of the last image there is."""
+    """Return `digest 4f...`; for a log that contradicts itself, the digest before the
+    contradiction.
+    """
     error = proof.contradiction
     if error is None:
         return f"digest {proof.digest}"

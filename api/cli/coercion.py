@@ -2,7 +2,7 @@
 
 Typer creates a pydantic adapter for each parameter, even for those not given, and importing
 pydantic takes longer than everything else in a short command. Most parameters are plain strings.
-Values that are neither plain nor valid go through typer, which has the error messages.
+Typer converts values of other types, and invalid ones, for which it has the error messages.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from api.cli.quick import number_of, text_of
 
 
 def without_pydantic(params: list[Any]) -> list[Any]:
-    """Let a command's parameters convert plain values themselves; return them."""
+    """Make a command's parameters convert plain values themselves; return the parameters."""
     for param in params:
         if isinstance(param, core.TyperOption | core.TyperArgument) and not param._runtime_param:
             descriptor = param.type_descriptor
@@ -25,7 +25,7 @@ def without_pydantic(params: list[Any]) -> list[Any]:
 
 
 class _Plain(RuntimeParam):
-    """Converts the plain values of one parameter, and leaves the others to typer."""
+    """Converts plain values of one parameter (text, numbers, paths); leaves others to typer."""
 
     def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Copies of a log, and its history's start: backup, restore, archive, retain."""
+"""Copies a log and drops its old history: backup, restore, archive, retain."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -136,7 +136,9 @@ def restore(
 
 
 def _offset_in(splice: "Splice", at: str) -> int:
-    """Return the last offset of a point; in the tail if the copy ends before it."""
+    """Return the last offset at a point; if the point is past the copy's end, its offset in the
+    tail.
+    """
     from api.cli.reading import offset_of
 
     copy, tail = splice.copy, splice.tail

@@ -1,4 +1,4 @@
-"""The ways to compute an image's digest. They agree, or one of them is wrong."""
+"""Alternative ways to compute an image's digest; if their results differ, one of them is wrong."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ WAYS = ("replay", "snapshot", "sql", "spark")
 
 
 def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
-    """Compute it from the tables of the SQL history alone.
+    """Compute the digest at a point from the tables of the SQL history alone.
 
     Raises:
-        RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, they do not
-            reach so far, or Kafka may still replace the records (mirror).
+        RequestError: HISTORY_NOT_FOUND, there are no tables; OFFSET_OUT_OF_RANGE, the tables do not
+            reach the offset, or Kafka may still replace the records (mirror).
     """
     from api.cli.reading import offset_of
     from api.questions.past import Past
@@ -33,7 +33,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
 
 
 def by_spark(log: Path | str, at: str) -> Computed:
-    """Compute state and digest in Spark alone."""
+    """Compute the state and its digest at a point in Spark alone."""
     from api.cli.reading import offset_of
     from api.cli.spark import spark_and_files
     from api.questions.past import Past

@@ -1,6 +1,7 @@
-"""Entry point, before anything else is imported, because imports take most of a short run.
+"""Entry point: handles signals and standard streams before other imports, the slowest part of a
+short run.
 
-Nothing can have been written yet, so an interrupt simply ends the process.
+Nothing can have been written before those imports, so an interrupt simply ends the process.
 """
 
 import gc
@@ -29,9 +30,9 @@ def main() -> None:
 
 
 def _defer_hangups() -> None:
-    """Block SIGHUP for commands that read files again on it, until `renewed_by_signal` handles it.
+    """Block SIGHUP, for commands that reload files on it, until `renewed_by_signal` handles it.
 
-    Otherwise a reload right after the start would end the process.
+    If it were not blocked, a reload right after the start would end the process.
     """
     words = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if words and words[0] in _RELOADING:
@@ -59,8 +60,8 @@ def _write_utf8() -> None:
 def _open_standard_streams() -> None:
     """Open standard streams that the caller closed.
 
-    Otherwise the next file, perhaps a segment, would get one of their numbers, and output, for
-    example of Java, would go into the log.
+    If they stayed closed, the next opened file, perhaps a segment, would get a stream's descriptor,
+    and output, for example of Java, would be written to the log.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= 2:

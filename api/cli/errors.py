@@ -30,7 +30,7 @@ class NothingDone(Interrupted):
 
 
 def reads_only(function: F) -> F:
-    """Mark a command that changes nothing: an interrupt leaves no outcome open."""
+    """Mark a command as read-only, so that an interrupt is reported as having changed nothing."""
     function.__dict__[_READS_ONLY] = True
     return function
 
@@ -42,10 +42,10 @@ def is_reads_only(function: Any) -> bool:
 
 @contextmanager
 def interruptible(function: Any) -> Iterator[None]:
-    """Run a command in the body.
+    """Run a command as the body; if it is read-only, convert an interrupt to NothingDone.
 
     Raises:
-        NothingDone: it was interrupted, and is marked by `reads_only`.
+        NothingDone: the command was interrupted, and is marked by `reads_only`.
     """
     try:
         yield
@@ -82,7 +82,7 @@ ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
 
 def configure_logging(debug: bool) -> None:
-    """Print warnings on standard error; all messages with `debug`."""
+    """Print warnings on standard error; with `debug` informational messages, too."""
     level = logging.INFO if debug else logging.WARNING
     logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
 
@@ -126,7 +126,10 @@ def _print_traceback(error: Exception) -> None:
 
 
 def _fail_with(error: "MetadataLogError") -> int:
-    """Print an error with its outcome; an unknown outcome is never shown as a plain refusal."""
+    """Print an error with its outcome, and return the exit code.
+
+    An unknown outcome never gets the exit code of a refusal.
+    """
     from records.errors import (
         ContradictionError,
         CorruptLogError,
@@ -156,7 +159,7 @@ def _fail_with(error: "MetadataLogError") -> int:
 
 
 def wants_json(arguments: list[str]) -> bool:
-    """True if the command line asks for JSON; checked before the line is validated."""
+    """True if the arguments contain --json; works before they are parsed and validated."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in options
 
@@ -175,7 +178,7 @@ def print_error(
 
 
 def print_contradiction(error: "ContradictionError") -> None:
-    """Print an error about a contradiction, with both records under --json."""
+    """Print a contradiction as an error; with JSON, the document has both records."""
     text = " ".join(str(error).split())
     if ERRORS_AS_JSON.get() or _is_json_logged():
         from api.documents.errors import Contradiction, Error
@@ -189,7 +192,7 @@ def print_contradiction(error: "ContradictionError") -> None:
 
 
 def _is_json_logged() -> bool:
-    """True if `api.json_logging` is in use; importing it takes long where it is not."""
+    """True if this process logs as JSON; does not import `api.json_logging`, which takes long."""
     logs = sys.modules.get("api.json_logging")
     return logs is not None and bool(logs.is_json_logged())
 

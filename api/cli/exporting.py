@@ -1,4 +1,4 @@
-"""export kraft: a log, or a state, in Kafka's form."""
+"""export kraft: writes a log, or a state, in Kafka's form."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,10 +156,10 @@ def _commands(
 def _check_known(
     reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
 ) -> None:
-    """Refuse an object that is in none of the states.
+    """Refuse an object that is in neither state.
 
     Raises:
-        RequestError: it is absent, as `absence` says.
+        RequestError: the object is absent; the code and the reason are those of `absence`.
     """
     from replay.time_travel.history import absence
     from replay.time_travel.objects import parse_object

@@ -1,7 +1,6 @@
-"""Request ids of a file's batches, from its content and each batch's position.
+"""Request ids of a file's batches, derived from the file's content and each batch's position.
 
-So a run that is repeated after it was stopped or refused appends what is missing, and nothing
-twice.
+A run that was stopped or refused can therefore be repeated: it appends only what is missing.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
     batch_count_max: int
 
     def origin(self, origin: Origin, ordinal: int) -> Origin:
-        """Return the origin of a batch by its position, counted from 0."""
+        """Return the origin of the batch at a position, counted from 0."""
         suffix = f"/{ordinal}" if ordinal else ""
         return msgspec.structs.replace(
             origin, request_id=self.request_id + suffix, request_hash=self.request_hash
@@ -51,7 +50,7 @@ class FileRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Yield the same bytes as a file that can be read twice, unlike a pipe."""
+    """Yield the source as a file that can be read twice; a pipe is copied to one."""
     if source.seekable():
         yield source
         return
@@ -64,10 +63,10 @@ def rewindable(source: IO[bytes]) -> Iterator[IO[bytes]]:
 def file_request(
     source: IO[bytes], request_id: str | None, *options: object, size: int | None
 ) -> FileRequest:
-    """Read a file to its end, and rewind it.
+    """Read a file to its end, rewind it, and return the identity of its batches.
 
     Args:
-        request_id: Chosen by the caller; None means one derived from the content.
+        request_id: Chosen by the caller; None means an id derived from the content.
         options: Other options that decide how the file is split into batches.
         size: Records per batch, as for `line_batches`.
     """
@@ -91,7 +90,8 @@ def file_request(
 async def last_known(
     door: Door, request: FileRequest, origin: Origin
 ) -> tuple[int, AppendResult] | None:
-    """Return position and result of the last batch that an earlier run appended.
+    """Return the position and result of the last batch that an earlier run appended; None if no
+    batch is known.
 
     All positions are checked: the log remembers only recent requests, so it may know the end of a
     long file but not the beginning.
@@ -110,7 +110,11 @@ async def last_known(
 
 
 async def _find(door: Door, origin: Origin) -> AppendResult | None:
-    """Look up a batch: one at an impossible offset is refused unless it is a repeated request."""
+    """Return the result of a batch if it was appended before, else None.
+
+    Sends the request id with an impossible expected offset, which is refused for a new request
+    only.
+    """
     probe = NewBatch(records=(NoOpRecord(),), origin=origin)
     try:
         return await door.append(probe, expected_end_offset=OFFSET_MAX)

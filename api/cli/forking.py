@@ -1,4 +1,4 @@
-"""fork: an own log that starts with the state of another at a point."""
+"""The `fork` command: creates a log that starts with the state of another log at a point."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The user that runs the command, and the trace it belongs to."""
+"""The user that runs the command, and the command's trace parent."""
 
 import os
 import re
@@ -20,10 +20,10 @@ def process_user() -> str:
 
 
 def checked_trace_parent(given: str | None) -> str | None:
-    """Return the given trace parent, or that of the environment if it is valid.
+    """Return the given trace parent; if it is None, that of the environment if valid, else None.
 
     Raises:
-        typer.BadParameter: the given one is invalid.
+        typer.BadParameter: the given trace parent is invalid.
     """
     if given is not None:
         if not _TRACE_PARENT.fullmatch(given):

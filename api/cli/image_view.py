@@ -1,4 +1,4 @@
-"""An image as text."""
+"""Prints images as text."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ _NOT_FIELDS = frozenset({"object", "version"})
 
 
 def print_objects(parts: dict[str, list[dict[str, Any]]], about: "About") -> None:
-    """Print all objects of some parts, one a line."""
+    """Print all objects of some parts, one per line."""
     print_line(position_text(about))
     for objects in parts.values():
         for shown in objects:
@@ -57,8 +57,8 @@ def print_overview(found: "Overview", about: "About") -> None:
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print what an answer lacks: as a part of it the records that were left out, and a warning on
-    standard error if records were not understood.
+    """Print what is missing from an answer: the records that were left out, as part of the answer,
+    and a warning on standard error if records were not understood.
     """
     if text := left_out_text(getattr(about, "left_out", None) or ()):
         print_line(text)
@@ -85,7 +85,9 @@ def position_text(about: "About") -> str:
 
 
 def left_out_text(left_out: "Sequence[LeftOut]") -> str:
-    """Return which records were left out, the first of them; empty if there are none."""
+    """Return a text about the records that were left out, listing the first few; empty if there are
+    none.
+    """
     if not left_out:
         return ""
     shown = [f"offset {each.offset} ({each.type}: {each.text})" for each in left_out[:_SHOWN_MAX]]

@@ -1,4 +1,4 @@
-"""Imports logs of other software: import kraft."""
+"""The `import kraft` command: imports the metadata log of a Kafka cluster as a mirror."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,7 +114,9 @@ def _print_result(result: "ImportResult", log: Path) -> None:
 
 
 def _named_by_tables(log: Path) -> list[tuple[str, int]]:
-    """Return what a mirror's tables name, types and tagged fields, and how many records have it."""
+    """Return the record types and tagged fields that only a mirror's tables describe, each with its
+    number of records.
+    """
     from api.cli.reading import open_reader
     from replay.not_understood import unknown_kinds
 
@@ -127,7 +129,7 @@ def _named_by_tables(log: Path) -> list[tuple[str, int]]:
 
 
 def replaced_text(replaced: "Replaced") -> str:
-    """Return what of a mirror was replaced, in words."""
+    """Return a text about the offsets of a mirror that were removed because Kafka replaced them."""
     return (
         f"offsets {replaced.first_offset} to {replaced.last_offset}, from leader epoch "
         f"{replaced.leader_epoch} on, were removed first: Kafka has replaced them"

@@ -1,4 +1,4 @@
-"""Incidents: timeline, outages, why."""
+"""Commands about incidents: timeline, outages, why."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -245,7 +245,7 @@ def _min_isr_text(used: dict[str, Any]) -> str:
 
 
 def _grouped(intervals: list[Interval]) -> Iterable[list[Interval]]:
-    """Put together partitions that went down and came back at the same times, for one cause."""
+    """Group outages with the same kind, cause, start and end."""
     groups: dict[tuple[Any, ...], list[Interval]] = {}
     for it in intervals:
         cause = it["cause"] and it["cause"]["offset"]
@@ -274,7 +274,7 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
 
 
 def _print_sums(what: str, kinds: set[str], intervals: list[Interval]) -> None:
-    """Print how long each topic or broker was in outages of some kinds, over its partitions."""
+    """Print the number and total duration of outages of some kinds, per topic or broker."""
     from records.text import duration_text
 
     sums: dict[tuple[str, str], list[Interval]] = {}

@@ -1,4 +1,4 @@
-"""--keep-going: verbs that read go on past records that contradict the state before them."""
+"""The option --keep-going: read-only verbs skip records that contradict the state before them."""
 
 from contextvars import ContextVar
 

@@ -1,4 +1,4 @@
-"""Creates and shows logs: init, info, demo."""
+"""Creates and describes logs: init, info, demo."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,7 +95,9 @@ def _unknown_text(kind: "UnknownKind") -> str:
 
 
 def _lag_text(lag: "Lag") -> str:
-    """Return up to where snapshots or history go, and how far that is behind the log's end."""
+    """Return a text giving the last offset covered by snapshots or history, and the lag behind the
+    log's end.
+    """
     from records.text import duration_text
 
     reach = f"up to offset {lag.end_offset - 1}"
@@ -108,8 +110,8 @@ def _lag_text(lag: "Lag") -> str:
 def _latest_record_text(found: "LogInfo") -> str:
     """Return when the latest record was written, with a hint if the time looks wrong.
 
-    A log without a writer is naturally behind the clock. A log with one may be idle, or its writer
-    does not follow a clock that was set.
+    A log without a writer is naturally behind the clock. A log with a writer may be idle, or its
+    writer may not have followed a change of the clock.
     """
     shown, difference_ms = time_text(found.latest_timestamp), found.clock_difference_ms
     if difference_ms is None:

@@ -1,4 +1,4 @@
-"""The option of `serve` and `broker` for the form of their logs."""
+"""The option of `serve` and `broker` that chooses the format of log lines."""
 
 import enum
 from typing import Annotated
@@ -9,7 +9,7 @@ from api.cli.option_groups import PROCESS
 
 
 class LogFormat(enum.Enum):
-    """What lines of the log on standard error are."""
+    """Format of log lines on standard error: text or JSON."""
 
     TEXT = "text"
     JSON = "json"
@@ -26,7 +26,7 @@ LogFormatOption = Annotated[
 
 
 def use_log_format(wanted: LogFormat) -> None:
-    """Let this process log as wanted, and limit how often one place in the code does."""
+    """Set this process's log format, and limit how often each place in the code may log."""
     from api.json_logging import log_as_json
     from api.log_limit import limit_repeats
 

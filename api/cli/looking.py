@@ -1,4 +1,4 @@
-"""Shows a log: dump, image, digest."""
+"""Prints the contents of a log: dump, image, digest."""
 
 from typing import Annotated
 

@@ -1,8 +1,8 @@
 """`metalog`: runs one command.
 
-A command's module is imported when the command runs, and its functions import what other commands
-in the module do not need, because imports take most of a short run. typer is imported only for
-command lines that `quick` does not parse.
+A command's module is imported when the command runs, and imports that only some commands of a
+module need are inside functions, because imports take most of a short run. typer is imported only
+for command lines that `quick` does not parse.
 """
 
 import importlib.util
@@ -110,7 +110,7 @@ def _at_once(call: partial[Any], arguments: list[str]) -> Any:
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Register the command to run by importing its module; all commands if it is not known."""
+    """Register the command to run by importing its module; all commands if the name is unknown."""
     options = list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
     command = arguments[len(options)] if len(options) < len(arguments) else None
     named = [module for module, commands in _MODULES.items() if command in commands]
@@ -121,9 +121,10 @@ def load_commands(arguments: Sequence[str] = ()) -> None:
 
 
 def _import_msgspec() -> None:
-    """Import msgspec as if there were no typing_extensions.
+    """Import msgspec while hiding typing_extensions from it.
 
-    It needs nothing of that on our versions of Python, and importing it takes longer than msgspec.
+    On our Python versions msgspec does not need it, and importing it takes longer than msgspec
+    itself.
     """
     hidden = "typing_extensions"
     if "msgspec" in sys.modules or hidden in sys.modules:
@@ -136,8 +137,9 @@ def _import_msgspec() -> None:
 
 
 def _foreign_package() -> str | None:
-    """Check that no other distribution's package hides one of ours, because the names are common
-    words.
+    """Return an error text if another distribution's package shadows one of ours, else None.
+
+    Package names such as `api` are common words.
     """
     root = Path(__file__).resolve().parents[2]
     for package in _PACKAGES:

@@ -1,6 +1,6 @@
-"""The manual page, made from the commands' own help: `python -m api.cli.man > metalog.1`.
+"""Generates the manual page from the commands' help: `python -m api.cli.man > metalog.1`.
 
-`man ./metalog.1` shows it.
+`man ./metalog.1` shows the page.
 """
 
 import re
@@ -61,7 +61,7 @@ def _lines(group: Any, context: Any) -> Iterator[str]:
 
 
 def _command(command: Any, path: str, parent: Any) -> Iterator[str]:
-    """Yield a command with its options, and those of a group after it."""
+    """Yield the roff lines of a command and its options; for a group, also of its commands."""
     context = typer.Context(command, info_name=path.rpartition(" ")[2], parent=parent)
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (f'.SS "{_text(path)} {_text(usage)}"', *_paragraphs(command.help or ""))
@@ -89,7 +89,7 @@ def _paragraphs(help_: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Return words of a line, with what roff would take for its own."""
+    """Return a text with the characters escaped that roff would interpret."""
     words = " ".join(text.split())
     escaped = words.replace("\\", r"\e").replace("-", r"\-").replace('"', r"\(dq")
     return rf"\&{escaped}" if escaped[:1] in (".", "'") else escaped

@@ -1,4 +1,4 @@
-"""Hides the hosts in records that are printed to be given away."""
+"""Hides host names in printed records, so that the output can be given away."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def row_mask(log: "Source", to: str, *, asked: bool) -> "Callable[[Row], Row]":
     """Return a function that replaces the hosts in a record.
 
-    The whole log up to the point is read for it, because a record may name a host of an earlier
-    one.
+    Reads the whole log up to the point first, because a record may contain a host known only from
+    an earlier record.
     """
     from msgspec import UNSET
     from msgspec.structs import replace as replaced

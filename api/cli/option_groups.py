@@ -1,4 +1,4 @@
-"""Titles under which `--help` lists the options of commands that have many."""
+"""Headings that group the options in `--help` of commands with many options."""
 
 LISTENERS = "Listeners"
 SECURITY = "Who may connect, and do what"

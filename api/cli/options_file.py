@@ -1,4 +1,4 @@
-"""Options of a command in a TOML file: the keys are those of its command line, without dashes.
+"""Options of a command in a TOML file: the keys are the command's long options without dashes.
 
     log = "/var/lib/metalog"
     kafka = ["ssl://:9093"]
@@ -7,7 +7,7 @@
     [config]
     log.retention.ms = 86400000
 
-The command line counts before the file. An error names the file and the line.
+The command line overrides the file. An error names the file and the line.
 """
 
 import difflib
@@ -25,7 +25,7 @@ _NOT_IN_FILES = ("config", "help")
 
 
 class Given(NamedTuple):
-    """What a file says: values by parameter, and server-level configs as NAME=VALUE."""
+    """Content of an options file: values by parameter, and server-level configs as NAME=VALUE."""
 
     values: dict[str, Any]
     configs: list[str]
@@ -35,12 +35,12 @@ def options_of_file(path: Path, command: Any, ctx: Any) -> Given:
     """Read a file of options.
 
     Args:
-        command: Whose parameters they are.
+        command: The command that has these options.
         ctx: The context of the command line that is being parsed.
 
     Raises:
-        BadParameter: the file cannot be read; it has a key that is no option, or a value that
-            the option cannot have.
+        BadParameter: the file cannot be read; or it has a key that is not an option, or a value
+            that the option does not accept.
     """
     text = _text(path)
     document = _parsed(path, text)
@@ -58,19 +58,22 @@ def options_of_file(path: Path, command: Any, ctx: Any) -> Given:
 
 
 class _Place(NamedTuple):
-    """A key of a file."""
+    """The location of a key in an options file, for error messages."""
 
     path: Path
     text: str
     keys: tuple[str, ...]
 
     def error(self, message: str) -> BadParameter:
-        """Return an error that says where the key stands."""
+        """Return an error that gives the file, the line and the key."""
         where = f"{self.path}, line {self._line()}: {'.'.join(self.keys)}: "
         return BadParameter(where + message, param_hint=_OPTION)
 
     def _line(self) -> int:
-        """Return the line of the key: the first one without which the file does not have it."""
+        """Return the number of the line that defines the key, counted from 1.
+
+        Parses ever longer beginnings of the file; the line follows the longest one without the key.
+        """
         lines = self.text.splitlines(keepends=True)
         before = 0
         for count in range(len(lines)):
@@ -105,7 +108,7 @@ def _parsed(path: Path, text: str) -> Mapping[str, Any]:
 
 
 def _key(param: Any) -> str:
-    """Return the name of a parameter in a file."""
+    """Return the key for a parameter in a file: its longest option name, without dashes."""
     names: list[str] = param.opts
     return max(names, key=len).removeprefix("--")
 
@@ -120,7 +123,7 @@ def _value(param: Any, ctx: Any, value: Any, place: _Place) -> Any:
     """Return a value in the form in which the command line would give it.
 
     Raises:
-        BadParameter: the option cannot have it.
+        BadParameter: the option does not accept the value.
     """
     is_list = getattr(param, "multiple", False)
     items = value if is_list and isinstance(value, list) else [value]
@@ -162,7 +165,7 @@ def _configs(table: Any, path: Path, text: str) -> Iterator[str]:
 
 
 def _leaves(table: dict[str, Any], keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the values of a table and of those in it, which dots in names make."""
+    """Yield the keys and values of a table and of the nested tables made by dotted keys."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _leaves(value, (*keys, key))

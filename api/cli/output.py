@@ -18,7 +18,7 @@ _GAP = 2
 
 
 def print_json(*parts: "msgspec.Struct") -> None:
-    """Print one JSON document: the fields of typed answers, in their order."""
+    """Print one JSON document with the fields of typed answers, in the order given."""
     import msgspec
 
     document: dict[str, msgspec.Raw] = {}
@@ -36,10 +36,10 @@ def print_json_list(items: "Sequence[msgspec.Struct]") -> None:
 def print_json_pieces(
     pieces: "Iterable[Piece]", about: "Callable[[], msgspec.Struct] | None" = None
 ) -> None:
-    """Print the JSON document that pieces are of.
+    """Print the JSON document that is composed of the pieces.
 
     Args:
-        about: Returns fields that stand before them, once all pieces are taken.
+        about: Returns fields to print first; called after all pieces were taken.
     """
     from api.questions.objects import joined
 
@@ -48,7 +48,7 @@ def print_json_pieces(
 
 
 def print_json_line(*parts: "msgspec.Struct") -> None:
-    """Print one line of a stream: the fields of typed answers, in their order."""
+    """Print one line of a stream: the fields of typed answers, in the order given."""
     import msgspec
 
     document = parts[0] if len(parts) == 1 else fields_of(*parts)
@@ -56,14 +56,14 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
 
 
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
-    """Return an answer as a line of JSON for people, with spaces in it."""
+    """Return an answer as one line of JSON with spaces, for human readers."""
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(answer), indent=0).decode()
 
 
 def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
-    """Return the fields of typed answers as JSON values, in their order."""
+    """Return the fields of typed answers as JSON values, in the order given."""
     from msgspec import to_builtins
 
     document: dict[str, Any] = {}
@@ -84,16 +84,16 @@ def print_line(text: str = "") -> None:
 
 
 def print_status(text: str, *, is_final: bool) -> None:
-    """Print a line in the place of the current one of a terminal.
+    """Print a status line that overwrites the previous one on a terminal.
 
     Args:
-        is_final: False if the next status takes its place.
+        is_final: True if the next status line goes below this one.
     """
     sys.stdout.write(f"\r\x1b[K{text}" + ("\n" if is_final else ""))
 
 
 def note(text: str) -> None:
-    """Print a note for people on standard error, only on a terminal."""
+    """Print a note for human readers on standard error, only on a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(plain(text) + "\n")
 
@@ -105,7 +105,9 @@ def warn(text: str) -> None:
 
 
 def is_read() -> bool:
-    """False if standard output is a pipe whose reader has gone, such as a service that died."""
+    """False if standard output is a pipe whose reading end is closed, for example by a service that
+    died.
+    """
     # What was printed must not wait while nothing else is.
     sys.stdout.flush()
     with suppress(OSError, ValueError):  # no descriptor, in tests
@@ -126,7 +128,8 @@ def plain(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with aligned columns, or row by row if the terminal is too narrow.
+    """Print a table with aligned columns; if the terminal is too narrow, one block of lines per
+    row.
 
     Cells are never truncated or wrapped, so that names, ids and times can be copied and searched.
     """
@@ -208,7 +211,7 @@ def time_text(timestamp_ms: int | None) -> str:
 
 
 def point_text(offset: Any) -> str:
-    """Return `offset 4107`, or `the start` for what no offset names; both can be typed."""
+    """Return `offset 4107`, or `the start` for a negative offset; both are valid points."""
     return "the start" if offset < 0 else f"offset {offset}"
 
 

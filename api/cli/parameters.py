@@ -1,8 +1,8 @@
 """Arguments and options of commands, declared without typer.
 
-Importing typer takes twice as long as starting Python. Commands that should answer at once declare
-their parameters here, so that a plain command line can be parsed without it (see `quick`);
-`typer_app` turns them into typer's for everything else, help and error messages included.
+Importing typer takes twice as long as starting Python. Commands that should be fast declare their
+parameters here, so that a plain command line can be parsed without typer (see `quick`). For
+anything else, including help and error messages, `typer_app` converts them to typer's parameters.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 
 class Parameter:
-    """A parameter of a command: the names of its option, and what else typer is to know."""
+    """A parameter of a command: the names of its option, and its other settings for typer."""
 
     def __init__(self, *names: str, **settings: Any) -> None:
-        """Declare a parameter; the settings are those of typer's functions of the same name."""
+        """Declare a parameter; the settings are those of typer's function with the same name as the
+        class.
+        """
         self.names = names
         self.settings = settings
 
@@ -29,7 +31,7 @@ class Option(Parameter):
 
 
 def bad_parameter(message: str, **settings: Any) -> "BadParameter":
-    """Return the error for a value that a command cannot take."""
+    """Return the error for a value that a command does not accept."""
     from typer import BadParameter
 
     return BadParameter(message, **settings)

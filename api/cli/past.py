@@ -217,7 +217,7 @@ def _print_stat(changes: "Sequence[ObjectChange]") -> None:
 
 
 def _lines(changes: "Sequence[FieldChange | ObjectChange]") -> list[str]:
-    """Return the changes of one object as text; a whole object coming or going is one line."""
+    """Return the changes of one object as text; creation or deletion of the object is one line."""
     fate = changes[0].fate
     if fate != "changed":
         side = "after" if fate == "new" else "before"

@@ -1,7 +1,7 @@
 """Policies of an operator: Python functions that check new topics and changes of configs.
 
-A config names one as `package.module:function`. It gets a `PlannedTopic` or `PlannedConfigs` and
-raises RequestError POLICY_VIOLATION to refuse it.
+A config gives a policy as `package.module:function`. The function is called with a `PlannedTopic`
+or `PlannedConfigs` and raises RequestError POLICY_VIOLATION to refuse it.
 """
 
 import importlib
@@ -15,7 +15,7 @@ CONFIG_POLICY = "alter.config.policy.class.name"
 
 
 def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
-    """Return the policy that a config names, None if it names none.
+    """Return the policy given by the config `name`, None if that is not set.
 
     Raises:
         typer.BadParameter: there is no such function.
@@ -39,7 +39,7 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
 
 
 def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the policy; one that fails refuses, so that a fault of it lets nothing through."""
+    """Return the policy wrapped so that any other error in it also refuses the request."""
     from records.errors import RequestError
 
     def check(planned: Any) -> None:

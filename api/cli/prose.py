@@ -1,4 +1,4 @@
-"""Prose in lines of a terminal's width."""
+"""Prints prose in lines of at most 80 columns."""
 
 import textwrap
 
@@ -8,7 +8,7 @@ _COLUMNS = 80
 
 
 def print_prose(start: str, text: str) -> None:
-    """Print a text behind its start, and further lines indented below it."""
+    """Print a text after `start`; wrapped lines are indented to the same column."""
     whole = textwrap.fill(
         text,
         _COLUMNS,

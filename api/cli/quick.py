@@ -1,8 +1,9 @@
-"""Parses plain command lines without typer, importing which takes longer than most questions.
+"""Parses plain command lines without typer, because importing typer takes longer than most
+questions.
 
-Plain is what leaves no question: a command that declares its parameters in `parameters`, options
-spelled out, each once, and values that are valid. Anything else is left to typer, which has the
-help, the environment variables and the error messages.
+A command line is plain if the command declares its parameters with `parameters`, every option is
+spelled out and given once, and all values are valid. All others are left to typer, which provides
+help, environment variables and error messages.
 """
 
 import os
@@ -33,7 +34,7 @@ COMMANDS: dict[str, QuickCommand] = {}
 
 
 class _NotPlain(Exception):
-    """typer is to parse this command line."""
+    """Raised when typer must parse the command line."""
 
 
 class _Declared(NamedTuple):
@@ -43,7 +44,7 @@ class _Declared(NamedTuple):
 
 
 def command(**settings: Any) -> Callable[[F], F]:
-    """Register a function as the command of its name."""
+    """Register a function as a command; the command's name is the function's, with dashes."""
 
     def register(function: F) -> F:
         COMMANDS[function.__name__.replace("_", "-")] = QuickCommand(function, settings)
@@ -53,7 +54,7 @@ def command(**settings: Any) -> Callable[[F], F]:
 
 
 def quick_call(arguments: Sequence[str]) -> partial[Any] | None:
-    """Return the call that a command line stands for; None: typer is to parse it.
+    """Return the call for a command line, or None if typer must parse it.
 
     The module of the command must have been imported.
     """
@@ -102,7 +103,9 @@ def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any
 
 
 def _declared(function: Callable[..., Any]) -> Iterator[_Declared]:
-    """Yield the parameters of a command. Importing `inspect` takes as long as parsing does."""
+    """Yield the parameters of a command. Avoids `inspect`, because importing it takes as long as
+    parsing.
+    """
     for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
         type_, parameter = get_args(function.__annotations__[name])
         yield _Declared(name, type_, parameter)
@@ -133,10 +136,10 @@ def _converted(declared: _Declared, text: str) -> Any:
 
 
 def text_of(value: object) -> str:
-    """Return a value that is valid text.
+    """Return the value if it is valid text.
 
     Raises:
-        ValueError: it is not.
+        ValueError: the value is not valid text.
     """
     if not isinstance(value, str):
         raise ValueError("not a string")
@@ -145,10 +148,10 @@ def text_of(value: object) -> str:
 
 
 def number_of(value: object, least: float | None, most: float | None) -> int:
-    """Return a number in decimal digits, between two bounds that may be None.
+    """Parse a decimal number between two inclusive bounds, each of which may be None.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not such a number.
     """
     digits = str(value).removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):

@@ -1,4 +1,4 @@
-"""Opens logs for questions; and the fields that every answer has about its log."""
+"""Opens logs for questions, and returns the fields about the log that every answer has."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def open_reader(log: Path | str) -> "Iterator[LogReader]":
 
 
 def offset_of(reader: "LogReader", point: str) -> int:
-    """Return the last offset applied at a point of the command line."""
+    """Return the last offset applied at a point given on the command line."""
     from replay.time_travel.points import age_in, is_zoneless, resolve_point
 
     now_ms = time.time_ns() // 1_000_000
@@ -41,7 +41,7 @@ def offset_of(reader: "LogReader", point: str) -> int:
 
 
 def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> None:
-    """Print a note if the log ended before an age began."""
+    """Print a note if `point` is an age that begins after the log's end."""
     end_ms = reader.end_timestamp()
     if end_ms is not None and end_ms <= time_ms:
         note(
@@ -81,7 +81,7 @@ def log_about(log: Path) -> "Place":
 
 
 def replayed(log: Path) -> None:
-    """Replay a log that was just imported.
+    """Check by replay that a log that was just imported has no contradiction.
 
     Raises:
         ContradictionError: a record contradicts the state before it.

@@ -1,4 +1,4 @@
-"""The recorder of `import kraft --follow`: runs beside a live node until it is stopped."""
+"""Runs `import kraft --follow`: records a live node's log until stopped."""
 
 import signal
 import sys
@@ -22,7 +22,7 @@ _LINE_INTERVAL_S = 10
 
 
 def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None:
-    """Follow a node until SIGTERM or SIGINT.
+    """Record a node's log until SIGTERM or SIGINT.
 
     Raises:
         MetadataLogError: as `follow_source`.
@@ -45,7 +45,7 @@ def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None
 
 
 class _Report:
-    """Prints what a recorder does: a status line on a terminal, else lines."""
+    """Prints the progress of a recorder: a status line on a terminal, else one line per report."""
 
     def __init__(self, recorder: Recorder, *, json: bool) -> None:
         self._recorder = recorder
@@ -55,7 +55,7 @@ class _Report:
         self._printed_at = -float(_LINE_INTERVAL_S)
 
     def update(self) -> None:
-        """Print the state if it changed and the last line is old enough."""
+        """Print the state if it changed, but off a terminal not too often."""
         line = self._line()
         if self._last is not None and _without_replaced(line) == _without_replaced(self._last):
             return
@@ -64,7 +64,7 @@ class _Report:
             self._print(line)
 
     def end(self) -> None:
-        """Print what was done since the last line."""
+        """Print the state if it changed since the last line."""
         line = self._line()
         if self._last is None or _without_replaced(line) != _without_replaced(self._last):
             self._print(line)

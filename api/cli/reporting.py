@@ -1,4 +1,4 @@
-"""Writes the report of a range: one HTML file."""
+"""The `report` command: writes an HTML file about a range of the log."""
 
 import os
 from pathlib import Path
@@ -89,7 +89,7 @@ def _command(log: Source, *, hides_place: bool) -> "PageCommand":
 
 
 def _write(file: Path, page: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     part = file.with_name(file.name + ".part")
     try:
         part.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""One row of the log as JSON and as a line of text."""
+"""Formats one row of the log as JSON and as a line of text."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def check_types(names: list[str]) -> None:
-    """Check names of record types."""
+    """Check that these record types exist."""
     for name in names:
         if name not in registry.BY_NAME:
             raise bad_parameter(f"{name!r} is not a record type", param_hint="--type")
 
 
 def origin_text(origin: dict[str, Any] | None) -> str:
-    """Return who caused a batch, in a few words."""
+    """Return a batch's origin, i.e. who or what caused it, in a few words."""
     if origin is None:
         return "-"
     reason = origin.get("reason")
@@ -29,19 +29,21 @@ def origin_text(origin: dict[str, Any] | None) -> str:
 
 
 def by_text(origin: dict[str, Any] | None) -> str:
-    """Return ` by ` and who caused a batch; nothing if that is unknown."""
+    """Return ` by ` and the origin of a batch; empty if the origin is unknown."""
     return "" if origin is None else f" by {origin_text(origin)}"
 
 
 def print_unknown_origin(origins: Iterable[object | None]) -> None:
-    """Print that the log does not say who asked, if it says so for none of what is shown."""
+    """Print a remark if none of the changes shown has a known origin."""
     known = [origin is not None for origin in origins]
     if known and not any(known):
         print_line("the log does not say who asked for a change")
 
 
 def row_text(row: "Row") -> str:
-    """Return a row as one line: what is not the default, after offset, time and type."""
+    """Return a row as one line: offset, epoch, time, type, and the fields that differ from their
+    defaults.
+    """
     defaults = default_fields(registry.BY_NAME[row.type])
     fields = {
         name: value
@@ -60,7 +62,7 @@ def row_text(row: "Row") -> str:
 
 
 def _by_table_text(found: "RowByTable") -> str:
-    """Return `= ThingRecord name=x, not replayed`."""
+    """Return a record decoded by a mirror's table, such as `= ThingRecord name=x, not replayed`."""
     if found.fields is None:
         return f" = {found.type}, but {found.error}"
     fields = [f"{name}={value_text(value)}" for name, value in found.fields.items()]

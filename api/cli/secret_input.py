@@ -1,6 +1,6 @@
-"""Secrets that a command reads: from a prompt, a file, or standard input; never an argument.
+"""Reads secrets from a prompt, a file, or standard input; never from an argument.
 
-Arguments can be seen by every user of the machine, and end up in the history of a shell.
+Every user of the machine can see arguments, and a shell keeps them in its history.
 """
 
 import sys
@@ -17,7 +17,7 @@ def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = F
     """Return a secret, without the newline at its end.
 
     Args:
-        file: Path; `-` is standard input, and None a prompt on the terminal.
+        file: Path of a file; `-` is standard input, None prompts on the terminal.
         option: Name of the option that gives `file`, for error messages.
         confirm: Prompt twice.
 

@@ -21,7 +21,7 @@ _SESSION_MS_MAX = "connections.max.reauth.ms"
 
 
 class ClientCertificate(enum.Enum):
-    """The values of `api.security.tls.ClientAuth`, which takes long to import."""
+    """The values of `api.security.tls.ClientAuth`, repeated here because that import is slow."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -96,7 +96,7 @@ SecretKeyFile = Annotated[
 
 
 def tls_files(certificate: Path | None, key: Path | None, ca: Path | None) -> "TlsFiles":
-    """Return the files of the options."""
+    """Return the TLS files given by the options."""
     from api.security.tls import TlsFiles
 
     return TlsFiles(certificate=certificate, key=key, ca=ca)
@@ -105,7 +105,7 @@ def tls_files(certificate: Path | None, key: Path | None, ca: Path | None) -> "T
 def security_options(
     tls: "TlsFiles", client_auth: ClientCertificate, rules: str, mechanisms: list[str] | None
 ) -> "SecurityOptions":
-    """Return the options of all listeners."""
+    """Return the security options that all listeners share."""
     from api.security.options import SecurityOptions
     from api.security.tls import ClientAuth
 
@@ -120,7 +120,7 @@ def security_options(
 def with_session_limit(
     security: "SecurityOptions", configs: "Mapping[str, str]"
 ) -> "SecurityOptions":
-    """Return the options with `connections.max.reauth.ms` of the server-level configs."""
+    """Return the options with `connections.max.reauth.ms` taken from the server-level configs."""
     from msgspec.structs import replace
 
     return replace(security, session_ms_max=int(configs.get(_SESSION_MS_MAX, 0)))
@@ -129,7 +129,7 @@ def with_session_limit(
 def client_security(
     tls: "TlsFiles", user: str | None, password_file: Path | None
 ) -> "ClientSecurity":
-    """Return who a process is to others.
+    """Return the TLS files and login with which this process connects to other services.
 
     Raises:
         RequestError: INVALID_CONFIG, the password cannot be read.
@@ -148,7 +148,8 @@ def listener_addresses(
     """Parse the addresses of listeners.
 
     Raises:
-        RequestError: one is malformed or may not be listened on, or a name is used twice.
+        RequestError: an address is malformed or may not be listened on, or two listeners have the
+            same name.
     """
     from api.security.listeners import parse_listener
     from api.security.options import check_reachable

@@ -1,4 +1,4 @@
-"""Runs a service: serve."""
+"""The `serve` command: runs a service."""
 
 import sys
 from pathlib import Path

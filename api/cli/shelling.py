@@ -1,4 +1,4 @@
-"""The shell: metalog shell."""
+"""The `shell` command."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ def _run_all(shell: "Shell", lines: Iterator[str]) -> int:
 
 
 def _converse(shell: "Shell") -> int:
-    """Run the lines that a person types; errors are told, and it goes on."""
+    """Read lines from the terminal and run them; print errors and continue."""
     from api.cli.errors import report
     from api.cli.shell.lines import END, CommandFailed, run_line
     from records.errors import MetadataLogError
@@ -86,7 +86,7 @@ def _converse(shell: "Shell") -> int:
 
 
 def _edit(shell: "Shell") -> None:
-    """Give `input` editing, completion, and the lines of former times."""
+    """Set up line editing, completion and history for `input`."""
     import atexit
     import contextlib
     import readline

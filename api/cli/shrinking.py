@@ -1,4 +1,4 @@
-"""shrink: the smallest log in which an expression still begins to hold."""
+"""The `shrink` command: finds the smallest log in which an expression still begins to hold."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

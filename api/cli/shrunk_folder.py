@@ -1,4 +1,4 @@
-"""The folder that `shrink` makes: an own log, and a test that replays it."""
+"""The folder that `shrink` creates: a log, and a test that replays it."""
 
 import asyncio
 import shutil
@@ -40,10 +40,10 @@ def test_expression_{flips}_to_hold_with_the_last_batch() -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Make a folder, and remove it again if the body raises or leaves it empty.
+    """Create a folder; remove it again if the body raises or leaves it empty.
 
     Raises:
-        RequestError: INVALID_REQUEST, it exists.
+        RequestError: INVALID_REQUEST, the folder exists already.
     """
     try:
         path.mkdir()
@@ -61,7 +61,7 @@ def new_folder(path: Path) -> Iterator[None]:
 def save_shrunk(
     folder: Path, cluster_id: str, found: Shrunk, expression: Expression, *, breaks: bool
 ) -> list[int]:
-    """Write log and test; return the offsets of the records in the log.
+    """Write the log and the test; return the offsets of the log's records that affect objects.
 
     Raises:
         UnavailableError: the disk is full.

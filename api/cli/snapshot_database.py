@@ -1,4 +1,4 @@
-"""The database whose snapshots a verb that reads starts from, instead of the one in the log."""
+"""The option --database: a database of snapshots to start from, instead of the log's own."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -16,7 +16,7 @@ DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
 
 
 def named_timeline(reader: "LogReader") -> "Timeline | None":
-    """Return the timeline of a log with the snapshots of --database; None if that is not given."""
+    """Return a timeline that uses the snapshots in --database; None if the option is not given."""
     url = DATABASE.get()
     if url is None:
         return None
@@ -26,11 +26,11 @@ def named_timeline(reader: "LogReader") -> "Timeline | None":
 
 
 class _NamedSnapshots:
-    """The snapshots of one cluster in a database, which is connected only while it is asked.
+    """The snapshots of one cluster in a database; connects to the database for each call only.
 
-    Answers are computed as they are printed, so nobody can tell when the last question comes.
-    Unlike the database in a log's directory, which is passed over when it cannot be read, this one
-    must answer: both methods raise what `SnapshotStore.open` does.
+    Answers are computed while they are printed, so the time of the last call is not known. The
+    log's own database is ignored if it cannot be read; this one was asked for, so both methods
+    raise the errors of `SnapshotStore.open`.
     """
 
     def __init__(self, url: str, cluster_id: str) -> None:
@@ -45,7 +45,7 @@ class _NamedSnapshots:
     def load_newest(
         self, at: int | None = None, *, accept: "Callable[[SnapshotInfo], bool]" = lambda _: True
     ) -> "MetadataImage | None":
-        """Return the newest image that can be loaded and is accepted, None if there is none."""
+        """Return the newest loadable image that `accept` allows, None if there is none."""
         with self._opened() as store:
             return store.load_newest(at, accept=accept)
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def spark_and_files(reader: LogReader) -> "Iterator[tuple[SparkSession, LogFiles]]":
     """Start Spark and yield the committed files of a log, safe to read while it is being written.
 
-    At a terminal, a note says how long the start took.
+    At a terminal, prints how long the start took.
 
     Raises:
-        UnavailableError: PySpark or a Java is missing, or Spark fails.
-        CorruptLogError: Spark fails in the block, and the log is damaged.
+        UnavailableError: PySpark or Java is missing, or Spark fails.
+        CorruptLogError: Spark fails in the body, and the log is damaged.
     """
     began = time.monotonic()
     with (
@@ -46,7 +46,7 @@ def _note_fetching(path: Path, size: int) -> None:
 
 @contextmanager
 def local_time_is_utc() -> Iterator[None]:
-    """Switch this process to UTC, because PySpark returns times in local time."""
+    """Use UTC as the local time zone in the body, because PySpark returns local times."""
     before = os.environ.get("TZ")
     _set_time_zone("UTC")
     try:

@@ -1,4 +1,4 @@
-"""History in SQL: sync."""
+"""The `sql sync` command: keeps the history of a log in SQL tables."""
 
 import logging
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def sync(
 async def _follow(
     log: Path, store: "HistoryStore", where: str, image: "MetadataImage", *, json: bool
 ) -> None:
-    """Sync whenever the log has grown, until the output is closed."""
+    """Sync whenever the log has grown, until standard output is closed."""
     import asyncio
 
     from api.cli.reading import open_reader

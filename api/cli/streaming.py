@@ -167,7 +167,7 @@ def _batch_size(text: str) -> int:
 
 
 def _size(file: IO[bytes]) -> int:
-    """Return how many bytes there are to read, 0 if not known."""
+    """Return the number of bytes to read, 0 if not known."""
     name = getattr(file, "name", None)  # some streams have none, some have a number
     if not isinstance(name, str) or not Path(name).is_file():
         return 0
@@ -195,7 +195,7 @@ def _print_appended(source: Source, appended: "Appended", *, as_json: bool) -> N
 
 
 def _about(source: Source, appended: "Appended") -> "Place | Known":
-    """Return the log's end; after a change, a service that is gone is no error."""
+    """Return the log's end; if the service is gone after an append, the last offset known."""
     from api.documents.logs import Known
     from records.errors import UnavailableError
 

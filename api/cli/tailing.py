@@ -1,4 +1,4 @@
-"""Records as they commit: of a log directory, or of a service."""
+"""Yields records as they commit, from a log directory or a service."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -20,10 +20,10 @@ _WAIT_MS = 10_000
 
 
 def followed(source: Source, request: FollowRows) -> AsyncGenerator[list[Row], None]:
-    """Yield records in groups as they come, for ever.
+    """Yield records in groups as they commit, without end.
 
     Raises:
-        RequestError: no log, or no such point.
+        RequestError: there is no log, or no such point.
         UnavailableError: no service answers.
     """
     if source.server is not None:

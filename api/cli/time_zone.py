@@ -1,4 +1,4 @@
-"""The time zone of points without one."""
+"""The option --time-zone: the time zone of points that are written without a time zone."""
 
 import datetime
 import re

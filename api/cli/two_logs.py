@@ -1,4 +1,4 @@
-"""`diff LOG@P1 LOG2@P2`: the differences of two logs, each in a directory or with its service."""
+"""`diff LOG@P1 LOG2@P2`: compares two logs, each read from a directory or by its service."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,10 +20,10 @@ _SERVICES = ("kafka://", "socket://")
 
 
 def with_other(args: Sequence[str], server_mark: str) -> list[str]:
-    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; other arguments as they are.
+    """Return `LOG@P1 LOG2@P2` as `LOG P1 P2 --other LOG2`; return other arguments unchanged.
 
     Args:
-        server_mark: What stands before the URL of a service in the place of LOG.
+        server_mark: Prefix that marks the argument LOG as the URL of a service.
     """
     places = [arg for arg in args if "@" in arg and not arg.startswith("-") and ":@" not in arg]
     if len(places) != 2 or args[:2] != places:
@@ -34,13 +34,15 @@ def with_other(args: Sequence[str], server_mark: str) -> list[str]:
 
 
 def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> "Compared":
-    """Return what differs by name between a log at `request.before` and another at `after`.
+    """Return the differences, by object name, between a log at `request.before` and another at
+    `after`.
 
     Returns:
-        The differences, and the place in the other log.
+        The differences, and the position in the other log.
 
     Raises:
-        RequestError: a point is malformed, or past an end; or the object is in none of the logs.
+        RequestError: a point is malformed or past the end of its log; or neither log has the
+            object.
         UnavailableError: no service answers.
         CorruptLogError: a log is damaged.
     """
@@ -71,7 +73,9 @@ def _diff_of_images(log: "Source", other: "Source", request: "ShowDiff", after: 
 
 
 def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after: str) -> "Compared":
-    """Compare what both answer to the same question: a service does not give its image away."""
+    """Compare two logs by their answers to the same question, because a service does not send its
+    image.
+    """
     from msgspec.structs import replace
 
     from api.cli.output import warn

@@ -1,6 +1,6 @@
 """How the commands of `metalog` parse arguments and print help.
 
-- METALOG_LOG and METALOG_SERVER replace an argument LOG, --log or --server that is left out.
+- METALOG_LOG and METALOG_SERVER are used if an argument LOG, --log or --server is left out.
 - A command that takes a point in time also takes --time-zone.
 - A command that starts from a snapshot also takes --database.
 - A command that can read past contradictions also takes --keep-going.
@@ -40,7 +40,7 @@ _POINTS = frozenset({"POINT", "P1"})
 
 
 class Command(core.TyperCommand):
-    """A command with the features listed in the module."""
+    """A command with the features listed in the module's docstring."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -56,7 +56,7 @@ class Command(core.TyperCommand):
         return without_pydantic(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse arguments, after completing them from the environment."""
+        """Parse arguments, after adding those that the environment or an options file gives."""
         ZONE.set("UTC")
         ASSUMED_ZONE.set(None)
         DATABASE.set(None)
@@ -70,7 +70,7 @@ class Command(core.TyperCommand):
         return rest
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Print the arguments, and then the options by their groups."""
+        """Print the arguments, and then the options in their groups."""
         groups: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx)
@@ -88,14 +88,14 @@ class Command(core.TyperCommand):
             return super().invoke(ctx)
 
     def _refuse_log_option(self, ctx: Any, args: list[str]) -> None:
-        """Say that LOG is an argument, to those who give it as the option of other commands."""
+        """Raise a usage error if --log is given to a command whose LOG is an argument."""
         options = args[: args.index("--")] if "--" in args else args
         named = any(arg == "--log" or arg.startswith("--log=") for arg in options)
         if named and self._takes_log_argument():
             ctx.fail(f"LOG is an argument here, not an option: {ctx.command_path} LOG")
 
     def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take options from a file that is named; return the arguments without it."""
+        """Apply the options of a file given as --config FILE; return the arguments without it."""
         option = next((param for param in self.params if param.metavar == FILE_METAVAR), None)
         if option is None or ctx.resilient_parsing:
             return args
@@ -117,7 +117,7 @@ class Command(core.TyperCommand):
         return [*(word for config in found.configs for word in ("--config", config)), *args]
 
     def _check_arguments(self, ctx: Any) -> None:
-        """Refuse an unknown option that was taken for an argument; numbers may begin with `-`."""
+        """Refuse an argument that looks like an unknown option; negative numbers are allowed."""
         for param in self.params:
             text = str(ctx.params.get(param.name))
             if isinstance(param, core.TyperArgument) and _OPTION.match(text):
@@ -149,9 +149,9 @@ class Command(core.TyperCommand):
     def _with_log(
         self, ctx: Any, args: list[str], given: set[str], server: str | None, options: set[str]
     ) -> list[str]:
-        """Return arguments with LOG: as it was given, or from the environment, or a server's URL.
+        """Return the arguments with LOG first: as given, a server's URL, or from the environment.
 
-        The URL of a service stands where LOG would: whoever names one leaves LOG out.
+        If a server is given, LOG must be left out: the server's URL, marked, takes its place.
         """
         is_lacking = self._lacks_log_argument(given)
         if server is not None:
@@ -179,17 +179,17 @@ class Command(core.TyperCommand):
         return bool(arguments) and arguments[0].name == "log"
 
     def _lacks_log_argument(self, given: set[str]) -> bool:
-        """True if one argument less was given than is required."""
+        """True if fewer arguments were given than are required, i.e. LOG is missing."""
         arguments = [param for param in self.params if isinstance(param, core.TyperArgument)]
         required = [param for param in arguments if param.required]
         return sum(param.name in given for param in arguments) < len(required)
 
 
 class Group(core.TyperGroup):
-    """A group of commands. Interrupts become our errors; typer would end silently."""
+    """A group of commands. Converts interrupts to our errors; typer would end without a message."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        """Parse the arguments; this imports modules, which takes a third of a second."""
+        """Parse the arguments. This imports the command's modules, which takes about 0.3 s."""
         try:
             return super().make_context(*args, **kwargs)
         except KeyboardInterrupt as interrupt:
@@ -207,7 +207,7 @@ class Group(core.TyperGroup):
             raise Interrupted(str(interrupt)) from interrupt
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Print the commands by section, each with its whole summary."""
+        """Print the commands by section, each with its untruncated summary."""
         rows = {name: _summary(self.get_command(ctx, name)) for name in self.list_commands(ctx)}
         sections = [("Commands", list(rows))] if ctx.parent else _sections(list(rows))
         for title, names in sections:
@@ -216,7 +216,7 @@ class Group(core.TyperGroup):
 
 
 class App(typer.Typer):
-    """A typer app with these commands."""
+    """A typer app that creates commands and groups of these classes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})
@@ -235,7 +235,7 @@ class App(typer.Typer):
 
 
 def _with_typer(function: Any) -> Any:
-    """Copy a command with typer's parameters instead of those of `parameters`."""
+    """Return a copy of a command whose parameters are typer's instead of those of `parameters`."""
     copy: Any = FunctionType(
         *(function.__code__, function.__globals__, function.__name__),
         *(function.__defaults__, function.__closure__),

@@ -1,4 +1,4 @@
-"""upgrade-check: what stands in the way of another version of Kafka."""
+"""The `upgrade-check` command: finds what prevents a change to another version of Kafka."""
 
 from typing import Annotated
 

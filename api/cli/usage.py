@@ -1,4 +1,4 @@
-"""What takes the room."""
+"""The `du` command: disk usage of a log."""
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""what-if: two futures side by side."""
+"""The `what-if` command: compares a history with an alternative one."""
 
 from pathlib import Path
 from textwrap import wrap
@@ -112,7 +112,7 @@ def what_if(
 
 
 def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Computed":
-    """Answer from the log's directory, and keep the fork."""
+    """Compute the answer from the log's directory, and save the fork at `target`."""
     from msgspec.structs import replace as replaced
 
     from api.questions.objects import Piece

@@ -1,4 +1,4 @@
-"""Changes of a past as JSON: a line on the command line, or lines of a file."""
+"""Parses the changes for `what-if`: JSON on the command line, or lines of a file."""
 
 import itertools
 import json
@@ -20,10 +20,10 @@ Line = dict[str, Any]
 
 
 def edits_of(texts: Sequence[str]) -> tuple[tuple[Replaced, ...], tuple[Edited, ...]]:
-    """Return the decisions that are replaced, and the records that are edited.
+    """Return the decisions to replace, and the records to edit.
 
     Raises:
-        RequestError: INVALID_REQUEST, one is not an edit; names it.
+        RequestError: INVALID_REQUEST, a text is not an edit; the message quotes it.
     """
     replaced, edited = [], []
     for line in _lines(texts):
@@ -41,10 +41,12 @@ def edits_of(texts: Sequence[str]) -> tuple[tuple[Replaced, ...], tuple[Edited, 
 
 
 def added_of(texts: Sequence[str]) -> tuple[Added, ...]:
-    """Return what is added; records in a row that come after one offset are one batch.
+    """Return the commands and records to add; consecutive records after the same offset are one
+    batch.
 
     Raises:
-        RequestError: INVALID_REQUEST, one is no command and no record; names it.
+        RequestError: INVALID_REQUEST, a text is neither a command nor a record; the message quotes
+            it.
     """
     found: list[Added] = []
     for (is_record, after), lines in itertools.groupby(_lines(texts), key=_place):
@@ -92,7 +94,7 @@ def _request(name: str, request: Any) -> bytes:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[Line]:
-    """Yield the JSON objects; a text that does not begin with `{` is the name of a file."""
+    """Yield the JSON objects; a text that does not begin with `{` is the path of a file of them."""
     for text in texts:
         for line in [text] if text.lstrip().startswith("{") else _file(text):
             try:

@@ -1,1 +1,1 @@
-"""The admin verbs: one module per noun, imported on use."""
+"""The admin commands: one module per noun (topics, brokers, ...), imported on first use."""

@@ -1,4 +1,4 @@
-"""Options of ACL commands: resources, operations and principals, in words near kafka-acls."""
+"""Options of the ACL commands: resources, operations and principals, much as in kafka-acls."""
 
 import functools
 import inspect
@@ -58,7 +58,7 @@ Operations = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Selected:
-    """The resources that options name, each by type and name."""
+    """The resources selected by options such as --topic and --group."""
 
     topics: list[str] | None
     groups: list[str] | None
@@ -114,7 +114,7 @@ def _selected(
 
 
 def selecting(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options of resources, as its parameter `selected`."""
+    """Add the resource options to a verb, which gets their values as its parameter `selected`."""
     own = list(inspect.signature(verb).parameters.values())
     added = list(inspect.signature(_selected).parameters.values())
 
@@ -136,7 +136,7 @@ def filters(
     operations: list[str] | None,
     permission: str | None,
 ) -> "list[AclFilter]":
-    """Return a filter for each combination of the options; what is not named is not restricted."""
+    """Return an ACL filter for each combination of options; an omitted option matches anything."""
     from itertools import product
 
     from controller.authorization.acls import PatternType, PermissionType
@@ -162,14 +162,14 @@ def filters(
 
 
 def parse_operation(text: str) -> "Operation":
-    """Read an operation, as `read`, `describe-configs` or `DescribeConfigs`."""
+    """Parse an operation, written `read`, `describe-configs` or `DescribeConfigs`."""
     from controller.authorization.authorizer import Operation
 
     return parse_word(text, Operation, "OPERATION")
 
 
 def parse_word(text: str, enum: type[E], hint: str) -> E:
-    """Read a member of an enumeration; case, `-` and `_` do not matter."""
+    """Return the member of an enumeration with this name; case, `-` and `_` do not matter."""
     by_name = {_plain(member.name): member for member in enum}
     found = by_name.get(_plain(text))
     if found is None:
@@ -180,7 +180,7 @@ def parse_word(text: str, enum: type[E], hint: str) -> E:
 
 
 def parse_resource(text: str) -> "Resource":
-    """Read a resource, as `topic:orders`, `namespace:org:apache` or `cluster`."""
+    """Parse a resource, such as `topic:orders`, `namespace:org:apache` or `cluster`."""
     from controller.authorization.authorizer import CLUSTER, Resource, ResourceType
 
     kind, _, name = text.partition(":")
@@ -193,7 +193,7 @@ def parse_resource(text: str) -> "Resource":
 
 
 def acl_text(acl: "AclBinding") -> str:
-    """Return an entry in words, as `allow User:ann READ on topic:orders`."""
+    """Return an ACL in words, such as `allow User:ann READ on topic:orders`."""
     from api.documents.acls import Acl
 
     shown = Acl.of(acl)
@@ -205,7 +205,7 @@ def acl_text(acl: "AclBinding") -> str:
 
 
 def resource_text(acl: "Acl") -> str:
-    """Return what an entry is on, as `topic:orders` or `cluster`."""
+    """Return an ACL's resource as text, such as `topic:orders` or `cluster`."""
     kind = acl.resource_type.lower().replace("_", "-")
     if acl.resource_type == "CLUSTER":
         return kind
@@ -215,7 +215,7 @@ def resource_text(acl: "Acl") -> str:
 
 
 def acl_rows(acls: "Iterable[Acl]") -> Iterator[tuple[str, ...]]:
-    """Yield the cells of a table of entries."""
+    """Yield the cells of a table of ACLs, one row per ACL."""
     for acl in acls:
         yield (
             acl.permission.lower(),

@@ -1,4 +1,4 @@
-"""ACLs: create, list, delete, and explain what they say of an operation."""
+"""ACLs: create, list, delete, and explain whether an operation is allowed and why."""
 
 from typing import TYPE_CHECKING, Annotated
 

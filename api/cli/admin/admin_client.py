@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """Result of one item of a request: its answer, and lines of text."""
+    """Result of one item of a request: its answer as a struct for JSON, and as lines of text."""
 
     answer: "msgspec.Struct"
     lines: tuple[str, ...] = ()
@@ -32,9 +32,9 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class One:
-    """One of several items that take a request each.
+    """One of several items for which a separate request is sent each.
 
-    `what` is its name in text, `line` renders its response.
+    `what` is the item's name in text, `line` renders its response.
     """
 
     request: Any
@@ -47,8 +47,8 @@ class One:
 class AdminResult:
     """An answer, valid below `end_offset` (exclusive).
 
-    `wrote`: True if anything changed. `about` says more of the log; a service is asked for it.
-    `versions` are those of the objects that changed, None if not known.
+    `wrote`: True if anything changed. `about` describes the log further; None from a service, which
+    is asked for it separately. `versions` are those of the changed objects, None if not known.
     """
 
     response: Any
@@ -58,7 +58,9 @@ class AdminResult:
     versions: "tuple[ObjectVersion, ...] | None" = ()
 
     def after(self, before: "AdminResult") -> "AdminResult":
-        """Return the result of two requests as one; the later version of an object counts."""
+        """Return this result merged with that of an earlier request; an object's later version is
+        kept.
+        """
         versions = None
         if before.versions is not None and self.versions is not None:
             latest = {each.object: each for each in (*before.versions, *self.versions)}
@@ -69,8 +71,8 @@ class AdminResult:
 class AdminClient:
     """Runs requests over a log directory or a service, and prints their results.
 
-    Over a service a principal is an identity to take, which needs a right of its own; None is that
-    of the connection.
+    Over a service, the principal is an identity to act as, which requires a right; None means the
+    connection's own principal.
 
     Attributes:
         server: URL of the service; None: decide in this process.
@@ -107,7 +109,7 @@ class AdminClient:
         """Send a request and wait until it is committed.
 
         Args:
-            part: Appended to the request id, where several requests are made of one.
+            part: Suffix of the request id, when one command sends several requests.
 
         Raises:
             RequestError: the whole request is refused.
@@ -133,7 +135,7 @@ class AdminClient:
             raise KeyboardInterrupt(message) from interrupt
 
     def question(self, command: str, request: Any) -> Any:
-        """Send a request that changes nothing, without the request id, and return the answer.
+        """Send a read-only request, without the request id, and return the response.
 
         Raises:
             UnavailableError: no service answers.
@@ -190,13 +192,15 @@ class AdminClient:
         )
 
     def _again(self) -> str:
-        """Return how to retry without doing anything twice."""
+        """Return the part of an error message that says how to retry without applying the change
+        twice.
+        """
         if self.request_id is None:
             return "look at the log before asking again; with a --request-id it is done once"
         return f"ask again with --request-id {self.request_id}: it is done once"
 
     def each(self, command: str, wanted: Sequence[One]) -> int:
-        """Send one request per item; a refused item does not stop the others.
+        """Send one request per item; if an item is refused, still send the rest.
 
         Raises:
             MetadataLogError: no further request can be sent; earlier results are printed.
@@ -223,7 +227,9 @@ class AdminClient:
         return self.report(told, items)
 
     def _known(self, told: AdminResult | None) -> "Known":
-        """Return what an answer says of the log; None where a service does not say it."""
+        """Return the position of a result in its log; fields that a service does not report are
+        None.
+        """
         from api.documents.logs import Known
 
         if told is None:
@@ -270,7 +276,7 @@ class AdminClient:
 
         Args:
             told: None if nothing was decided, because every item was refused.
-            more: Holds for all items.
+            more: Further fields of the JSON document, which apply to all items.
         """
         done = [item for item in items if item.refusal is None]
         refused = [item for item in items if item.refusal is not None]

@@ -1,4 +1,4 @@
-"""Parses resources of configs: `topic/NAME`, `namespace/NAME`, `broker/ID`, `cluster`, ..."""
+"""Parses resources that have configs: `topic/NAME`, `namespace/NAME`, `broker/ID`, `cluster`."""
 
 import re
 from typing import TYPE_CHECKING, Annotated
@@ -28,7 +28,7 @@ def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
     """Return the type and the name of a resource.
 
     Args:
-        namespace: The one that holds it, if it is a topic or a namespace.
+        namespace: The namespace that contains the resource, if it is a topic or a namespace.
     """
     from controller.decisions.effective_configs import CLUSTER_DEFAULT
     from controller.decisions.names import full_name

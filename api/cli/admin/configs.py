@@ -208,7 +208,7 @@ def _alter(
 def _done_lines(
     changed: list[str], deleted: tuple[str, ...], resource: str, *, validate_only: bool
 ) -> list[str]:
-    """Return what is set or changed, and what a replacement deletes."""
+    """Return lines that list the configs set or changed, and those that a replacement deletes."""
     could = "can be " if validate_only else ""
     told = {"changed": changed, "deleted": deleted}
     return [
@@ -217,7 +217,7 @@ def _done_lines(
 
 
 def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
-    """Return how many topics a change above them changes, if they inherit from it."""
+    """Return a line with the number of topics that inherit the change; no line if it is None."""
     if count is None:
         return []
     topics = f"{count} topic{'s' if count != 1 else ''}"
@@ -231,7 +231,7 @@ def _changes(operation: str, texts: list[str]) -> "list[ConfigChange]":
 
 
 def _read_changes(texts: list[str]) -> "list[ConfigChange]":
-    """Return the configs whose values are in files; arguments can be seen by every user."""
+    """Return config changes with values read from files, because every user can see arguments."""
     from api.cli.secret_input import read_secret
     from controller.decisions.configs import ConfigChange
 

@@ -1,4 +1,4 @@
-"""elect-leaders: a verb of its own, as Kafka has it."""
+"""The `elect-leaders` command; separate from `partitions`, as in Kafka."""
 
 from typing import TYPE_CHECKING, Annotated
 

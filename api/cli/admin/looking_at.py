@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The log and point to read, or the service to ask; and the form of output."""
+    """The log and point to read, or the service to query; and whether to print JSON."""
 
     log: Path | None
     at: str
@@ -32,13 +32,15 @@ class Look:
     ) -> "tuple[Any, Place]":
         """Return the answer to a question of `api.questions`, and its position in the log.
 
-        Before an answer in text, what it may be missing is printed.
+        With text output, first prints what may be missing from the answer, such as left-out
+        records.
 
         Args:
-            within_s: How long the answer of a service may take; None: as long as any.
+            within_s: How long a service may take to answer, in seconds; None: the default limit.
 
         Raises:
-            RequestError: it names what does not exist; no log, or no such point.
+            RequestError: an object in the request does not exist; or there is no log, or no such
+                point.
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
@@ -52,14 +54,16 @@ class Look:
 
     @property
     def source(self) -> "Source":
-        """The log that is read, or the service that is asked."""
+        """The log to read, or the service to query."""
         from api.cli.asking import Source
 
         return Source(log=self.log, server=self.server)
 
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
-        """Add to an error why what a request names is absent: never there, deleted, or unknown."""
+        """Add to an error about an absent object why it is absent: never existed, deleted, or
+        unknown.
+        """
         from api.questions.named_objects import asked_object
         from records.errors import RequestError
 
@@ -73,7 +77,9 @@ class Look:
             raise RequestError(error.code, message) from error
 
     def explained(self, code: str, message: str, object_: str) -> str:
-        """Return an error's message with the reason why an object is absent."""
+        """Return an error's message with the reason why the object is absent, if it can be found
+        out.
+        """
         from api.questions.named_objects import ABSENT, REASONS
 
         if code not in ABSENT:

@@ -1,4 +1,4 @@
-"""Prints what goes with a namespace, and what a move of topics changes."""
+"""Prints everything that is deleted with a namespace, and the effects of moving topics."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def deletion_lines(result: "NamespaceResult", verb: str) -> tuple[str, ...]:
-    """Return what goes besides topics and namespaces, as lines of text."""
+    """Return lines about the deleted partitions, configs and ACLs; not topics and namespaces."""
     from api.documents.namespaces import DeletedConfigs
 
     gone = map(DeletedConfigs.of, result.configs)
@@ -25,7 +25,7 @@ def deletion_lines(result: "NamespaceResult", verb: str) -> tuple[str, ...]:
 
 
 def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
-    """Return what a move changes, as lines of text."""
+    """Return the effects of a move of topics as lines of text."""
     brokers = ",".join(map(str, effects.brokers))
     partitions = count_text(effects.partitions, "partition")
     return (
@@ -45,7 +45,7 @@ def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
 
 
 def acl_line(acl: "AclFound") -> str:
-    """Return an entry with its id."""
+    """Return an ACL and its id as text."""
     from records.text import uuid_text
 
     return f"acl:{uuid_text(acl.acl_id)}: {acl_options.acl_text(acl)}"

@@ -1,4 +1,4 @@
-"""The nouns: groups of verbs whose modules are imported when a noun is used.
+"""The nouns: command groups such as `topics`, whose modules are imported on first use.
 
 Declaring their options takes several hundred lines; `metalog --help` should not import them.
 """
@@ -34,7 +34,7 @@ NOUNS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 class _Noun(Group):
-    """A group that loads its verbs on first use."""
+    """A command group that imports its verbs on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._load()
@@ -50,7 +50,7 @@ class _Noun(Group):
 
 
 def verbs(noun: str) -> typer.Typer:
-    """Import a noun's modules, and return its app with all verbs."""
+    """Import a noun's modules, and return its typer app with all verbs."""
     modules = [importlib.import_module(f"api.cli.admin.{module}") for module in NOUNS[noun][0]]
     found: typer.Typer = modules[0].app
     return found

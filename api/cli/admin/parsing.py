@@ -17,7 +17,7 @@ _BROKER_ID_MAX = 2**31 - 1
 
 
 def topic_ref(text: str, namespace: str = "") -> "TopicRef":
-    """Return a topic by full name, or by id if written `@ID`."""
+    """Parse a topic's full name, or its id if written `@ID`."""
     if text.startswith("@"):
         from records.text import parse_uuid
 
@@ -29,7 +29,7 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
 
 
 def new_topic_name(text: str, namespace: str = "") -> tuple[str, str]:
-    """Return the namespace and the last part of a topic's name; `a:b` is `b` in `a`."""
+    """Split a topic's full name into namespace and last part: `a:b` is `b` in namespace `a`."""
     full = f"{namespace}:{text}" if namespace else text
     found, _, name = full.rpartition(":")
     return found, name

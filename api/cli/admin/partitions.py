@@ -1,4 +1,4 @@
-"""Partitions: list, describe, and the states they walked through."""
+"""Partitions: list, describe, and print their state transitions."""
 
 from typing import TYPE_CHECKING, Annotated
 

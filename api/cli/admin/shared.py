@@ -1,7 +1,7 @@
 """Options shared by all verbs of a kind, declared once.
 
-A verb is a function whose first parameter is made from those options: an `AdminClient` for a verb
-that changes the cluster, a `Look` for one that reads it.
+The first parameter of a verb is built from those options: an `AdminClient` for a verb that changes
+the cluster, a `Look` for one that reads it.
 """
 
 import functools
@@ -20,7 +20,7 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 def verb_with(
     options: Callable[..., Any], *, reads: bool = False
 ) -> Callable[..., Callable[[Verb], Verb]]:
-    """Return a decorator for verbs whose first parameter is made by `options`.
+    """Return a decorator for verbs; `options` builds the verb's first parameter.
 
     Args:
         reads: True if the verbs change nothing.
@@ -41,7 +41,7 @@ def check_text(value: Any) -> None:
     """Refuse arguments that are not UTF-8, because a log cannot store them.
 
     Raises:
-        typer.BadParameter: usage error.
+        typer.BadParameter: an argument is not UTF-8.
     """
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and not text.isascii():
@@ -69,5 +69,5 @@ def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> 
 
 
 def set_parameters(verb: Any, parameters: Sequence[inspect.Parameter]) -> None:
-    """Set the parameters of a verb, of which typer makes arguments and options."""
+    """Set the signature of a verb, from which typer creates its arguments and options."""
     verb.__signature__ = inspect.Signature(parameters)

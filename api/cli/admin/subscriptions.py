@@ -1,4 +1,4 @@
-"""Subscriptions of consumer groups by pattern: register, list, delete."""
+"""Subscriptions of consumer groups by topic name pattern: register, list, delete."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -62,10 +62,10 @@ def list_(look: Look) -> None:
 
 
 def warning_lines(found: "Sequence[Subscription] | None", what: str) -> list[str]:
-    """Return a warning for each subscription that matches `what`.
+    """Return warnings about the subscriptions that match `what`, as lines of text.
 
     Args:
-        found: None if there were too many to look at.
+        found: None if there were too many subscriptions to check.
     """
     if found is None:
         return [f"  WARNING: too many registered patterns to say which match {what}"]

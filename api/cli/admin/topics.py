@@ -163,7 +163,7 @@ def describe(
 
 
 def created_item(result: "TopicResult") -> Item:
-    """Return the result of a topic to create."""
+    """Return the result of creating a topic, as it is printed."""
     from api.documents.changes import TopicCreated
 
     created = TopicCreated.of(result)
@@ -183,7 +183,7 @@ def created_item(result: "TopicResult") -> Item:
 
 
 def partition_row(partition: "Partition") -> tuple[object, ...]:
-    """Return a partition's cells, as in `PARTITION_COLUMNS`."""
+    """Return a partition as table cells, in the order of `PARTITION_COLUMNS`."""
     lists = (partition.replicas, partition.isr, partition.offline_replicas)
     return (
         partition.partition,
@@ -196,7 +196,7 @@ def partition_row(partition: "Partition") -> tuple[object, ...]:
 
 
 def version_cell(version: int | None) -> object:
-    """Return the version of an object as a table shows it; None: it has none, or is not told."""
+    """Return an object's version as a table cell; `-` if it is None."""
     return "-" if version is None else version
 
 

@@ -99,7 +99,7 @@ def alter(
 def _plans(
     ask: AdminClient, refs: "list[TopicRef]", partitions: int, delay_ms: int
 ) -> "dict[TopicRef, PartitionPlan]":
-    """Return the effects of new partition counts; empty if none are given."""
+    """Return the effects of the new partition count on each topic; empty if no count is given."""
     from controller.decisions.partition_plan import PlanPartitions
 
     if partitions == _UNSET:
@@ -109,9 +109,9 @@ def _plans(
 
 
 def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
-    """Number the assignments so that new partitions come last.
+    """Return the assignments with partition ids, numbered so that new partitions are the last ones.
 
-    The numbers depend only on the command's arguments, because the request may be repeated.
+    The ids depend only on the command's arguments, because the request may be repeated.
     """
     if text is None:
         return ()
@@ -153,7 +153,7 @@ def _plan_lines(plan: "PartitionPlan") -> list[str]:
 
 
 def _cancel(ask: AdminClient, refs: "list[TopicRef]") -> int:
-    """Cancel removals, one request per topic."""
+    """Cancel the removal of partitions, one request per topic."""
     from api.documents.changes import TopicNamed
     from controller.decisions.lookup import ref_text
 

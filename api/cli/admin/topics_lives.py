@@ -1,4 +1,4 @@
-"""Topics: the lives of a name."""
+"""topics lives: all topics that successively had a given name."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""transaction: several commands as one, from a file of JSON lines."""
+"""The `transaction` command: runs several commands atomically, from a file of JSON lines."""
 
 from typing import IO, TYPE_CHECKING, Annotated
 
@@ -52,10 +52,10 @@ def transaction(
 
 
 def _steps(file: IO[bytes]) -> "list[Step]":
-    """Read the steps.
+    """Parse the steps of a transaction.
 
     Raises:
-        RequestError: INVALID_REQUEST, a line is not a step; names the line.
+        RequestError: INVALID_REQUEST, a line is not a step; the message gives its number.
     """
     import json
 

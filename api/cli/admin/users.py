@@ -22,7 +22,7 @@ app = App()
 
 
 class _Mechanism(enum.Enum):
-    """The mechanisms of `controller.scram`, which is too slow to import here."""
+    """The SCRAM mechanisms of `controller.scram`, repeated here because that import is slow."""
 
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
@@ -124,7 +124,7 @@ def _upsertion(
     password_file: str | None,
     expected: "Expected",
 ) -> "ScramUpsertion":
-    """Derive the keys here, so that the password does not leave this process."""
+    """Return the new credential; its keys are derived here, so that the password is not sent."""
     from controller.decisions.users import ScramUpsertion
     from controller.scram import ITERATIONS_MAX, keys_of, salted_password
 
@@ -148,10 +148,9 @@ def _upsertion(
 
 
 def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
-    """Return a new salt.
+    """Return a new salt: random, or derived from the request id, because a retry must be identical.
 
-    With a request id it follows from the id: a request that is sent again must be the same. A salt
-    must be unique, not secret, and so is the id of a request.
+    A salt must be unique but not secret; a request id is also unique and not secret.
     """
     import hashlib
     import secrets

@@ -20,11 +20,11 @@ Object = dict[str, Any]
 
 
 class Cluster(Protocol):
-    """The objects of a cluster at a point that can be moved."""
+    """The objects of a cluster as of one point; `move` changes the point."""
 
     @property
     def about(self) -> About:
-        """The point, and the log."""
+        """The current point, and the position of the log."""
 
     def move(self, point: str) -> None:
         """Move to a point.
@@ -39,14 +39,14 @@ class Cluster(Protocol):
         """Return the names of all objects of a part, sorted."""
 
     def find(self, part: str, label: str) -> Object | None:
-        """Return an object with its fields, None if there is none of that name."""
+        """Return an object with its fields, None if there is no object of that name."""
 
     def objects(self, part: str) -> Iterable[Object]:
         """Return all objects of a part with their fields, ordered by name."""
 
 
 def cluster_of(source: Source, *, show_secrets: bool) -> Cluster:
-    """Return the cluster of a log or a service, at its end."""
+    """Return the cluster as of the end of a log, read from a directory or by a service."""
     made: Cluster
     made = _OfLog(source, show_secrets) if source.server is None else _Served(source, show_secrets)
     made.move("end")
@@ -54,7 +54,9 @@ def cluster_of(source: Source, *, show_secrets: bool) -> Cluster:
 
 
 class _OfLog:
-    """Keeps the image of the point, and goes on from it."""
+    """A cluster read from a log; keeps the image, so that a later point nearby needs a short
+    replay.
+    """
 
     about: About
 
@@ -100,7 +102,7 @@ class _OfLog:
 
 
 class _Served:
-    """Asks a service, and keeps what it told about the point."""
+    """A cluster read from a service; caches the parts of the image already fetched."""
 
     about: About
 

@@ -1,4 +1,4 @@
-"""Completion: verbs, and paths at the shell's point."""
+"""Tab completion in the shell: verbs, and paths that exist at the shell's point."""
 
 from collections.abc import Callable
 
@@ -29,7 +29,7 @@ def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str
 
 
 def completions(shell: Shell, before: str, text: str) -> list[str]:
-    """Return what a word may become, the word itself included; none where that is not known."""
+    """Return the possible completions of a word, each as the whole word; empty if none is known."""
     if not before.strip():
         return [f"{word} " for word in WORDS if word.startswith(text)]
     folder, slash, start = text.rpartition("/")

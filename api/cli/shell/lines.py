@@ -1,4 +1,4 @@
-"""Lines of the shell: words, pipes, and where each goes."""
+"""Runs lines of the shell: splits them into words and pipes, and calls verbs or commands."""
 
 import contextlib
 import io
@@ -44,7 +44,7 @@ _HELP = """\
 
 
 class CommandFailed(Exception):
-    """A command of `metalog` ended with an exit code, and has printed why."""
+    """A command ended with this exit code, and has already printed its error."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"exit code {code}")
@@ -55,8 +55,8 @@ def run_line(shell: Shell, line: str) -> None:
     """Run one line, with its pipe.
 
     Raises:
-        RequestError: the line has an error, or names what is not there.
-        CommandFailed: a command of `metalog` in it failed.
+        RequestError: the line has an error, or an object in it does not exist.
+        CommandFailed: a `metalog` command or the command after the pipe failed.
     """
     before, pipe, command = _cut_at_pipe(line)
     words = _words(before)
@@ -97,7 +97,9 @@ def _run(shell: Shell, words: Sequence[str]) -> None:
 
 
 def _object_first(shell: Shell, words: Sequence[str]) -> list[str]:
-    """Return words with the object of their path, or that of the folder, in front."""
+    """Return the words with the object in front: that of the path in the first word, else the
+    folder's.
+    """
     has_path = bool(words) and not words[0].startswith("-")
     place = place_at(shell.folder, words[0] if has_path else ".")
     if place.object is None:
@@ -150,7 +152,7 @@ def _words(line: str) -> list[str]:
 
 
 def _cut_at_pipe(line: str) -> tuple[str, str, str]:
-    """Return what stands before and after the first `|` that is not quoted."""
+    """Return the text before the first unquoted `|`, the `|` or "", and the text after it."""
     quote = ""
     for index, char in _unescaped(line):
         if quote:

@@ -1,7 +1,7 @@
 """Paths of the shell: /partitions/orders/0 is the object partition:orders/0.
 
-The first step of a path is a part of the image, the rest is the name of an object in it. What
-stands before a slash in a name is a folder of its own.
+The first step of a path is a part of the image, the rest is the name of an object in that part. If
+a name contains a slash, the text before the slash is shown as a folder.
 """
 
 import posixpath
@@ -20,7 +20,7 @@ _BY_KIND = {kind.name: part for part, kind in PARTS.items()}
 
 
 class Place(NamedTuple):
-    """Where a path leads: a part of the image, the name in it, and a field."""
+    """The parsed form of a path: a part of the image, an object's name in it, and a field."""
 
     part: str | None = None
     label: str = ""
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     @property
     def object(self) -> str | None:
-        """The name of the object that would be there; None for the root and for parts."""
+        """The object's name, whether or not it exists; None for the root and for parts."""
         if self.part is None or not self.label:
             return None
         field = "" if self.field is None else f"#{self.field}"
@@ -42,9 +42,9 @@ class Place(NamedTuple):
 
 
 def place_at(folder: str, text: str) -> Place:
-    """Return where a path leads that is written in a folder.
+    """Return the place of a path, which may be relative to `folder`.
 
-    The name of an object, such as `topic:orders`, is a path, too.
+    An object's name, such as `topic:orders`, is also accepted as a path.
 
     Raises:
         RequestError: RESOURCE_NOT_FOUND, the image has no such part.
@@ -76,7 +76,7 @@ def steps_below(labels: Iterable[str], folder: str) -> list[str]:
 
 
 def _order(step: str) -> tuple[bool, int, str]:
-    """Return what steps are sorted by: numbers by value, after names."""
+    """Return the sort key of a step: names first, then numbers by value."""
     text = step.rstrip("/")
     is_number = text.isascii() and text.isdigit()
     return is_number, int(text) if is_number and len(text) < 19 else 0, step

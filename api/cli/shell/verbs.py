@@ -1,4 +1,4 @@
-"""The verbs of the shell: those that look at the tree, those that move, and those of `metalog`."""
+"""The verbs of the shell: those that show objects, and those that move in the tree or in time."""
 
 import fnmatch
 from collections.abc import Callable, Iterator, Sequence
@@ -22,10 +22,10 @@ _BESIDE = frozenset({"object", "version"})
 
 
 class Shell:
-    """A folder of a cluster at a point, and the verbs that are run there.
+    """A current folder of a cluster at a point, and the verbs that are run there.
 
     Attributes:
-        folder: Path of the folder that it is in.
+        folder: Path of the current folder.
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class Shell:
 
     @property
     def point(self) -> str:
-        """The point, as commands take it."""
+        """The current point as text, in the form that commands accept."""
         about = self.cluster.about
         return str(about.as_of) if about.as_of >= about.history_start else "start"
 
     def place(self, words: Sequence[str]) -> Place:
-        """Return where the one path among words leads; without one, the folder."""
+        """Return the place of the one path in `words`; without one, the current folder."""
         _at_most(words, 1)
         return place_at(self.folder, words[0] if words else ".")
 
     def steps(self, place: Place) -> list[str]:
-        """Return what is in a folder; empty for an object."""
+        """Return the names in a folder; empty for an object."""
         if place.part is None:
             return [f"{part}/" for part in PARTS]
         return steps_below(self.cluster.labels(place.part), place.label)
@@ -55,7 +55,7 @@ class Shell:
     # What there is
 
     def ls(self, words: Sequence[str]) -> None:
-        """What is in a folder; the fields of an object."""
+        """Print the content of a folder; for an object, its fields."""
         place = self.place(words)
         if steps := self.steps(place):
             self._print_steps(place, steps)
@@ -65,7 +65,7 @@ class Shell:
             self.cat(words)
 
     def cat(self, words: Sequence[str]) -> None:
-        """The fields of an object; with #FIELD, one value."""
+        """Print the fields of an object; with #FIELD, only that value."""
         place = self.place(words)
         found = self._object(place)
         if place.field is not None:
@@ -79,7 +79,7 @@ class Shell:
                     print_line(f"  {name} = {value_text(value)}")
 
     def tree(self, words: Sequence[str]) -> None:
-        """Everything below a folder."""
+        """Print everything below a folder."""
         place = self.place(words)
         lines = list(self._tree(place, ""))
         if self.as_json:
@@ -92,7 +92,9 @@ class Shell:
             print_line(f"and {len(lines) - _LINES_MAX:,} more; name a folder below {place.path}")
 
     def find(self, words: Sequence[str]) -> None:
-        """Objects by name or by fields: `find 'orders*'`, `find /partitions leader=-1`."""
+        """Print objects selected by name or by fields: `find 'orders*'`, `find /partitions
+        leader=-1`.
+        """
         conditions = [_condition(word) for word in words if "=" in word]
         others = [word for word in words if "=" not in word]
         place, pattern = self._folder_and_pattern(others)
@@ -109,21 +111,21 @@ class Shell:
             print_line(place_at(ROOT, each["object"]).path)
 
     def pwd(self, words: Sequence[str]) -> None:
-        """The folder and the point."""
+        """Print the folder and the point."""
         _at_most(words, 0)
         self._print_position()
 
     # Moves
 
     def cd(self, words: Sequence[str]) -> None:
-        """Go to a folder or an object; without one, to the root."""
+        """Change the folder to a folder or an object; without a path, to the root."""
         place = self.place(words or [ROOT])
         if place.part is not None and place.label and not self.steps(place):
             self._object(place)
         self.folder = place.path
 
     def at(self, words: Sequence[str]) -> None:
-        """Move to a point; without one, say where you are."""
+        """Move to a point; without one, print the folder and the point."""
         _at_most(words, 1)
         if words:
             self.cluster.move(words[0])
@@ -139,7 +141,7 @@ class Shell:
         self._go_to(self._change(place.object, Step.NEXT), place, "after")
 
     def prev(self, words: Sequence[str]) -> None:
-        """Move to the change before."""
+        """Move to the change before the point; at the root, to the record before."""
         place = self.place(words)
         about = self.cluster.about
         if place.object is None:
@@ -231,7 +233,7 @@ class Shell:
                     yield each
 
     def _folder_and_pattern(self, words: Sequence[str]) -> tuple[Place, str]:
-        """Return the folder to search and the pattern of names, in whichever order they came."""
+        """Return the folder to search and the name pattern, which may be given in either order."""
         _at_most(words, 2)
         folders = [word for word in words if "*" not in word and "?" not in word]
         patterns = [word for word in words if word not in folders]
@@ -246,7 +248,7 @@ def _name(found: Object) -> str:
 
 
 def _condition(word: str) -> Callable[[Object], bool]:
-    """Return the check that FIELD=VALUE or FIELD!=VALUE stands for."""
+    """Return a check of an object's fields, parsed from FIELD=VALUE or FIELD!=VALUE."""
     field, _, value = word.partition("=")
     if field.endswith("!"):
         name = field.removesuffix("!")
