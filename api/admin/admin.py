@@ -9,8 +9,8 @@ class Admin(Protocol):
     """Runs the commands of `api.commands` by name.
 
     `api.admin.local.LocalAdmin` decides in this process as the only writer of a log;
-    `api.session.Session` uses a service of this process, `api.client.MetadataClient` one over a
-    connection.
+    `api.session.Session` uses a service of this process, `api.client.MetadataClient` a service over
+    a connection.
     """
 
     async def run(
@@ -28,7 +28,7 @@ class Admin(Protocol):
             request: The command's request, such as `CreateTopics`.
             reason: Stored in the log with the records.
             request_id: Chosen by the caller, who may retry with the same id if no answer came: the
-                request is carried out once, and gets its first answer.
+                request is carried out once, and a retry gets the first answer.
             trace_parent: Of the request's W3C trace; stored in the log.
 
         Raises:

@@ -1,9 +1,8 @@
 """Runs commands in this process, as the only writer of a log directory.
 
-Each request is first rehearsed on the log as it can be read without a lock. A request that is
-refused, only validated, or changes nothing leaves no trace in the log, not even a new epoch.
-Otherwise the log is locked, the tail written since the rehearsal is read, and the request is
-decided again.
+Each request is first rehearsed on the log, read without a lock. If it is refused, only validated,
+or changes nothing, the log is not written, not even a new epoch. Otherwise the log is locked, the
+batches written since the rehearsal are read, and the request is decided again.
 """
 
 import random
@@ -39,7 +38,7 @@ from replay.timeline import Timeline
 
 
 class _Read(msgspec.Struct, frozen=True, kw_only=True):
-    """A log as it was read, without a lock."""
+    """The state and position of a log, read without a lock."""
 
     image: MetadataImage
     end_offset: int
@@ -51,8 +50,9 @@ class LocalAdmin:
     """Runs commands over a log directory without another writer.
 
     Attributes:
-        history_start: Of the log, once a command was run.
-        not_understood: Records of the log that this release does not know, once a command was run.
+        history_start: Of the log; set once a command was run.
+        not_understood: Records of the log that this release does not know; set once a command was
+            run.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LocalAdmin:
         settings: Settings | None = None,
         load: Callable[[LogReader], MetadataImage] | None = None,
     ) -> None:
-        """Open nothing yet.
+        """Store the arguments; the log is opened by `run`.
 
         Args:
             load: Returns the image at a log's end, for example with a progress bar; None means
@@ -118,7 +118,7 @@ class LocalAdmin:
     def _first_answer(
         self, origin: Origin, decide: Decision[Any], earlier: EarlierHash
     ) -> Answer[Any] | None:
-        """Return the answer to a repeated request, None for a new one."""
+        """Return the first answer to a repeated request, None for a new request."""
         with LogReader.open(self._directory) as reader:
             committed = RequestWindow.of_tail(reader).find(origin, earlier)
             if committed is None:
@@ -148,12 +148,12 @@ class LocalAdmin:
             )
 
     def _current(self, read: _Read) -> MetadataImage:
-        """Return the state at the log's end, which may have moved before we got the lock."""
+        """Return the state at the log's end, including batches written before we got the lock."""
         with LogReader.open(self._directory) as reader:
             return self._go_on(reader, read.image)
 
     def _go_on(self, reader: LogReader, image: MetadataImage) -> MetadataImage:
-        """Return the state at the log's end, continuing from an earlier one."""
+        """Return the state at the log's end, by replay from an earlier image if possible."""
         # Inside a transaction the image is the one before it, and cannot be continued.
         settled = image.provenance.pending_transaction is None
         return Timeline.of(reader).image(start=image if settled else None)

@@ -1,4 +1,4 @@
-"""A log that stores nothing: a controller over it decides exactly as the real one would."""
+"""A log that stores nothing, on which a controller decides exactly as on the real log."""
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -6,12 +6,12 @@ from metadata_log.clock import Clock, SystemClock
 
 
 class RehearsalLog:
-    """Commits every batch at once, without storing it.
+    """Acknowledges every batch immediately, without storing it.
 
     Attributes:
         leader_epoch: The epoch that a writer of the real log would claim.
         end_offset: Exclusive; grows as the real log would.
-        clock: The machine's clock; the real write gets a time of its own.
+        clock: The machine's clock; the later real write gets its own timestamp.
     """
 
     def __init__(self, *, leader_epoch: int, end_offset: int) -> None:
@@ -22,7 +22,7 @@ class RehearsalLog:
     async def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> AppendResult:
-        """Count a batch."""
+        """Advance the end offset by the batch's records; return the result of a commit."""
         assert expected_end_offset in (None, self.end_offset), "only one controller writes here"
         assert batch.timestamp is not None, "a controller dates its batches"
         base = self.end_offset

@@ -1,9 +1,10 @@
-"""The controller's side of a broker's stream: sends updates and processes the answers.
+"""The controller's side of a broker's stream: sends updates and processes the responses.
 
-One round at a time: changes since the last round, LeaderAndIsr first, then StopReplica, then
-UpdateMetadata with the offset. Partitions that failed on the broker are retried every retry_ms, up
-to RETRIES_MAX times; after that they wait for the FULL request of the next connection. Results of
-replica deletions are written to the log at once, and the log schedules retries.
+Updates are sent in rounds, one at a time. A round has the changes since the last one: LeaderAndIsr
+first, then StopReplica, then UpdateMetadata with the offset. Partitions that failed on the broker
+are retried every retry_ms, up to RETRIES_MAX times; after that they wait for the FULL request of
+the next connection. Results of replica deletions are written to the log immediately; the log
+schedules their retries.
 """
 
 import asyncio
@@ -54,7 +55,7 @@ class BrokerFeeds:
     """Sends updates to the brokers that connect."""
 
     def __init__(self, service: Service, *, retry_ms: int = RETRY_MS) -> None:
-        """Use a service.
+        """Create the feeds of a service.
 
         Args:
             retry_ms: Delay before failed partitions are retried.
@@ -104,7 +105,7 @@ class BrokerFeeds:
 
 
 class _Failures(msgspec.Struct):
-    """What failed on a broker, with the number of attempts."""
+    """Partitions and replica stops that failed on a broker, with the number of attempts."""
 
     states: dict[PartitionKey, int]
     stops: dict[Stop, int]
@@ -134,7 +135,7 @@ class _Feed:
             self._offset = request.metadata_offset
 
     async def run(self, retry_ms: int) -> None:
-        """Send rounds until the broker or this controller is replaced."""
+        """Send rounds until the broker's registration or this controller is replaced."""
         while self._service.is_active and _is_current(self._service.image, self._request):
             image = self._service.image
             seen = self._view()
@@ -149,7 +150,7 @@ class _Feed:
         return broker_view.changed_view(change, self._sender)
 
     async def _news(self, retry_ms: int) -> None:
-        """Wait for the log to advance, or for the next retry."""
+        """Wait until the log advances or the next retry is due."""
         assert self._offset is not None
         moved = self._service.history.beyond(self._offset)
         ended = self._connection.ended()
@@ -214,7 +215,9 @@ class _Feed:
         await self._report(sorted(tracked), failed)
 
     async def _report(self, tracked: list[PartitionKey], failed: set[PartitionKey]) -> None:
-        """Record the results of deletions; failed ones are ineligible until they are retried."""
+        """Write the results of deletions to the log; a failed replica is ineligible until its
+        retry.
+        """
         if not tracked:
             return
         reports = tuple(
@@ -232,7 +235,7 @@ class _Feed:
         await self._service.run("report deletions", request, caller=self._caller, origin=origin)
 
     def _check(self, error_code: int) -> None:
-        """Raise RequestError if the broker considers this controller or its own epoch outdated."""
+        """Raise RequestError if the broker's response has an error, such as an outdated epoch."""
         if error_code != NONE:
             raise RequestError(
                 name_of(error_code), f"broker {self._sender.broker_id} refuses what it is told"
@@ -257,6 +260,6 @@ def _failed(results: Iterable[ReplicaResult]) -> set[PartitionKey]:
 
 
 def _again(tried: dict[T, int], failed: Iterable[T]) -> dict[T, int]:
-    """Count the failures, and drop what has failed too often."""
+    """Return the failed items and their numbers of attempts; drop items that failed too often."""
     counted = {item: tried.get(item, 0) + 1 for item in failed}
     return {item: count for item, count in counted.items() if count <= RETRIES_MAX}

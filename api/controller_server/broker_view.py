@@ -1,10 +1,11 @@
-"""One broker's view of the log: a pure function of two images and the broker.
+"""The part of the log's state that one broker is sent: a pure function of two images and the
+broker.
 
 The first view is FULL: all partitions of the broker, so that it can detect stale data on its disk.
-Later views hold changes. Each ends with UpdateMetadata, which names the offset.
+Later views hold changes. Each ends with UpdateMetadata, which carries the offset.
 
 A replica that is being deleted gets StopReplica with deletion until the broker has reported the
-result, and is not listed among the broker's partitions once it is gone.
+result. Once deleted, it is not listed among the broker's partitions.
 
 Source: KIP-516 (FULL and INCREMENTAL, StopReplica), KIP-694 (modes, deletion).
 """
@@ -41,7 +42,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that the broker must stop. `topic` is "" if the topic was deleted."""
+    """A replica to stop, and to delete if `delete`. `topic` is "" if the topic was deleted."""
 
     topic: str
     topic_id: Uuid
@@ -107,7 +108,7 @@ def changed_view(change: Change, sender: Sender) -> BrokerView:
 
 
 def tracked_deletions(image: MetadataImage, broker_id: int) -> frozenset[PartitionKey]:
-    """Return the broker's replica deletions that the controller waits for."""
+    """Return the broker's replica deletions whose result the controller waits for."""
     return _deletions(image, broker_id, DELETION_STARTED)
 
 
@@ -143,8 +144,8 @@ def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Pa
 
 
 def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
-    """Yield the replicas to stop: removed ones with deletion at once, those of mode NONE
-    without.
+    """Yield the replicas to stop: with deletion if removed from the broker, without if their mode
+    is now NONE.
     """
     topic = change.before.topic(topic_id)
     if topic is None:

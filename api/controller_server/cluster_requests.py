@@ -1,4 +1,4 @@
-"""Requests about the cluster that are answered from the image, not decided."""
+"""Handlers of requests about the cluster that only read the image."""
 
 from api.kafka import apis, cluster, topic_partitions
 from api.kafka.apis import Api
@@ -16,15 +16,15 @@ from records.errors import RequestError
 
 
 class ClusterRequests:
-    """Answers for one service."""
+    """Handlers of cluster requests for one service."""
 
     def __init__(self, service: Service, *, strict_modes: bool) -> None:
-        """Answer requests; for `strict_modes` see `ListenerSettings`."""
+        """Create the handlers; for `strict_modes` see `ListenerSettings`."""
         self._service = service
         self._strict_modes = strict_modes
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers, for a listener."""
+        """Return the handler of each request type, for a listener."""
         return {
             apis.DESCRIBE_CLUSTER: self._describe_cluster,
             apis.DESCRIBE_TOPIC_PARTITIONS: self._describe_topic_partitions,
@@ -67,6 +67,6 @@ def topic_name(service: Service, topic_id: Uuid) -> str | None:
 
 
 def feature_levels(service: Service) -> Features:
-    """Return the finalized levels, and the offset they are as of."""
+    """Return the finalized feature levels, and the offset of that state."""
     image = service.image
     return Features(levels=image.features(), offset=image.provenance.next_offset - 1)

@@ -95,7 +95,7 @@ class ControllerListener:
         self._settings = settings
 
     def answering(self, address: ListenerAddress = LOCAL) -> Answering:
-        """Return the handlers, for the listener of an address."""
+        """Return the handlers for a listener with this address."""
         access = self._service.access
         no_replicas = NoReplicas(partial(topic_name, self._service))
         feeds = BrokerFeeds(self._service, retry_ms=self._settings.retry_ms)
@@ -134,8 +134,8 @@ class ControllerListener:
         }
 
     async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Answer a forwarded request on behalf of the client it names, if the broker has the
-        right.
+        """Answer a forwarded request on behalf of the client in its envelope; refuse it if the
+        broker lacks the right.
         """
         handlers = self._forwardable()
         try:
@@ -150,14 +150,16 @@ class ControllerListener:
     async def _run(
         self, command: str, request: Any, caller: Caller, origin: Origin | None = None
     ) -> Any:
-        """Return the response of a command."""
+        """Run a command and return its response."""
         answer = await _with_codes(
             self._service.run(command, request, caller=caller, origin=origin)
         )
         return answer.response
 
     def _translated(self, translation: Translation) -> Handler:
-        """Return a handler that runs the command that a request stands for."""
+        """Return a handler that translates a Kafka request to a command, runs it, and translates
+        the response.
+        """
 
         async def handle(frame: RequestFrame, caller: Caller) -> Response:
             try:
@@ -171,7 +173,7 @@ class ControllerListener:
         return handle
 
     def _check_enabled(self, translation: Translation) -> None:
-        """Refuse requests for ACLs where nothing obeys them, as Kafka does."""
+        """Refuse ACL requests if no authorizer uses ACLs, as Kafka does."""
         if translation.needs_authorizer and self._service.settings.authorizer is ALLOW_ALL:
             raise RequestError(
                 "SECURITY_DISABLED", "no ACLs count here; start the service with --authorizer acl"
@@ -328,7 +330,7 @@ class ControllerListener:
 
 
 async def _no_producer_ids() -> range:
-    """Refuse: clients that connect here first are to ask a broker.
+    """Refuse to allocate producer ids; clients get these from brokers, not from the controller.
 
     Raises:
         UnavailableError: always.
@@ -337,7 +339,7 @@ async def _no_producer_ids() -> range:
 
 
 async def _with_codes(answer: Awaitable[T]) -> T:
-    """Await an answer; errors become refusals with a Kafka code."""
+    """Await an answer; convert errors to RequestError with a Kafka code."""
     try:
         return await answer
     except RequestError:

@@ -1,6 +1,7 @@
-"""The records for brokers of what an authorizer and ApiVersions read: ACLs, levels of features.
+"""Encoded records sent to brokers for their authorizer and ApiVersions: ACLs and feature levels.
 
-A broker with SASL also gets those that it checks users with: credentials and delegation tokens.
+A broker with SASL also gets the records it authenticates users with: credentials and delegation
+tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,14 +29,14 @@ _VERSION = 0
 
 
 def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return the records that make the authorizer's part of an image: O(ACLs), and O(users)."""
+    """Return records that build the authorizer's part of an image: O(ACLs), and O(users)."""
     users = _user_changes(MetadataImage.EMPTY, image) if with_users else ()
     return _encoded([*_levels({}, image.features()), *map(_added, image.acls()), *users])
 
 
 def changed_rights(change: Change, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return the records that change the authorizer's part of an image: O(ACLs changed), and
-    O(users) if one of them has changed.
+    """Return records that update the authorizer's part of an image: O(ACLs changed), and O(users)
+    if any user has changed.
     """
     users = _user_changes(change.before, change.after) if with_users else ()
     return _encoded([*_changes(change), *users])
@@ -69,7 +70,7 @@ def _changes(change: Change) -> Iterator[Record]:
 
 
 def _levels(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Record]:
-    """Yield the levels that differ; a removed one is 0."""
+    """Yield records of the feature levels that differ; a removed feature has level 0."""
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
             yield FeatureLevelRecord(name=name, feature_level=after.get(name, 0))

@@ -1,4 +1,4 @@
-"""Encodes a broker's view as requests.
+"""Encodes a broker's view as requests to the broker.
 
 Source: KIP-516 (types, topic ids), KIP-694 (modes).
 """
@@ -38,9 +38,9 @@ def leader_and_isr(
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the LeaderAndIsr for some partitions; those the broker no longer has are left out.
+    """Return the LeaderAndIsr request for some partitions, without those the broker no longer has.
 
-    `configs` are those that the broker follows.
+    `configs` are the broker's configs.
     """
     by_topic: dict[Uuid, list[Partition]] = {}
     for topic_id, partition_id in sorted(keys):
@@ -65,7 +65,7 @@ def leader_and_isr(
 
 
 def stop_replicas(stops: Iterable[Stop], sender: Sender) -> list[StopReplicaRequest]:
-    """Return the StopReplica requests: one without, one with deletion."""
+    """Return the StopReplica requests: at most one without deletion and one with deletion."""
     requests = []
     by_delete: dict[bool, list[Stop]] = {}
     for stop in stops:
@@ -95,7 +95,7 @@ def update_metadata(
     sender: Sender,
     configs: tuple[BrokerConfig, ...] = (),
 ) -> UpdateMetadataRequest:
-    """Return the UpdateMetadata that ends a round; `configs` are those that the broker follows."""
+    """Return the UpdateMetadata request that ends a round; `configs` are the broker's."""
     live = [broker for broker in image.brokers() if not broker.fenced]
     offset = image.provenance.offset
     assert offset is not None, "there is no broker in an empty log"

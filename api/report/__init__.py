@@ -1,1 +1,1 @@
-"""The page of a report: static modules without a build step, embedded in one file."""
+"""The HTML page of a report: JavaScript modules without a build step, embedded in one file."""

@@ -1,4 +1,4 @@
-"""The files of the page: templates, style sheet and modules."""
+"""The files of the report page: templates, style sheet and JavaScript modules."""
 
 import re
 from collections.abc import Mapping
@@ -14,23 +14,27 @@ FOLDERS = {"report/": "", "served/": "served/"}
 
 
 def text(name: str) -> str:
-    """Return a file."""
+    """Return the text of a file in this package."""
     return files("api.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def modules(prefix: str) -> dict[str, str]:
-    """Return the modules whose names begin so, by name."""
+    """Return the text of each JavaScript module in a folder, by the module's name.
+
+    Args:
+        prefix: A key of `FOLDERS`, with which the names begin.
+    """
     folder = files("api.report").joinpath(FOLDERS[prefix])
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".js"))
     return {prefix + name: text(FOLDERS[prefix] + name) for name in found}
 
 
 def filled(name: str, parts: Mapping[str, str]) -> str:
-    """Return a template with its places filled."""
+    """Return a template with each `{{name}}` replaced by the part of that name."""
     # In one pass: what is put in may look like a place for something else.
     return _PLACE.sub(lambda found: parts[found[1]], text(name))
 
 
 def json_text(value: Any) -> str:
-    """Return JSON that cannot end the script that holds it."""
+    """Return JSON that is safe inside an HTML script element: `<` is escaped."""
     return msgspec.json.encode(value).decode().replace("<", "\\u003c")

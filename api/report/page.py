@@ -1,4 +1,4 @@
-"""Puts the page, its modules and the columns of a report into one HTML file."""
+"""Embeds the page, its modules and the columns of a report in one HTML file."""
 
 import base64
 from functools import cache
@@ -12,9 +12,9 @@ MODULE_PREFIX = "report/"
 
 
 class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page says of the command that made it.
+    """The command that made a page, as the page shows it.
 
-    `where` is the log or service as the command line names it, `name` a short form to be shown.
+    `where` is the log or service as given on the command line, `name` its short form for display.
     """
 
     name: str
@@ -23,7 +23,7 @@ class PageCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_page(packed: bytes, command: PageCommand) -> str:
-    """Return the file, given what `replay.report` packed."""
+    """Return the HTML of a report, given the columns packed by `replay.report`."""
     parts = {
         "title": _escaped(command.name),
         "style": assets.text("report.css"),
