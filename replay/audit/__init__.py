@@ -1,4 +1,4 @@
-"""The audit: an independent recomputation in Spark. Imports nothing of replay/image.
+"""The audit: an independent recomputation of the state in Spark. Imports nothing of replay/image.
 
 The names below are public; see docs/audit.md.
 """

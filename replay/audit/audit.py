@@ -1,4 +1,4 @@
-"""An audit of a log in one Spark session: frames, named queries, and SQL of the caller."""
+"""An audit of a log in one Spark session: frames, named queries, and the caller's SQL."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -42,16 +42,17 @@ class Range:
 
 
 class Audit:
-    """Frames of one log, in a session of its own, so that the caller's views and settings stay.
+    """Frames of one log, in a separate session: the caller's views and settings are not changed.
 
-    Use it in a `with` statement: on exit the frames that it cached are freed.
+    Use it in a `with` statement: on exit its cached frames are freed.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, *, keep: bool = False) -> None:
-        """Open files, which are frozen.
+        """Open the committed files of a log.
 
         Args:
-            keep: Cache the changes, because several queries over them follow.
+            files: Frozen (`LogFiles.frozen`).
+            keep: Cache the changes, because several queries will read them.
         """
         self.files = files
         self._keep = keep
@@ -67,7 +68,7 @@ class Audit:
         self._cached.close()
 
     def view(self, name: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
-        """Return a view (views.py) over a range of offsets; a part's is the state at its end.
+        """Return a view (views.py) over a range of offsets; a part of the state as of its end.
 
         Raises:
             UnknownHistoryError, RequestError: as for `History`.
@@ -107,7 +108,8 @@ class Audit:
         """Return the answer to a named query.
 
         Raises:
-            RequestError: INVALID_REQUEST: a parameter that the query has not, or of another type.
+            RequestError: INVALID_REQUEST: the query has no such parameter, or a value has another
+                type.
             UnknownHistoryError, RequestError: as for `History`.
         """
         chosen = chosen_parameters(query, parameters or {})
@@ -118,14 +120,16 @@ class Audit:
         return self.spark.sql(query.sql, args=chosen)
 
     def sql(self, text: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
-        """Return the answer to a query over the views.
+        """Return the answer to the caller's SQL query over the views.
 
         The text is untrusted: it is checked (sql_check.py) before Spark resolves or runs any of it.
-        Only the views that it names are created, because a part of the state costs two more scans.
+        Only the views it refers to are created, because each part of the state costs two more
+        scans.
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
-            UnavailableError: for a session of Spark Connect: the query cannot be checked here.
+            UnavailableError: the session is one of Spark Connect and this machine cannot check the
+                query.
             ParseException, AnalysisException: Spark does not understand the query.
         """
         # Spark parses and resolves with the settings of the active session.
@@ -147,7 +151,7 @@ class Audit:
             return frame
 
     def _needed(self, plan: JavaObject, offsets: Range) -> Range:
-        """Return the offsets that a query needs of the log, so that no other segment is opened."""
+        """Return the offsets of the log that a query can read; only their segments are opened."""
         segments = self.files.in_range(offsets.first, offsets.last + 1)
         if len(segments) < 2:
             return offsets
@@ -178,10 +182,10 @@ class Audit:
         return self._changes[key]
 
     def _kept(self, frame: DataFrame) -> DataFrame:
-        """Return the rows of a frame, computed once.
+        """Compute the rows of a frame once, and return a frame that reads the stored rows.
 
         A cached frame would keep its plan, which Spark compares again for each query over it; for
-        the relation that takes longer than the queries do.
+        the relation of changes that takes longer than the queries themselves.
         """
         with activated(self.spark):
             kept = frame.localCheckpoint()
@@ -228,10 +232,10 @@ _SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
 
 
 def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return all parameters of a query, those not given with their defaults.
+    """Return the values of all parameters of a query: the given ones, and the defaults of the rest.
 
     Raises:
-        RequestError: INVALID_REQUEST: a parameter that the query has not, or of another type.
+        RequestError: INVALID_REQUEST: the query has no such parameter, or a value has another type.
     """
     for name, value in given.items():
         if name not in query.parameters:
@@ -252,7 +256,7 @@ def named_query(name: str) -> Query:
     """Return a query by its name.
 
     Raises:
-        RequestError: INVALID_REQUEST: there is none.
+        RequestError: INVALID_REQUEST: there is no query of this name.
     """
     if name not in QUERIES:
         raise RequestError(

@@ -28,10 +28,11 @@ def struct_type(schema: Mapping[str, Any]) -> T.StructType:
 
 
 def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an envelope's schema with one member, `OTHER`, for all records without fields.
+    """Return an envelope's schema with one member, `OTHER`, for all record types without fields.
 
-    A reader makes room for every member in each row, so few members make it faster. Avro reads a
-    record of an unknown name as the first member of which it has all fields: `OTHER` comes first.
+    A reader allocates every member in each row, so fewer members make it faster. Avro decodes a
+    record of an unknown name as the first member whose fields it has: therefore `OTHER` comes
+    first.
     """
     other = {"type": "record", "name": OTHER, "fields": []}
     return _with_members(
@@ -40,12 +41,12 @@ def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_aliases(schema: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return a narrow schema in which `OTHER` lists the names of the records that it stands for.
+    """Return a narrow schema in which `OTHER` has as aliases the record types that it stands for.
 
-    For fastavro, which compares names only. Java's Avro refuses a name that is listed there.
+    Needed for fastavro, which matches members by name only. Java's Avro rejects these aliases.
 
     Args:
-        names: Of all record types.
+        names: The names of all record types.
     """
     return _with_members(
         schema,
@@ -61,7 +62,7 @@ def with_aliases(schema: Mapping[str, Any], names: Collection[str]) -> dict[str,
 def _with_members(
     schema: Mapping[str, Any], change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
 ) -> dict[str, Any]:
-    """Return an envelope's schema with other members of the payload."""
+    """Return an envelope's schema with its payload members replaced by `change(members)`."""
     fields = [
         {**field, "type": change(field["type"])} if field["name"] == "payload" else field
         for field in schema["fields"]

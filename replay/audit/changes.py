@@ -1,7 +1,8 @@
 """Effective changes: one row for each field of an object that a record changed.
 
-A record becomes settings: (object, field, value), where null removes the field. What a setting
-changed shows against the one before it of the same field. Audit queries are selections of this.
+Each record is converted to settings: (object, field, value), where a null value removes the field.
+A change is the difference between a setting and the previous setting of the same field. Audit
+queries select from this relation.
 """
 
 from pyspark.sql import DataFrame
@@ -37,14 +38,14 @@ SCHEMA = {
 def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> DataFrame:
     """Return the changes at offsets from `first` to the end of a history.
 
-    What was set before `first` counts as `before`. Transactions that are still open are left out.
-    Derived values are left out too: epochs, directories that no longer fit the replicas, eligible
-    replicas that ClearElrRecord cleared.
+    `before` is the previous value, also if it was set before `first`. Transactions that are still
+    open are left out. Derived values are left out too: epochs, directories reset because they no
+    longer fit the replicas, eligible replicas cleared by ClearElrRecord.
 
     Args:
         history: With the columns `settings.COLUMNS`.
         first: An offset.
-        show_secrets: Keep secret values. Otherwise they are replaced by text.
+        show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
         The columns of `SCHEMA`.
@@ -103,7 +104,7 @@ def _hidden(value: str) -> str:
 
 
 def _secret() -> str:
-    """Return the SQL of whether a field's values are secret."""
+    """Return an SQL condition: true if a field's values are secret."""
     public = ", ".join(f"'{name}'" for name in sorted(PUBLIC_CONFIGS))
     keys = ", ".join(f"'{field}'" for field in SECRET_FIELDS["UserScramCredentialRecord"])
     return f"(kind = 'configs' AND field NOT IN ({public}) OR kind = 'scram' AND field IN ({keys}))"

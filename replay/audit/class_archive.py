@@ -1,9 +1,10 @@
-"""An archive of the classes that Spark loads (AppCDS), for a start with less work.
+"""Java class archive (AppCDS) of the classes that Spark loads, for faster starts.
 
-Loading some 15,000 classes out of the jars is a third of the CPU time of a short command. The first
-command that ends well writes them to a file in the user's cache folder, and later sessions map the
-file. Java checks it against its own version and the class path, and does without one that does not
-match; its name changes with both, and holds the size, because Java crashes on a file that was cut.
+Loading some 15,000 classes from the jars is a third of the CPU time of a short command. The first
+command that succeeds writes them to a file in the user's cache folder; later sessions map this
+file. Java ignores an archive made with another Java version or class path, and the file's name
+includes a hash of both. The name also includes the file's size, because Java crashes on a truncated
+archive.
 """
 
 import fcntl
@@ -30,11 +31,11 @@ _KEPT = 2
 
 
 class ClassArchive:
-    """The archive that one session uses, or makes.
+    """The class archive that one session uses or creates.
 
     Args:
-        folder: For the archives; need not exist.
-        make: Let the session make the archive if there is none.
+        folder: Folder of the archives; need not exist.
+        make: Let the session create the archive if there is none.
     """
 
     def __init__(self, folder: Path, *, make: bool) -> None:
@@ -44,7 +45,10 @@ class ClassArchive:
         self._key = ""
 
     def options(self, java: Java) -> str:
-        """Return the options of a Java that use its archive, or that let `write` make it."""
+        """Return the options with which `java` uses the archive, or lets `write` create one.
+
+        Empty if neither is possible.
+        """
         if any(character.isspace() or character in "\"'" for character in str(self._folder)):
             return ""  # Java's options and commands would have to be quoted, each in its way.
         home = java.executable.resolve().parents[1]
@@ -61,9 +65,9 @@ class ClassArchive:
         return "" if self._lock is None else f"-XX:+RecordDynamicDumpInfo {_QUIET}"
 
     def write(self, spark: "SparkSession") -> None:
-        """Write the classes loaded so far, if `options` said that this session makes the archive.
+        """Write the classes loaded so far, if `options` chose to create the archive.
 
-        Without an archive everything works, so a failure is only logged.
+        A failure is only logged, because Spark also runs without an archive.
         """
         if self._lock is None:
             return
@@ -85,13 +89,13 @@ class ClassArchive:
                 new.unlink()
 
     def close(self) -> None:
-        """Let other processes make the archive."""
+        """Release the lock, so that other processes may create an archive."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def _locked(self) -> int | None:
-        """Return a descriptor that holds the lock, or None if another process makes an archive."""
+        """Return a descriptor that holds the lock, or None if it cannot be taken."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -105,7 +109,7 @@ class ClassArchive:
         return lock
 
     def _whole(self) -> Path | None:
-        """Return the archive, if it is there and as long as it was written."""
+        """Return the path of the archive if it exists and has its full size, else None."""
         with suppress(OSError):
             for path in self._folder.glob(f"{self._key}.*.jsa"):
                 if path.name == f"{self._key}.{path.stat().st_size}.jsa":
@@ -113,7 +117,7 @@ class ClassArchive:
         return None
 
     def _remove_old(self, newest: Path) -> None:
-        """Remove what killed processes left, and the archives used least recently."""
+        """Remove files left by killed processes, and the least recently used archives."""
         others = set(self._folder.glob("*.jsa")) - {newest}
         by_use = sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
         for old in by_use[_KEPT:]:
@@ -137,7 +141,7 @@ def _sync(path: Path) -> None:
 
 
 def _key(java_home: Path) -> str:
-    """Return a name that changes with the Java and with the installed Spark."""
+    """Return a key for file names that changes with the Java and with the installed Spark."""
     import pyspark
 
     seen = hashlib.sha256()
@@ -148,22 +152,22 @@ def _key(java_home: Path) -> str:
 
 
 def _can_make(java_home: Path) -> bool:
-    """True if Java can make an archive: it adds to that of its own classes."""
+    """True if this Java can create an archive: it has the archive of its own classes to add to."""
     return (java_home / "lib" / "server" / "classes.jsa").exists()
 
 
 def _has_run_a_query(spark: "SparkSession") -> bool:
-    """True if the classes of queries are loaded, which are most."""
+    """True if a query was run, so that most of the classes are loaded."""
     executed: int = spark._jsparkSession.sharedState().statusStore().executionsCount()
     return executed > 0
 
 
 def _dump_classes(spark: "SparkSession", path: Path) -> None:
-    """Do what `jcmd PID VM.cds dynamic_dump PATH` does, which not every Java has.
+    """Write the archive as `jcmd PID VM.cds dynamic_dump PATH` does; not every Java has `jcmd`.
 
     Raises:
-        Py4JError: Java cannot.
-        OSError: there is no file afterwards.
+        Py4JError: this Java cannot do it.
+        OSError: no file was written.
     """
     gateway: Any = spark.sparkContext._gateway
     java = gateway.jvm.java.lang

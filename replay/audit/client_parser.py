@@ -1,6 +1,6 @@
-"""Spark's parser for a client of Spark Connect, which cannot reach that of the server.
+"""Spark's SQL parser for a client of Spark Connect, which cannot use the server's parser.
 
-It runs in a Java process of the client's own, without a Spark session, and ends with the client.
+It runs in a separate Java process without a Spark session, which ends with the client.
 """
 
 import tempfile
@@ -22,11 +22,11 @@ _CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_M
 
 
 def client_parser(spark: SparkSession) -> JavaObject:
-    """Return a parser that reads a text as the server of a session of Spark Connect does.
+    """Return a parser that parses a query exactly as the session's Spark Connect server does.
 
     Raises:
         UnavailableError: this machine has no Java, or the server runs another release of Spark,
-            which may understand a text in another way.
+            which may parse a query differently.
     """
     if spark.version != pyspark.__version__:
         raise UnavailableError(

@@ -1,4 +1,4 @@
-"""The files of a log that an audit reads: those the commit mark covers."""
+"""The files of a log that an audit reads: those covered by the commit mark."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
@@ -16,14 +16,14 @@ Fetching = Callable[[Path, int], None]
 
 
 def committed_files(reader: LogReader) -> LogFiles:
-    """Return the committed files of a log at the time the reader was opened.
+    """Return the committed files of a log, as of the time the reader was opened.
 
-    A segment can hold more than is committed: the last one while it is being written, others if a
-    fenced writer went on. Only those need a copy.
+    A segment can contain more than is committed: the last segment while it is being written, an
+    earlier one if a fenced writer continued to write. Only such segments need a copy.
 
     Raises:
-        CorruptLogError: a segment is shorter than what is committed, its header is damaged, or
-            no release writes its schema.
+        CorruptLogError: a segment is shorter than its committed size, its header is damaged, or its
+            schema is of no known release.
     """
     # Reads each header: Spark decodes with any schema that a header holds.
     segments = committed_segments(reader.fs, reader)
@@ -52,14 +52,15 @@ def committed_files(reader: LogReader) -> LogFiles:
 
 
 def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) -> LogFiles:
-    """Return the committed files of a log where Spark can read them, also while it is written.
+    """Return the committed files of a log in a form that Spark can read, even while it is written.
 
-    Files of an object store are copied when a frame over them is made: those in its range only.
+    Files in an object store are copied when a frame over them is created, and only those in its
+    range.
 
     Args:
-        scratch: An empty folder for copies that lives as long as the frames read from it; on a
-            cluster it must be one that every node sees. None: without copies, Spark's workers read
-            by ranges what Spark's own reader cannot open.
+        scratch: An empty folder for copies, which lives as long as the frames read from it; on a
+            cluster every node must see it. None: no copies are made, and Spark's workers read by
+            byte ranges the files that Spark's own reader cannot open.
 
     Raises:
         CorruptLogError: as for `committed_files`.
@@ -75,7 +76,7 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 
 
 def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
-    """Return the same files, some segments, and a base in a bucket, to be read by the workers."""
+    """Return the same files, where `ranged` and a base in a bucket are read by Spark's workers."""
     base = () if files.base is None or reader.local_directory is not None else (files.base,)
     sizes = {
         path: files.cut.get(path) or file_size(reader.fs, path)
@@ -86,7 +87,7 @@ def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> 
 
 
 class _FetchedFiles:
-    """Copies of files from an object store, each made once, when it is asked for."""
+    """Local copies of files in an object store; each is made when it is first requested."""
 
     def __init__(
         self, fs: ByteStore, cut: Mapping[Path, int], scratch: Path, fetching: Fetching
@@ -97,7 +98,7 @@ class _FetchedFiles:
         self._fetching = fetching
 
     def path_of(self, path: Path) -> Path:
-        """Return the copy of a file.
+        """Return the local copy of a file; fetch it if necessary.
 
         Raises:
             UnavailableError: the store does not answer, or the file was replaced.

@@ -1,10 +1,10 @@
 """The first record that contradicts the state before it, found without replay.
 
-The rules are those of Kafka's records, each as a condition over the records before: what must be
-there, what must not, and which epoch it must have. All of them took effect before the first
-contradiction, so each condition may take that for granted; after it no state is defined, and
-nothing is looked for. Records of our own types (namespaces, removals of partitions) are not
-checked; a mirror holds none.
+Kafka's rules for its records are conditions over the earlier records: which objects must exist,
+which must not, and which epoch they must have. Every record before the first contradiction took
+effect, so each condition may assume that. After the first contradiction the state is undefined, so
+the search ends there. Our own record types (namespaces, partition removals) are not checked; a
+mirror contains none.
 """
 
 from pyspark.sql import DataFrame
@@ -69,7 +69,7 @@ def first_contradiction(history: History) -> DataFrame:
 
 
 def _of_objects(history: History) -> DataFrame:
-    """Objects that are made twice, or not there when they are needed, or of another epoch."""
+    """Return the records that create an existing object, or need a missing one or another epoch."""
     events = " UNION ALL ".join(
         f"SELECT position, timestamp, '{name}' AS record, '{kind}' AS kind, "
         f"{key.format(name)} AS key, '{action}' AS action, "
@@ -96,7 +96,7 @@ def _of_objects(history: History) -> DataFrame:
 
 
 def _of_partitions(history: History) -> DataFrame:
-    """Partitions of topics that are not there, and changes to partitions that are not there."""
+    """Return partition records whose topic does not exist, and changes to missing partitions."""
     return history.sql(
         f"""
         SELECT position, timestamp, record,
@@ -134,7 +134,7 @@ def _of_partitions(history: History) -> DataFrame:
 
 
 def _of_names(history: History) -> DataFrame:
-    """Topics that take the name of another."""
+    """Return the records that give a topic a name which another topic has."""
     return history.sql(
         """
         SELECT position, timestamp, record, 'topic:' || full_name AS object,
@@ -153,7 +153,7 @@ def _of_names(history: History) -> DataFrame:
 
 
 def _of_producer_ids(history: History) -> DataFrame:
-    """Blocks of producer ids that go back."""
+    """Return the producer id records whose next id is lower than that of the record before."""
     return history.sql("""
         SELECT position, timestamp, 'ProducerIdsRecord' AS record, 'producer_ids' AS object,
                'the next id ' || next_id || ' is below ' || before AS what
@@ -165,7 +165,7 @@ def _of_producer_ids(history: History) -> DataFrame:
 
 
 def _of_markers(history: History) -> DataFrame:
-    """The first marker of a transaction that is out of place, also of one that took no effect."""
+    """Return the first misplaced transaction marker, even if its transaction took no effect."""
     at = history.misplaced_marker
     wanted = "false" if at is None else f"position = {at}L"
     return history.sql(

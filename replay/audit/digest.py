@@ -37,7 +37,7 @@ def _flag(value: str) -> str:
 
 
 def base64_text(value: str) -> str:
-    """Return the SQL of bytes as URL-safe base64."""
+    """Return SQL that encodes bytes as URL-safe base64."""
     # Some releases of Spark break long base64 into lines.
     return f"translate(base64({value}), '+/\\r\\n', '-_')"
 
@@ -47,7 +47,7 @@ def _octets(value: str) -> str:
 
 
 def id_text(value: str) -> str:
-    """Return the SQL of an id as 22 characters of URL-safe base64."""
+    """Return SQL that encodes an id as 22 characters of URL-safe base64."""
     return f"substring({base64_text(value)}, 1, 22)"
 
 
@@ -69,12 +69,12 @@ def _list(element: Items) -> Items:
 
 
 def _sorted(element: Items) -> Items:
-    """Sort a list of strings, or of structures whose first field is a string."""
+    """Like `_list`, but sorted; for strings, or structs whose first field is a string."""
     return lambda values: _list(element)(f"array_sort({values})")
 
 
 def _set(element: Items) -> Items:
-    """Remove duplicates from a list."""
+    """Like `_sorted`, but without duplicates."""
     return lambda values: _sorted(element)(f"array_distinct({values})")
 
 
@@ -84,7 +84,7 @@ def _sorted_ids(values: str) -> str:
 
 
 def _unless_empty(items: Items) -> Items:
-    """Leave out a list that a later release added, where there is none."""
+    """Like `items`, but nothing for an empty list; for lists that a later release added."""
     return lambda values: f"if(cardinality({values}) > 0, {items(values)}, '')"
 
 
@@ -237,7 +237,7 @@ def digest_lines(frames: Iterable[DataFrame]) -> list[str]:
 
 
 def _rows(objects: DataFrame) -> DataFrame:
-    """Return (part string, text string): the row of each object."""
+    """Return (part string, text string) of each object; the digest is a hash of the texts."""
     names = " ".join(f"WHEN {part} IS NOT null THEN '{part}'" for part in objects.columns)
     texts = " ".join(
         f"WHEN {part} IS NOT null THEN '{len(part)}:{part}' || {_row(part, ROWS[part])}"

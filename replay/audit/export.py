@@ -1,7 +1,7 @@
-"""Export of the effective changes as Parquet files by day, again and again, each change once.
+"""Incremental export of the effective changes to Parquet files, one per run and day.
 
-A run writes the changes from the watermark on into a staging folder, puts the files into place, and
-then moves the watermark; export_targets.py tells what becomes of a run that dies in between.
+A run writes the changes after the watermark to a staging folder, moves the files into place, and
+then advances the watermark. export_targets.py describes how an interrupted run is repaired.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ OpenSpark = Callable[[], "AbstractContextManager[tuple[SparkSession, LogFiles]]"
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run added: the changes at offsets in [from_offset, to_offset)."""
+    """Result of a run: the changes at offsets in [from_offset, to_offset) were added."""
 
     from_offset: int
     to_offset: int
@@ -44,10 +44,11 @@ def export_changes(
     scratch: Path | str | None = None,
     fs: Fs | None = None,
 ) -> Exported:
-    """Export the changes that are confirmed in a log and not in a location yet.
+    """Export the confirmed changes of a log that are not yet in the location.
 
-    Up to the start of a transaction that is still open: whether it takes effect is not known. In a
-    bucket, up to where a run that died meant to go; the next run goes on.
+    Stops at the start of a transaction that is still open, because it may be aborted. In a bucket
+    with the claim of an unfinished run, it exports just the claimed range; the next run continues
+    from there.
 
     Args:
         location: A directory that this machine and Spark's workers see, created if necessary, or
@@ -57,7 +58,7 @@ def export_changes(
 
     Raises:
         RequestError: WRONG_LOG: the location holds changes of another log or history.
-        UnknownHistoryError: the log no longer has what follows the watermark.
+        UnknownHistoryError: the log no longer has the offsets that follow the watermark.
         UnavailableError: another process is exporting there, or the disk is full.
         CorruptLogError: the log or the watermark is damaged.
     """
@@ -88,7 +89,7 @@ def _nothing(at: int) -> Exported:
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
-    """Return where a run may end: in a bucket, where one that died has begun to write up to."""
+    """Return the end of the run's range: an unfinished claim's end, else the confirmed end."""
     if before is None or before.claimed is None:
         return reader.confirmed_end
     check_same_history(reader, before.claimed)
@@ -125,7 +126,10 @@ def _stage(
     *,
     show_secrets: bool,
 ) -> int:
-    """Write the changes at offsets in [first, end) to the staging folder; return their end."""
+    """Write the changes at offsets in [first, end) to the staging folder; return their end offset.
+
+    It is below `end` if a transaction is still open.
+    """
     from replay.audit.changes import changes
     from replay.audit.history import History
     from replay.audit.settings import COLUMNS

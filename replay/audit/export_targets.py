@@ -1,12 +1,13 @@
-"""Where exported changes go: a directory, or a prefix in a bucket, each with its watermark.
+"""Destinations of exported changes: a directory, or a prefix in a bucket, each with a watermark.
 
     LOCATION/day=2026-01-31/<first offset>-<end offset>.parquet
     LOCATION/_watermark.json
 
-A directory is locked; files that end beyond its watermark are what a run left that died, and the
-next run removes them. A bucket has no locks, so there a run first claims in the watermark how far
-it goes. Whoever finds a claim does that range again, whether its run died or not: the rows and the
-names of the files are the same, so nothing is there twice, whichever of two runs writes last.
+A directory is locked. Files in it that end beyond its watermark were left by an interrupted run;
+the next run removes them. A bucket has no locks, so a run first claims its range of offsets in the
+watermark. A run that finds a claim exports the claimed range again, whether or not the claiming run
+still works: the rows and file names are the same, so nothing is duplicated, whichever of the two
+runs writes last.
 """
 
 import re
@@ -42,7 +43,7 @@ class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The changes at offsets in [start_offset, position.end_offset) are exported.
 
     Attributes:
-        claimed: Where the run ends that is writing, or died; null if none is.
+        claimed: The end of an unfinished run, still writing or interrupted; null if there is none.
     """
 
     start_offset: int
@@ -53,18 +54,18 @@ class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ExportTarget(Protocol):
-    """A place for exported files. Use it in a `with` statement."""
+    """A destination of exported files. Use it in a `with` statement."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def watermark(self) -> Watermark | None:
-        """Return how far the export goes; None if nothing was exported.
+        """Return the watermark; None if nothing was exported yet.
 
         Raises:
-            RequestError: UNSUPPORTED_VERSION: a later release wrote it.
-            CorruptLogError: it is damaged.
+            RequestError: UNSUPPORTED_VERSION: a later release wrote the watermark.
+            CorruptLogError: the watermark is damaged.
         """
         ...
 
@@ -77,36 +78,36 @@ class ExportTarget(Protocol):
             scratch: A folder that Spark's workers see.
 
         Raises:
-            RequestError: INVALID_REQUEST: there is no such folder.
+            RequestError: INVALID_REQUEST: a cluster needs `scratch`, and it is None.
         """
         ...
 
     def claim(self, watermark: Watermark) -> None:
-        """Make sure that only this range is written until the watermark advances.
+        """Ensure that no other range is written until the watermark advances.
 
         Raises:
-            UnavailableError: another run was faster.
+            UnavailableError: another run wrote the watermark first.
         """
         ...
 
     def publish(self, staging: Path, first: int, end: int) -> list[int]:
-        """Move the staged files into place; return how many rows each has."""
+        """Move the staged files into place; return the number of rows of each file."""
         ...
 
     def advance(self, watermark: Watermark) -> None:
-        """Write the watermark, atomically and synced: the run is done.
+        """Write the watermark, atomically and synced, to complete the run.
 
         Raises:
-            UnavailableError: another run was faster.
+            UnavailableError: another run wrote the watermark first.
         """
         ...
 
 
 def open_target(location: str, fs: Fs | None = None) -> ExportTarget:
-    """Return the target for a directory, `file://` or not, or for `s3://bucket/prefix`.
+    """Return the target for a directory (also as a `file://` URL) or for `s3://bucket/prefix`.
 
     Raises:
-        RequestError: INVALID_REQUEST: it is a log, or another kind of place.
+        RequestError: INVALID_REQUEST: the location is a log, or a URL of another kind.
     """
     place = location.removeprefix("file://")
     store = open_store(place, fs)
@@ -134,7 +135,7 @@ def _put_watermark(store: Store, watermark: Watermark) -> None:
 
 
 def _staged_files(staging: Path) -> Iterator[tuple[Path, int]]:
-    """Yield the staged files, one a day, each with its number of rows."""
+    """Yield the staged files, at most one per day, each with its number of rows."""
     from pyarrow.parquet import read_metadata
 
     days = set()
@@ -171,13 +172,13 @@ class ExportDirectory:
 
     @contextmanager
     def staging(self, spark: "SparkSession", scratch: Path | str | None) -> Iterator[Path]:
-        """Yield a folder of the directory, from where files can be renamed."""
+        """Yield a folder within the directory, so that its files can be published by a rename."""
         # A folder for each run: Spark's Java may outlive a run that is killed, for a moment.
         yield self._staging / uuid.uuid4().hex
         self._remove_staging()
 
     def claim(self, watermark: Watermark) -> None:
-        """Remove the files that end beyond the watermark: the run that wrote them died."""
+        """Remove the files that end beyond the watermark; an interrupted run left them."""
         for day in self._days():
             for name in self._fs.list(day):
                 file = _FILE.fullmatch(name)
@@ -216,7 +217,7 @@ class ExportDirectory:
 
 
 class ExportBucket:
-    """A prefix in a bucket, where a run replaces only what it found when it began."""
+    """A prefix in a bucket; a run replaces a file only if it is unchanged since the run began."""
 
     def __init__(self, url: str, store: Store) -> None:
         self._url = url.rstrip("/")
@@ -227,7 +228,7 @@ class ExportBucket:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: nothing is locked."""
+        """Do nothing: a bucket has no lock to release."""
 
     def watermark(self) -> Watermark | None:
         return _read_watermark(self._store.fs, self._store.directory / WATERMARK)

@@ -1,4 +1,4 @@
-"""Converts failures of Spark into our errors; damage is located by our own reader."""
+"""Converts Spark failures to our errors; our own reader locates damage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from records.errors import CorruptLogError, UnavailableError
 
 @contextmanager
 def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
-    """Run a block that computes something in Spark over a log.
+    """Convert Spark failures inside the `with` block, which computes over a log, to our errors.
 
-    If Spark fails, the log is inspected, because Spark names at most a file.
+    On a failure the log is inspected, because Spark reports at most the damaged file.
 
     Raises:
         CorruptLogError: the log is damaged; names file, byte and offset.

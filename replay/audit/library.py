@@ -25,17 +25,18 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
     *,
     scratch: Path | str | None = None,
 ) -> "AuditedLog":
-    """Open a log for questions in Spark; see docs/audit.md.
+    """Open a log for queries in Spark; see docs/audit.md.
 
     Records that are committed later are not seen.
 
     Args:
-        location: A directory, or the URL of an archive, which is fetched as far as it is read.
-        spark: The session to use; its views and settings stay as they are. By default the active
-            one, else one that is started, and stopped with the log.
-        scratch: A folder that Spark's workers see, for copies of what Spark cannot read in place:
-            the segment that is being written, and files of a bucket. By default a temporary folder,
-            and on a cluster none: the workers read those by ranges, which is slower.
+        location: A directory, or the URL of an archive, of which only the parts read are fetched.
+        spark: The session to use; its views and settings are not changed. By default the active
+            session, or if there is none a new one, which is stopped when the log is closed.
+        scratch: A folder that Spark's workers see, for copies of files that Spark cannot read in
+            place: the segment that is being written, and files of a bucket. By default a temporary
+            folder. On a cluster there is no default: without a folder the workers read those files
+            by ranges, which is slower.
 
     Raises:
         RequestError: there is no log.
@@ -46,7 +47,7 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
 
 
 class AuditedLog:
-    """A log in Spark. All answers are frames, valid until it is closed.
+    """A log opened in Spark. All answers are DataFrames, valid until it is closed.
 
     `since` and `until` are inclusive; by default they are the ends of the kept history. Secrets are
     replaced by text, unless `show_secrets` is true.
@@ -81,7 +82,7 @@ class AuditedLog:
         self.close()
 
     def close(self) -> None:
-        """Free what Spark caches, and stop the session if it was started here."""
+        """Free the cached frames, and stop the session if it was started here."""
         self._opened.close()
 
     def log(
@@ -105,15 +106,15 @@ class AuditedLog:
         command: str | None = None,
         show_secrets: bool = False,
     ) -> "DataFrame":
-        """Return the effective changes (`changes.SCHEMA`), all or those with the values given.
+        """Return the effective changes (`changes.SCHEMA`) that match all given values.
 
-        What was aborted is among them, with `in_effect` false.
+        Changes of aborted transactions are included, with `in_effect` false.
 
         Args:
             kind: Part of the state, such as `configs`.
-            name: Of the object, such as `topic/orders`.
-            principal: Who asked for the change.
-            command: What was asked.
+            name: The object's name, such as `topic/orders`.
+            principal: The principal that requested the change.
+            command: The command that was requested.
         """
         frame = self._audit.view("changes", self._range(since, until), show_secrets=show_secrets)
         wanted = {"kind": kind, "name": name, "principal": principal, "command": command}
@@ -128,7 +129,7 @@ class AuditedLog:
         """Return the objects of a part of the state, by default at the end.
 
         Raises:
-            RequestError: INVALID_REQUEST: there is no such part.
+            RequestError: INVALID_REQUEST: there is no part of this name.
         """
         from replay.audit.state import PARTS
 
@@ -138,7 +139,7 @@ class AuditedLog:
         return self._audit.view(part, self._range(None, at), show_secrets=show_secrets)
 
     def diff(self, a: Point, b: Point | None = None) -> "DataFrame":
-        """Return the fields that differ between the states at `a` and `b`, by default the end.
+        """Return the fields that differ between the states at `a` and at `b` (default: the end).
 
         Returns:
             The columns of the query `diff`.
@@ -155,7 +156,7 @@ class AuditedLog:
         """Return the answer to a named query; `QUERIES[name].columns` describes the columns.
 
         Raises:
-            RequestError: INVALID_REQUEST: no such query, or no such parameter.
+            RequestError: INVALID_REQUEST: there is no such query, or it has no such parameter.
         """
         from replay.audit.audit import named_query
 
@@ -169,10 +170,10 @@ class AuditedLog:
         *,
         show_secrets: bool = False,
     ) -> "DataFrame":
-        """Return the answer to a query over the views, which may do nothing but read them.
+        """Return the answer to an SQL query, which may only read the views.
 
         Raises:
-            RequestError: INVALID_REQUEST: the query would do more.
+            RequestError: INVALID_REQUEST: the query would do more than read the views.
             UnavailableError: the session is one of Spark Connect, and this machine has no Java, or
                 the server runs another release of Spark.
             ParseException, AnalysisException: Spark does not understand the query.
@@ -180,15 +181,15 @@ class AuditedLog:
         return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)
 
     def export(self, to: Path | str, *, show_secrets: bool = False) -> "Exported":
-        """Add the changes that are not in a location yet as Parquet; see docs/export.md.
+        """Export the changes that a location does not have yet, as Parquet; see docs/export.md.
 
         Args:
-            to: A directory, which on a cluster Spark's workers see too, or `s3://bucket/prefix`,
-                which on a cluster needs the log to be opened with `scratch`.
+            to: A directory, which on a cluster Spark's workers must see too, or
+                `s3://bucket/prefix`, which on a cluster needs the log to be opened with `scratch`.
 
         Raises:
             RequestError: WRONG_LOG: the location holds changes of another log.
-            UnknownHistoryError: the log no longer has what follows there.
+            UnknownHistoryError: the log no longer has the offsets that follow the exported ones.
             UnavailableError: another process is exporting there, or the disk is full.
         """
         from replay.audit.export import export_changes

@@ -1,9 +1,9 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
 Segments are plain Avro Object Container Files and are read in place. Spark does not know what is
-committed, so a segment that holds more is copied up to that point and the copy is read. On a
-cluster, where no folder need be seen by all nodes, the workers read such a segment themselves
-(python_source.py); so they do with objects in a bucket.
+committed, so a segment that contains more is read from a copy that ends at its committed size. On a
+cluster that has no folder seen by all nodes, the workers read such a segment directly
+(python_source.py), as they do with objects in a bucket.
 """
 
 import dataclasses
@@ -38,21 +38,22 @@ _OPTIONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFiles:
-    """The committed files of a log, found once; later appends are not seen.
+    """The committed files of a log, as of one point in time; later appends are not seen.
 
     Attributes:
         segments: Ascending by base offset.
-        cut: The segments that hold more than is committed, each with its committed size in bytes.
+        cut: The segments that contain more than is committed, each with its committed size in
+            bytes.
         base: The base checkpoint, None if the log starts at offset 0.
         base_end_offset: End of the base; replay starts there. 0 without a base.
         history_start: The first offset with a known state; never below the base's end.
-        end_offset: End of what is committed, exclusive.
-        latest_before: By base offset of a segment, the latest time of any record before it, in ms;
-            a segment may be missing.
-        times_ascend: True if no record is earlier than one before it.
+        end_offset: End of the committed records, exclusive.
+        latest_before: By base offset of a segment, the latest time of any earlier record, in ms;
+            not all segments need an entry.
+        times_ascend: True if no record's time is earlier than the previous record's.
         by_ranges: The files that Spark's workers read through our reader, each with its committed
             size in bytes.
-        local: Returns where Spark finds any other file; itself, unless it must be fetched.
+        local: Maps any other file to the path where Spark reads it; fetches the file if necessary.
     """
 
     segments: tuple[Path, ...]
@@ -67,7 +68,7 @@ class LogFiles:
     local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
-        """Return the same files, with segments that must be cut replaced by copies.
+        """Return the same files, with copies of the committed part for segments in `cut`.
 
         Args:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster
@@ -81,11 +82,11 @@ class LogFiles:
 
     @property
     def committed(self) -> tuple[Path, ...]:
-        """The segments of which anything is committed."""
+        """The segments that contain committed records."""
         return tuple(path for path in self.segments if self.cut.get(path) != 0)
 
     def in_range(self, start: int, end: int) -> list[Path]:
-        """Return the segments that may hold offsets in [start, end), by their names."""
+        """Return the segments that may contain offsets in [start, end), by their file names."""
         bases = [base_offset(path) for path in self.segments]
         ends = [*bases[1:], self.end_offset]
         return [
@@ -95,7 +96,7 @@ class LogFiles:
         ]
 
     def offsets_of_times(self, from_ms: int, to_ms: int) -> tuple[int, int]:
-        """Return bounds of the offsets of all records between two times, [start, end)."""
+        """Return [start, end): it covers the offsets of all records between two times."""
         early = [base for base, latest in self.latest_before.items() if latest < from_ms]
         late = [base for base, latest in self.latest_before.items() if latest > to_ms]
         start = max(early, default=0)
@@ -111,7 +112,7 @@ def _copy(path: Path, target: Path, size: int) -> Path:
 
 
 def base_offset(segment: Path) -> int:
-    """Return a segment's start offset, from its name."""
+    """Return a segment's base offset, from its name."""
     return int(segment.name.removesuffix(".avro"))
 
 
@@ -128,9 +129,9 @@ def open_log(
     Segments outside the range are not opened.
 
     Args:
-        files: Frozen, if a segment must be cut.
-        show_secrets: Keep secret values (`records.secrets`). Otherwise they are replaced by text,
-            their columns are strings, and the column `extra` is left out.
+        files: Frozen, if any segment contains more than is committed.
+        show_secrets: Keep secret values (`records.secrets`). If false, they are replaced by text,
+            their columns are strings, and the columns `extra` and `asked` are left out.
 
     Returns:
         One row per record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
@@ -150,11 +151,11 @@ def read_log(
     schema: Mapping[str, Any] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """Return the same as `open_log` with all secrets, as the state needs them.
+    """Like `open_log`, but without redaction: computing the state needs the secrets.
 
     Args:
-        schema: Part of the envelope's schema that includes `offset`: reading less is faster, and so
-            is planning a query over it.
+        schema: Part of the envelope's schema that includes `offset`: fewer fields make the scan and
+            the planning of a query faster.
         options: More options of Spark's reader.
     """
     assert not files.cut, "freeze the files first: a segment holds more than is committed"
@@ -166,7 +167,7 @@ def read_log(
 def read_around(
     spark: SparkSession, files: LogFiles, offsets: Iterable[int], schema: Mapping[str, Any]
 ) -> DataFrame:
-    """Return the records of the segments that hold some offsets."""
+    """Return the committed records of all segments that contain any of the offsets."""
     paths = dict.fromkeys(path for at in offsets for path in files.in_range(at, at + 1))
     return _read(spark, files, list(paths), schema).where(f"offset < {files.end_offset}")
 
@@ -174,7 +175,7 @@ def read_around(
 def read_base(
     spark: SparkSession, files: LogFiles, schema: Mapping[str, Any] | None = None
 ) -> DataFrame:
-    """Return the rows of the base checkpoint, secrets included; none without a base.
+    """Return the rows of the base checkpoint, secrets included; no rows if there is no base.
 
     Returns:
         The columns of `open_log`; `offset` counts from 0 within the checkpoint.

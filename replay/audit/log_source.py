@@ -1,10 +1,11 @@
-"""The log as a data source of Spark, batch and streaming: a directory, or an archive in a bucket.
+"""The log as a Spark data source, batch and streaming: a directory, or an archive in a bucket.
 
     spark.dataSource.register(LogSource)
     spark.readStream.format("metalog").option("log", "/srv/log").load()
 
-The log is read by our own reader in Spark's Python workers: only that knows what is committed while
-the log is written. docs/streaming.md describes the options and the columns.
+Our own reader reads the log in Spark's Python workers: unlike Spark's reader, it knows which
+records are committed while the log is being written. docs/streaming.md describes the options and
+the columns.
 """
 
 import dataclasses
@@ -46,7 +47,7 @@ _TASKS_MAX = 200
 
 
 class LogSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpark's imports
-    """The records of a log, by offset: the columns of `record_rows.SCHEMA`."""
+    """The records of a log, one row each, with the columns of `record_rows.SCHEMA`."""
 
     @classmethod
     def name(cls) -> str:
@@ -71,7 +72,7 @@ OPTIONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Options:
-    """What a query chose; docs/streaming.md says what each means."""
+    """The options of a query; docs/streaming.md describes each."""
 
     log: str
     starting_offset: str
@@ -107,7 +108,11 @@ class _Options:
         )
 
     def offset(self, reader: LogReader, name: str, text: str) -> int:
-        """Return the offset that the option `name` means: `earliest`, `latest` or a number."""
+        """Return the offset that the option's text stands for: `earliest`, `latest` or a number.
+
+        Args:
+            name: The option's name, for error messages.
+        """
         start, end = reader.start_offset, readable_end(reader, unconfirmed=self.unconfirmed)
         if text in ("earliest", "latest"):
             return start if text == "earliest" else end
@@ -121,7 +126,7 @@ class _Options:
 
 
 class _Span(InputPartition):  # type: ignore[misc]
-    """The offsets [first, end) of one task; `is_kept` is False when the log no longer has them."""
+    """The offsets [first, end) of one task; `is_kept` is False if the log no longer has them."""
 
     def __init__(self, first: int, end: int, *, is_kept: bool = True) -> None:
         super().__init__((first, end))
@@ -147,7 +152,10 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Reads on from a position. Its methods but `read` run in one process beside the driver."""
+    """Reads a stream from a position.
+
+    `read` runs in Spark's workers; the other methods run in one process next to the driver.
+    """
 
     def __init__(self, options: _Options) -> None:
         self._options = options
@@ -227,7 +235,7 @@ def _read(options: _Options, span: _Span) -> Iterator[pyarrow.RecordBatch]:
 
 
 def _rows(reader: LogReader, span: _Span) -> Iterator[Envelope]:
-    """Yield the rows of a span; a batch can reach beyond it on both sides."""
+    """Yield the rows of a span; rows of its first and last batch outside it are left out."""
     for batch in reader.batches(span.first, span.end):
         for row in batch.rows:
             if span.first <= row.offset < span.end:

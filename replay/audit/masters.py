@@ -1,4 +1,4 @@
-"""Checks that a Spark master or Spark Connect server answers, before Spark waits for it."""
+"""Checks that a Spark master or Spark Connect server is reachable, before Spark waits for it."""
 
 import socket
 from urllib.parse import urlsplit
@@ -10,15 +10,15 @@ _CONNECT_PORT = 15002
 
 
 def check_answers(url: str, setting: str) -> None:
-    """Connect to the host that a URL names, for at most 10 s; other URLs are left to Spark.
+    """Check within 10 s that a URL's host accepts connections; skip URLs only Spark resolves.
 
     Args:
-        url: `spark://HOST:PORT` (several with commas between them: one is enough),
+        url: `spark://HOST:PORT` (or several, separated by commas: one reachable host is enough),
             `k8s://https://HOST:PORT`, `sc://HOST:PORT/...`, or a name such as `yarn`.
-        setting: The environment variable that names it.
+        setting: The environment variable that the URL is from.
 
     Raises:
-        UnavailableError: nobody accepts a connection there; names the setting.
+        UnavailableError: no host accepts a connection; names the variable.
     """
     places = _places(url)
     problems = []

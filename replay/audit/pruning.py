@@ -1,7 +1,8 @@
-"""Which segments a query needs: bounds of offset and time, found in its optimized plan.
+"""Selects the segments a query needs, from bounds of offset and time in its optimized plan.
 
-Spark's optimizer moves conditions down to the scan, folds constants and takes BETWEEN apart. What
-is left above the scan as `offset >= 5` or `time < TIMESTAMP '...'` bounds what the query sees.
+Spark's optimizer moves conditions down to the scan, folds constants and splits BETWEEN into two
+comparisons. Conditions directly above the scan, such as `offset >= 5` or `time < TIMESTAMP '...'`,
+bound the rows that the query reads.
 """
 
 import operator
@@ -23,7 +24,7 @@ _US_PER_MS = 1_000
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds that all rows meet which a query uses, inclusive; `|` is what covers both."""
+    """Inclusive bounds of all rows that a query reads; `a | b` are bounds that cover both."""
 
     first: int = -_EVER
     last: int = _EVER
@@ -46,7 +47,7 @@ class Bounds:
 
 
 def bounds_of(plan: JavaObject) -> Bounds:
-    """Return what bounds all scans of the view `log` in an optimized plan."""
+    """Return bounds that cover all scans of the view `log` in an optimized plan."""
     found = list(_scans(plan))
     return reduce(operator.or_, found) if found else Bounds()
 

@@ -1,8 +1,8 @@
-"""Segments read by ranges of bytes in Spark's Python workers, with fastavro.
+"""Fallback segment reader: fastavro in Spark's Python workers, by byte ranges.
 
-For what Spark's own reader cannot open: objects in a bucket, and a segment of which only a part is
-committed, when no folder for a copy is seen by all nodes. Many times slower, but independent of
-Spark's internals, so it is also the fallback where that reader is missing.
+Used for files that Spark's own reader cannot open: objects in a bucket, and partly committed
+segments if no folder for a copy is seen by all nodes. Many times slower, but independent of Spark's
+internals, so it is also used where Spark's Avro reader is missing.
 """
 
 import io
@@ -27,7 +27,7 @@ _BUFFER_SIZE = 1024 * 1024
 
 
 class SegmentSource(DataSource):  # type: ignore[misc]  # mypy does not follow PySpark's imports
-    """A batch source over files.
+    """A batch data source over segment files.
 
     Options: `files`, a JSON list of [path or s3:// URL, committed size in bytes], and `avroSchema`,
     the schema to read them with.
@@ -81,7 +81,7 @@ def _opened(place: str, size: int) -> io.BufferedReader:
 
 
 class _Start(io.RawIOBase):
-    """The first bytes of a file, read in order."""
+    """The first bytes of a file, as a sequential stream."""
 
     def __init__(self, file: ReadableFile, size: int) -> None:
         self._file = file

@@ -1,6 +1,6 @@
 """Records as flat rows for Arrow: the columns of the view `log`, with the record as JSON.
 
-The schema is the same whatever record types a release adds, so a stream goes on after an upgrade.
+New record types do not change the schema, so a stream continues after an upgrade.
 """
 
 from collections.abc import Iterable, Iterator
@@ -64,7 +64,7 @@ def arrow_batches(rows: Iterable[Envelope], *, show_secrets: bool) -> Iterator[p
 
 
 def gap_batch(from_offset: int, to_offset: int) -> pyarrow.RecordBatch:
-    """Return one row that stands for the offsets [from_offset, to_offset)."""
+    """Return one row in place of the records at [from_offset, to_offset), no longer kept."""
     data = _json({"from_offset": from_offset, "to_offset": to_offset})
     empty = dict.fromkeys(SCHEMA.names)
     return _batch([tuple({**empty, "offset": from_offset, "type": GAP, "data": data}.values())])

@@ -1,4 +1,4 @@
-"""Removes secrets from frames; `records.secrets` defines them."""
+"""Redaction of secrets in frames; `records.secrets` lists the secret fields."""
 
 from collections.abc import Collection
 
@@ -32,13 +32,13 @@ def redact_log(rows: DataFrame) -> DataFrame:
 
 
 def redact_part(name: str, frame: DataFrame) -> DataFrame:
-    """Return a part of the state, with text in place of secret columns."""
+    """Return a part of the state with its secret values replaced by text."""
     hidden = _hidden_fields("", name == "configs", _PARTS.get(name, ()))
     return frame.selectExpr(*(f"{hidden.get(each, each)} AS {each}" for each in frame.columns))
 
 
 def _member(member: StructField) -> str:
-    """Return the SQL of a member of the payload, with text in place of secret fields."""
+    """Return SQL of a member of the payload with its secret fields replaced by text."""
     path = f"payload.{member.name}"
     record = member.name.removeprefix(UNION_MEMBER_PREFIX)
     hidden = _hidden_fields(f"{path}.", record == "ConfigRecord", SECRET_FIELDS.get(record, ()))
@@ -50,7 +50,7 @@ def _member(member: StructField) -> str:
 
 
 def _hidden_fields(path: str, is_config: bool, secret: Collection[str]) -> dict[str, str]:
-    """Return the SQL in place of each field that may be secret, by name."""
+    """Return, by name, the SQL that replaces each field that may be secret."""
     if is_config:
         public = ", ".join(f"'{name}'" for name in sorted(PUBLIC_CONFIGS))
         value = f"{path}value"

@@ -1,4 +1,4 @@
-"""The Spark session of an audit: the active one, the environment's, or a local one."""
+"""The Spark session of an audit: the active one, the environment's, or a new local one."""
 
 import atexit
 import os
@@ -50,7 +50,7 @@ _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
 def is_small(reader: LogReader) -> bool:
-    """True if a session with a short start answers sooner (`session(quick=True)`)."""
+    """True if the log is so small that `session(quick=True)` answers sooner."""
     return sum(file_size(reader.fs, path) for path in reader.segment_paths) < _SMALL_LOG_BYTES
 
 
@@ -63,18 +63,18 @@ def session(
 ) -> Iterator["SparkSession"]:
     """Yield a Spark session: the active one, that of spark-submit or Spark Connect, or a new one.
 
-    A new one runs on `local[*]` (or on MASTER), without output and web page, and is stopped on
-    exit.
+    A new session runs on `local[*]` (or on MASTER), without log output and web page, and is stopped
+    on exit.
 
     Args:
         settings: Spark settings that override those chosen here.
-        quick: Settings for a small log: a short start, at the price of a slower scan.
-        makes_archive: If it is quick and there is no class archive yet, make one at the end, which
-            takes some seconds.
+        quick: Use settings for a small log: a faster start, but slower scans.
+        makes_archive: On exit, create the class archive if there is none, which takes some seconds.
+            Only for a new local session with `quick`.
 
     Raises:
         UnavailableError: PySpark, its extra for Spark Connect or a Java is missing, or the master
-            or server in the environment does not answer. Waits about a minute for one.
+            or server in the environment does not answer within about a minute.
     """
     try:
         from pyspark.sql import SparkSession
@@ -101,16 +101,16 @@ def is_remote(spark: "SparkSession") -> bool:
 
 
 def is_cluster(spark: "SparkSession") -> bool:
-    """True if tasks may run where this machine's temporary files are not seen."""
+    """True if tasks may run on machines that do not see this machine's temporary files."""
     return is_remote(spark) or not spark.sparkContext.master.startswith("local")
 
 
 @contextmanager
 def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> Iterator[Path | None]:
-    """Yield an empty folder for copies of files that Spark's workers see; None if there is none.
+    """Yield an empty folder for copies that Spark's workers can read; None if there is none.
 
     Args:
-        parent: Where the workers see files; None: on a cluster nowhere, else the temporary folder.
+        parent: A folder that the workers see. None: the temporary folder, but none on a cluster.
     """
     if parent is None and is_cluster(spark):
         yield None
@@ -121,9 +121,9 @@ def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> It
 
 @contextmanager
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
-    """Yield a new session of the same Spark, with views, functions and settings of its own.
+    """Yield a new session of the same Spark, with separate views, functions and settings.
 
-    It shows times as the given one does. In it, files cannot be used as tables, and `${...}` in a
+    It keeps the given session's time zone. In it, files cannot be used as tables, and `${...}` in a
     query is plain text.
     """
     own = spark.newSession()
@@ -144,10 +144,10 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
 
 @contextmanager
 def activated(spark: "SparkSession") -> Iterator[None]:
-    """Make a session the active one.
+    """Make a session the active one inside the `with` block.
 
-    Spark plans with its settings. A client of Spark Connect takes a checkpoint for one of the
-    active session, whichever made it.
+    Spark plans with the active session's settings. A client of Spark Connect assigns a checkpoint
+    to the active session, whichever session created it.
     """
     if is_remote(spark):
         active = type(spark)._active_session
@@ -201,7 +201,7 @@ def _start(
     """Start Spark, or connect to it.
 
     Raises:
-        UnavailableError: names what to install or to check.
+        UnavailableError: Spark is missing or does not start; names what to install or to check.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -273,14 +273,14 @@ def _local_settings() -> dict[str, str]:
 
 
 def _driver_memory_bytes() -> int:
-    """Return half of the machine's memory, within bounds."""
+    """Return half of the machine's memory, at most `_DRIVER_MEMORY_MAX_BYTES`."""
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(_DRIVER_MEMORY_MAX_BYTES, physical // 2)
 
 
 @contextmanager
 def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for child processes started meanwhile; None unsets one."""
+    """Set environment variables inside the `with` block, for child processes; None unsets one."""
     before = {name: os.environ.get(name) for name in variables}
     _set_variables(variables)
     try:

@@ -1,7 +1,7 @@
-"""What records set: the fields of objects, each with its value as text.
+"""Settings: the object fields that each record sets, with their values as text.
 
-docs/replay.md says what each record does; the state (state.py) is computed from the same records in
-another way, because it needs no text and no order.
+docs/replay.md describes the effect of each record. The state (state.py) is computed from the same
+records in another way, because it needs neither text nor order.
 """
 
 import re
@@ -34,13 +34,13 @@ RESOURCE_TYPES = {
 
 
 def settings(history: History) -> DataFrame:
-    """Return the fields that records set; those of topics' removals once for each field.
+    """Return one row per field that a record sets; a topic's removal unsets each of its fields.
 
     Returns:
         position long, aborted_at long (null if the record took effect), timestamp long (ms), origin
-        struct, record string (its type), kind string (the part), topic_id binary (of the object's
-        topic, null if it belongs to none), head string, rest string (what its key has before and
-        after the topic), field string, value string (null: unset).
+        struct, record string (its type), kind string (the part), topic_id binary (the object's
+        topic, null if it belongs to none), head string and rest string (the parts of the object's
+        key before and after the topic), field string, value string (null: unset).
     """
     rare = history.resolved(history.rare_written)
     said = []
@@ -62,10 +62,11 @@ def settings(history: History) -> DataFrame:
 
 
 def _said(history: History, rows: DataFrame, objects: dict[str, str]) -> DataFrame:
-    """Return what rows set.
+    """Return the settings of some records.
 
     Args:
-        objects: By type of record, the SQL of a list of objects with the list `said` of fields.
+        objects: By record type, the SQL of a list of objects, each with the list `said` of its
+            fields.
     """
     names = " ".join(f"WHEN {name} IS NOT null THEN '{name}'" for name in objects)
     lists = " ".join(f"WHEN {name} IS NOT null THEN {list_}" for name, list_ in objects.items())
@@ -94,9 +95,9 @@ def _object(
     Args:
         fields: The SQL of each field's value, as text.
         topic: The SQL of the id of the object's topic.
-        head: The SQL of what its key has before the topic.
-        rest: The SQL of what its key has after the topic.
-        is_whole: False if a null leaves the field as it is, instead of removing it.
+        head: The SQL of the part of its key before the topic.
+        rest: The SQL of the part of its key after the topic.
+        is_whole: True if null removes a field; false if null leaves it unchanged.
     """
     pairs = (f"struct('{name}' AS field, {value} AS value)" for name, value in fields.items())
     said = f"array({', '.join(pairs)})"
@@ -108,7 +109,7 @@ def _object(
 
 
 def _rare_objects(history: History) -> dict[str, str]:
-    """Return the objects of the rare types that occur, by type."""
+    """Return the SQL of the objects of each rare record type that occurs, by type."""
     config = f"array({_config('null')})"
     objects = {
         **{name: f"array({_word(name)})" for name in WORDS if name != "RemoveTopicRecord"},
@@ -120,7 +121,7 @@ def _rare_objects(history: History) -> dict[str, str]:
 
 
 def _word(name: str) -> str:
-    """Return the object whose whole state a record is."""
+    """Return the SQL of the object that a record of `WORDS` sets or removes as a whole."""
     word = WORDS[name]
     if word.part == "topics":
         place = {field: _text(name, field) for field in ("name", "namespace_id")}
@@ -137,7 +138,7 @@ def _word(name: str) -> str:
 
 
 def resource_type_text(code: str) -> str:
-    """Return the SQL of the name of a type of config resources; an unknown code stays a number."""
+    """Return SQL that maps a config resource type to its name; an unknown code stays a number."""
     cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in RESOURCE_TYPES.items())
     return f"CASE {code} {cases} ELSE {code} || '' END"
 
@@ -151,7 +152,7 @@ def _config(topic: str) -> str:
 
 
 def _topic_configs(history: History, rare: DataFrame) -> DataFrame:
-    """Return what was set of topics' configs; they belong to the topic, whatever its name is."""
+    """Return the settings of topic configs; they are assigned to the topic id, not to its name."""
     uses = history.sql(
         f"""
         SELECT ConfigRecord.resource_name AS full_name, position,
@@ -197,7 +198,7 @@ def _broker_objects() -> dict[str, str]:
 
 
 def _removal_objects() -> dict[str, str]:
-    """Return the objects of records about removals: some for each partition that they name."""
+    """Return the SQL of the objects of removal records, by type: some for each listed partition."""
     begun = {f: f"CAST(r.{f} AS string)" for f in ("delay_ms", "create_time_ms")}
     over = dict.fromkeys(begun, _UNSET)
     gone = dict.fromkeys(PARTITION_FIELDS, _UNSET)
@@ -222,7 +223,7 @@ def _removal_objects() -> dict[str, str]:
 
 
 def _voters(history: History, rare: DataFrame) -> DataFrame:
-    """Return what was set of voters: each record also ends those that it does not name."""
+    """Return the settings of voters; each record also unsets the voters it does not list."""
     values = {field: f"voter.{field}" for field in ROWS["voters"] if field != "voter_id"}
     texts = {
         "voter_directory_id": id_text(values.pop("voter_directory_id")),
@@ -265,7 +266,7 @@ def _partition_objects() -> dict[str, str]:
 
 
 def _gone_with_topics(history: History, rare: DataFrame, set_: DataFrame) -> DataFrame:
-    """Return the end of each field of what belonged to a removed topic."""
+    """Return settings that unset every field of the objects of removed topics."""
     return history.sql(
         """
         SELECT position, aborted_at, timestamp, origin, 'RemoveTopicRecord' AS record,
@@ -280,7 +281,7 @@ def _gone_with_topics(history: History, rare: DataFrame, set_: DataFrame) -> Dat
 
 
 def _renamed(text: str, alias: str, record: str) -> str:
-    """Return SQL in which a record goes by its column instead of by an alias."""
+    """Replace the alias of a record in SQL by the record's column."""
     return re.sub(rf"\b{alias}\.", f"{record}.", text)
 
 

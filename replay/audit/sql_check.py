@@ -49,7 +49,7 @@ _FUNCTIONS_ALLOWED = (
 
 
 def parse_query(spark: SparkSession, text: str) -> JavaObject:
-    """Parse a text as the session does; nothing is resolved yet.
+    """Parse a query with the session's parser, without resolving names.
 
     Raises:
         ParseException: the text is not SQL.
@@ -68,18 +68,18 @@ def parse_query(spark: SparkSession, text: str) -> JavaObject:
 
 
 def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
-    """Return the frame of a checked plan, without parsing the text again."""
+    """Return a DataFrame of a checked plan, without parsing the text again."""
     dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
 def check_server_functions(spark: SparkSession) -> None:
-    """Check that a server of Spark Connect has no functions under the names of Spark's own.
+    """Check that a Spark Connect server does not shadow Spark's built-in functions.
 
-    It takes the place of `check_analyzed`, because a client cannot see the analyzed plan.
+    Used instead of `check_analyzed`, because a client cannot see the analyzed plan.
 
     Raises:
-        UnavailableError: it has; names them.
+        UnavailableError: some functions are shadowed; names them.
     """
     rows = spark.sql("SHOW USER FUNCTIONS").collect()
     names = {row[0].rpartition(".")[2].lower() for row in rows}
@@ -91,7 +91,7 @@ def check_server_functions(spark: SparkSession) -> None:
 
 
 def is_show_tables(plan: JavaObject) -> bool:
-    """True for SHOW TABLES without a pattern or a database; it never reaches Spark's catalog."""
+    """True for SHOW TABLES without pattern or database; Spark's catalog is not asked."""
     if _class_name(plan) != _LOGICAL + "ShowTables":
         return False
     is_here = _class_name(plan.namespace()) == _ANALYSIS + "CurrentNamespace$"
@@ -99,7 +99,7 @@ def is_show_tables(plan: JavaObject) -> bool:
 
 
 def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
-    """Check a parsed plan, and return the views that it names.
+    """Check a parsed plan, and return the views that it reads.
 
     Args:
         plan: From `parse_query`.
@@ -114,7 +114,7 @@ def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
 def check_analyzed(frame: DataFrame) -> None:
     """Check that an analyzed query reads only temporary views and calls only Spark's own functions.
 
-    The frame's session must hold our views and no other temporary ones.
+    The frame's session must have no temporary views but ours.
 
     Raises:
         RequestError: INVALID_REQUEST, names what is refused.
@@ -190,7 +190,7 @@ class _ParsedPlan:
                 _check_function([value.name().unquotedString()], TABLE_FUNCTIONS)
 
     def _with_clause(self, clause: JavaObject, defined: frozenset[str]) -> None:
-        """Each definition sees those before it, and itself where WITH RECURSIVE allows it."""
+        """Visit a WITH clause: a definition may use earlier ones, if RECURSIVE also itself."""
         for definition in _each(clause.cteRelations()):
             name = definition._1().lower()
             seen_inside = defined | {name} if clause.allowRecursion() else defined
@@ -240,7 +240,7 @@ def _class_name(value: JavaObject) -> str:
 
 
 def _parts(value: JavaObject, name: str) -> Iterator[Any]:
-    """Yield everything a node holds: children, options, lists, structures of those."""
+    """Yield the parts of a plan node: children, options, lists, and structures of those."""
     if _is(value, name, _ITERABLE) or _is(value, name, _OPTION):
         return _each(value)
     if _is(value, name, _PRODUCT):
@@ -261,7 +261,7 @@ _KNOWN: dict[tuple[str, str], bool] = {}
 
 
 def _is(value: JavaObject, name: str, kind: str) -> bool:
-    """True if an object of class `name` is of a kind; Java is asked once per class."""
+    """True if an object of class `name` is an instance of `kind`; cached per class."""
     question = (name, kind)
     if question not in _KNOWN:
         _KNOWN[question] = is_instance_of(SparkContext._gateway, value, kind)

@@ -1,4 +1,4 @@
-"""What a query of `audit sql` may consist of. Everything else is refused.
+"""Plan nodes, expressions and functions allowed in a query of `audit sql`. All others are refused.
 
 The lists are for Spark 4.3. Additions of later releases are refused until they are reviewed and
 listed here; a test compares the lists with Spark's registry.

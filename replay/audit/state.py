@@ -1,7 +1,7 @@
 """The state at an offset, computed in Spark alone: its parts, in a few frames.
 
-docs/replay.md says what each record does. This is its second implementation; the first is
-`replay/image`, of which nothing is used here.
+docs/replay.md describes the effect of each record. This is the second implementation of it. The
+first is `replay/image`, from which nothing is used here.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ PARTS = words.PARTS | {"brokers", "partitions", "pending_partition_removals", "v
 
 
 def state(history: History) -> list[DataFrame]:
-    """Return the objects of all parts that are not known to be empty, lazily evaluated.
+    """Return the objects of all parts that may have any, lazily evaluated.
 
     Returns:
         Frames with one row per object and a column per part, of which one is not null: a struct of
-        the part's fields under their own names and in the records' types. Ids and bytes are binary,
-        lists are as written. The objects of a part may be in several frames.
+        the part's fields, with the records' field names and types. Ids and bytes are binary, lists
+        are as written. The objects of a part may be in several frames.
     """
     spoken = {word.part for name, word in words.WORDS.items() if history.has(name)}
     present = {"partitions", *spoken}
@@ -40,7 +40,7 @@ def state(history: History) -> list[DataFrame]:
 
 
 def part(history: History, name: str) -> DataFrame:
-    """Return the objects of one part, their fields as columns."""
+    """Return the objects of one part, with a column per field."""
     frames = [frame.select(f"{name}.*") for frame in _frames(history, {name})]
     return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
 

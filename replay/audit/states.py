@@ -1,4 +1,4 @@
-"""States of partitions and brokers over time: what the relation of changes adds up to.
+"""States of partitions and brokers over time, accumulated from the relation of changes.
 
 SQL over the views `all_changes` and `period` (one row: the first offset of the range, and the times
 of its first and last records).
@@ -25,11 +25,11 @@ _FIELDS = {
 
 
 def states_sql(kind: str) -> str:
-    """Return the SQL of the states of all objects of a kind, one row for each record that made one.
+    """Return SQL for the states of all objects of a kind, one row per record that changed a state.
 
     Columns: id, name, offset, time, record, principal, command, reason, in_range, the fields (null
-    once the object is gone), end_offset and end_time (null: the state lasts), and ms long, how long
-    it lasted within the range (null: not at all).
+    once the object is removed), end_offset and end_time (null: the state lasts), and ms long, the
+    state's duration within the range (null if it ended before the range).
     """
     fields = _FIELDS[kind]
     names = ", ".join(f"'{name}'" for name in fields)

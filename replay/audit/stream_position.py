@@ -1,7 +1,7 @@
-"""Positions of a stream over a log: how far it may read, and whether it is still the same log.
+"""Positions of a stream in a log: how far it may read, and whether the log is still the same.
 
-A position carries its proof (metadata_log/position.py), so a log that was restored, replaced or
-whose unconfirmed end was rewritten is noticed before a row of it is read.
+A position includes a proof (metadata_log/position.py). It reveals that a log was restored or
+replaced, or that its unconfirmed end was rewritten, before any row is read.
 """
 
 from metadata_log.log_reader import LogReader
@@ -10,7 +10,7 @@ from records.errors import RequestError
 
 
 def readable_end(reader: LogReader, *, unconfirmed: bool) -> int:
-    """Return the end, exclusive, of what a stream may read.
+    """Return the end offset, exclusive, up to which a stream may read.
 
     Args:
         unconfirmed: Include the end of a mirror that Kafka may still replace.
@@ -21,7 +21,7 @@ def readable_end(reader: LogReader, *, unconfirmed: bool) -> int:
 def stream_position(reader: LogReader, end_offset: int) -> Position:
     """Return the position at an end offset in [reader.start_offset, reader.end_offset].
 
-    Without proof at the log's start, when the record before it is no longer kept.
+    At the log's start the position has no proof if the preceding record is no longer kept.
 
     Raises:
         CorruptLogError: the log is damaged there.
@@ -36,7 +36,7 @@ def stream_position(reader: LogReader, end_offset: int) -> Position:
 def check_same_history(reader: LogReader, position: Position) -> None:
     """Check that a log still has the history that a stream has read up to a position.
 
-    What lies before the log's start cannot be checked; only the cluster is.
+    For a position at or before the log's start only the cluster id can be checked.
 
     Raises:
         RequestError: WRONG_LOG: it is another log, it was restored to an earlier point, or the
@@ -56,9 +56,9 @@ def check_same_history(reader: LogReader, position: Position) -> None:
 
 
 def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> int:
-    """Return where to stop so that at most `records_max` records in [first, end) are read.
+    """Return the end offset so that at most `records_max` records in [first, end) are read.
 
-    Only whole batches are read: at least one, even if it is larger.
+    Only whole batches are read: at least one batch, even if it is larger.
     """
     first = max(first, reader.start_offset)
     limit = first + records_max

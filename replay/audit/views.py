@@ -1,4 +1,4 @@
-"""The log and the state as SQL views: flat columns, ids as 22 characters."""
+"""The log and the state as SQL views: flat columns, ids as text of 22 characters."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -32,7 +32,7 @@ _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_pare
 
 
 def member(name: str) -> str:
-    """Return the column that holds the fields of one record type, null in rows of others."""
+    """Return the column that holds the fields of one record type, null in rows of other types."""
     return f"payload.{UNION_MEMBER_PREFIX}{name}"
 
 
@@ -66,7 +66,7 @@ def log_view(
 
 
 def part_view(history: History, name: str, *, show_secrets: bool = False) -> DataFrame:
-    """Return a part of the state with its ids as text, by default without secrets."""
+    """Return a part of the state with its ids as text; secrets are redacted by default."""
     found = part(history, name)
     return _readable(found if show_secrets else redact_part(name, found))
 
@@ -78,7 +78,7 @@ def _type() -> str:
 
 
 def _common_field(field: str) -> str:
-    """Return a field that several record types share under one name."""
+    """Return SQL of a field that several record types share, as one column."""
     names = [cls.__name__ for cls in registry.RECORD_TYPES if field in cls.__struct_fields__]
     return f"coalesce({', '.join(f'{member(name)}.{field}' for name in names)})"
 

@@ -1,4 +1,4 @@
-"""Parts in which the last record about a key is the whole state of the key."""
+"""The parts in which the last record with a key contains the whole state of that key."""
 
 import re
 from collections.abc import Set
@@ -14,12 +14,12 @@ TOPIC_RESOURCE = 2
 
 @dataclass(frozen=True)
 class Word:
-    """Meaning of a record type, in SQL over a column `r` that holds the record.
+    """The meaning of a record type, in SQL over a column `r` that holds the record.
 
     Attributes:
-        part: The part whose state it sets.
+        part: The part of the state that the record belongs to.
         key: Expressions that make up the key.
-        kept: True if the record sets the key, false if it removes it.
+        kept: Condition: true if the record sets the key, false if it removes it.
     """
 
     part: str
@@ -71,17 +71,18 @@ _PLACE = """
 
 
 def follow_topics(history: History) -> bool:
-    """True if configs of topics must be looked up by topic, because names changed hands."""
+    """True if configs must be assigned by topic id, because a topic was renamed or removed."""
     return history.has("RemoveTopicRecord", "MoveTopicRecord")
 
 
 def last_words(history: History, parts: Set[str]) -> DataFrame:
     """Return the objects of some parts.
 
-    Configs of topics are left out if they follow topics; see configs.py.
+    If `follow_topics` is true, topic configs are left out; configs.py returns them.
 
     Returns:
-        One row per object, with a column per part: its object as a struct, null in rows of others.
+        One row per object, with a column per part: the object as a struct in its part's column,
+        null in the others.
     """
     spoken = [name for name, word in WORDS.items() if word.part in parts]
     setting = [name for name in spoken if WORDS[name].kept != "false"]

@@ -1,4 +1,4 @@
-"""Partitions: the last value of each field; epochs as a start value plus a count."""
+"""Partitions: the last value of each field; an epoch is its start value plus a count of changes."""
 
 from pyspark.sql import DataFrame
 
@@ -60,7 +60,7 @@ def partitions(history: History) -> DataFrame:
 
 
 def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
-    """Drop the partitions of removed topics, and add when their topics' ELR was last cleared."""
+    """Drop the partitions of removed topics, and add when the topic's ELR was last cleared."""
     last = last.where("removed_at IS null OR removed_at < born").drop("removed_at")
     if history.has("RemoveTopicRecord"):
         last = last.join(topic_removals(history).hint("broadcast"), "topic_id", "left")
@@ -71,9 +71,9 @@ def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
 
 
 def _last_values(history: History) -> DataFrame:
-    """Return each partition ever written, with the last value of each field.
+    """Return every partition ever written, with the last value of each field.
 
-    A PartitionRecord sets every field, so that no value comes from before the last one: `born`.
+    `born` is the position of the last PartitionRecord, which sets every field: no value is older.
     """
     last = ", ".join(
         f"max_by({name}, position) FILTER (WHERE {name} IS NOT null) AS {name}" for name in FIELDS
@@ -103,7 +103,7 @@ def _last_values(history: History) -> DataFrame:
 
 
 def _events(history: History) -> DataFrame:
-    """Return the partitions' records with the fields that each sets, null where unset."""
+    """Return the partitions' records with the fields that each sets, the others null."""
     fields = (
         f"CASE WHEN whole IS NOT null THEN {in_whole} ELSE {in_change} END AS {name}"
         for name, (in_whole, in_change) in FIELDS.items()

@@ -7,7 +7,7 @@ from replay.audit.parts.topics import topic_removals
 
 
 def pending_partition_removals(history: History) -> DataFrame:
-    """Return the removals that have begun and not ended.
+    """Return the removals that have begun but not ended.
 
     Returns:
         pending_partition_removals struct (topic_id binary, partition_id int, delay_ms long,
@@ -40,7 +40,7 @@ def pending_partition_removals(history: History) -> DataFrame:
 
 
 def partition_removals(history: History) -> DataFrame:
-    """Return (topic_id binary, partition_id int, position long) of each removal of a partition."""
+    """Return (topic_id binary, partition_id int, position long) of each partition removal."""
     return history.sql("""
         SELECT RemovePartitionsRecord.topic_id,
                explode(RemovePartitionsRecord.partition_ids) AS partition_id, position

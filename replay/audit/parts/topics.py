@@ -1,4 +1,4 @@
-"""Which topic held which name when."""
+"""Topic names over time: which topic had which name, and when."""
 
 from pyspark.sql import DataFrame
 
@@ -10,7 +10,7 @@ _LEFT, _TAKEN, _USED = range(3)
 
 
 def topic_removals(history: History) -> DataFrame:
-    """Return (topic_id binary, removed_at long): the last removal of each topic ever removed."""
+    """Return one row per removed topic: (topic_id binary, removed_at long), its last removal."""
     return history.sql("""
         SELECT RemoveTopicRecord.topic_id, max(position) AS removed_at
         FROM {rare} WHERE RemoveTopicRecord IS NOT NULL
@@ -19,7 +19,7 @@ def topic_removals(history: History) -> DataFrame:
 
 
 def names_taken(history: History) -> DataFrame:
-    """Return each time a topic got its name.
+    """Return one row each time a topic takes a name, by creation or move.
 
     (position long, topic_id binary, full_name string, in_default boolean); `in_default` is true for
     names of the default namespace.
@@ -50,11 +50,11 @@ def names_taken(history: History) -> DataFrame:
 
 
 def name_changes(history: History) -> DataFrame:
-    """Return the history of each full name.
+    """Return all changes of each full name's topic.
 
     Returns:
         (full_name string, in_default boolean, position long, step int, topic_id binary): at
-        `position` the topic took the name, or the name became free and `topic_id` is null.
+        `position` the topic took the name; a null `topic_id` means that the name became free.
     """
     return history.sql(
         f"""
@@ -81,15 +81,15 @@ def current_names(history: History) -> DataFrame:
 
 
 def with_holders(history: History, uses: DataFrame, changes: DataFrame) -> DataFrame:
-    """Add to each use of a name the topic that held it.
+    """Add to each use of a topic name the topic that had the name at that position.
 
     Args:
-        uses: full_name string, position long, and `use`, anything that goes with it.
+        uses: full_name string, position long, and `use`, a column passed through unchanged.
         changes: Result of `name_changes`, or part of it.
 
     Returns:
         (full_name, position, use, holder binary, next_holder binary): `holder` is null if no topic
-        held the name at that position; `next_holder` took it next.
+        had the name at that position; `next_holder` is the next topic that took it.
     """
     # The second window is the first backwards: one that looks ahead costs the square of the rows.
     return history.sql(

@@ -1,4 +1,4 @@
-"""Voters of a dynamic quorum: those of the last record, which holds the whole set."""
+"""Voters of a dynamic quorum: the last VotersRecord contains the whole set."""
 
 from pyspark.sql import DataFrame
 

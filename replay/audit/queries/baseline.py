@@ -1,4 +1,4 @@
-"""Configs compared with a baseline of one's own."""
+"""Audit query: configs compared with the caller's baseline."""
 
 from typing import Any
 
@@ -23,10 +23,10 @@ def configs_by_resource(text: str) -> str:
     """Return the configs of a baseline as JSON: {"topic/orders": {"retention.ms": "1000"}}.
 
     Args:
-        text: What `metalog image LOG --part configs --json` prints, or at least its `parts`.
+        text: The output of `metalog image LOG --part configs --json`, or at least its `parts`.
 
     Raises:
-        RequestError: INVALID_REQUEST: it is something else.
+        RequestError: INVALID_REQUEST: the text has another form.
     """
     try:
         found = msgspec.json.decode(text, type=_Baseline)

@@ -1,4 +1,4 @@
-"""Brokers: when they were fenced."""
+"""Audit queries about brokers: when they were fenced."""
 
 from replay.audit.queries.query import HOUR, ORIGIN, RECORD, RECORD_TYPE, Column, Query
 

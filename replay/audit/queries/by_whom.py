@@ -1,4 +1,4 @@
-"""Changes by who made them, when and to what."""
+"""Audit queries for changes by principal, time and object."""
 
 from replay.audit.queries.query import (
     ID,

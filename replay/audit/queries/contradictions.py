@@ -1,4 +1,4 @@
-"""Whether the log contradicts itself."""
+"""Audit query for contradictions within the log."""
 
 from replay.audit.queries.query import RECORD, RECORD_TYPE, Column, Query
 

@@ -1,4 +1,4 @@
-"""Partitions: leaders, ISRs, outages, reassignments, modes, placement."""
+"""Audit queries about partitions: leaders, ISRs, outages, reassignments, modes, placement."""
 
 from replay.audit.queries.query import HOUR, ID, OBJECT, ORIGIN, RECORD, Column, Query
 

@@ -8,13 +8,13 @@ Parameter = int | str
 
 
 class Column(NamedTuple):
-    """A column of a result.
+    """A column of a query's result.
 
     Attributes:
-        type: As Spark names it.
-        about: What it holds.
+        type: Spark's name of the type.
+        about: Description of the values.
         unit: Empty for a number without a unit.
-        null: What null means; empty if it is never null.
+        null: Meaning of null; empty if it is never null.
     """
 
     type: str
@@ -32,12 +32,12 @@ class Query:
 
     Attributes:
         description: One line.
-        sql: Names the parameters as `:name`.
-        columns: Of the result, in their order.
-        reads: The views in `sql`.
-        parameters: Default values; a value given must be of the same type.
-        readers: By parameter, what turns the text given into the text that the SQL reads. Raise
-            RequestError.
+        sql: Refers to the parameters as `:name`.
+        columns: The columns of the result, in order.
+        reads: The views that `sql` reads.
+        parameters: Default values; a given value must have the same type.
+        readers: By parameter, a function that converts the given text to the text used in the SQL.
+            It raises RequestError for bad input.
         compares_states: True if it compares the state before the range with that at its end.
     """
 

@@ -1,4 +1,4 @@
-"""Configs, quotas, ACLs and credentials."""
+"""Audit queries about configs, quotas, ACLs and credentials."""
 
 from collections.abc import Mapping
 
@@ -36,7 +36,7 @@ MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 def _named(value: str, names: Mapping[int, str]) -> str:
-    """Return the SQL of a code's name; a code without one stays a number."""
+    """Return SQL that maps a code to its name; an unknown code stays a number."""
     cases = " ".join(f"WHEN '{code}' THEN '{name}'" for code, name in names.items())
     return f"CASE {value} {cases} ELSE {value} END"
 
