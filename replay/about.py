@@ -15,7 +15,7 @@ class ConfirmedSource(BatchSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Exclusive; offsets from here on may still be replaced by Kafka (mirror)."""
+        """End of the final records, exclusive; Kafka may still replace later ones (mirror)."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_counted(about: About, reason: str) -> About:
-    """Return a position that says why the records not understood were not counted."""
+    """Return a position with the reason why records not understood were not counted."""
     return msgspec.structs.replace(about, not_understood=UNSET, not_counted=reason)
 
 

@@ -1,4 +1,4 @@
-"""Contradictions: the error about one, with both records and the image before it."""
+"""Complete error messages for contradictions, with both records and the image before."""
 
 import shlex
 
@@ -15,11 +15,11 @@ from replay.time_travel.objects import parse_object
 
 
 def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogError:
-    """Return the complete error about a contradiction that replay found in a log.
+    """Return the complete error for a contradiction that replay found in a log.
 
     Returns:
-        Of a mirror, a ContradictionError with the record that made the contradicted state and the
-        command that shows the image before; of an own log, a CorruptLogError.
+        For a mirror, a ContradictionError with the earlier record that set the contradicted state
+        and the command that shows the image before; for an own log, a CorruptLogError.
     """
     if getattr(source, "kind", None) is Kind.OWN:
         return CorruptLogError(str(error))
@@ -30,7 +30,7 @@ def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogEr
 
 
 def _maker(source: BatchSource, error: ContradictionError, offset: int) -> RecordPlace | None:
-    """Return the last record before an offset that changed what an error is about."""
+    """Return the last record before an offset that changed the object of an error."""
     if error.about is None or offset <= source.history_start:
         return None
     event = last_event(source, parse_object(error.about), offset)

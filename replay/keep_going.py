@@ -1,6 +1,6 @@
-"""Reading past contradictions: a mirror as if the records that contradict it were not in it.
+"""Replay past contradictions: reads a mirror without the records that contradict its state.
 
-What is computed from such a log is never stored, exported or digested.
+Results computed from such a log are never stored, exported or digested.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from replay.transactions import Transactions
 
 
 class MirroredLog(SkimmableSource, Protocol):
-    """A log that may be a mirror, as `LogReader` is."""
+    """A log that may be a mirror, such as a `LogReader`."""
 
     @property
     def kind(self) -> Kind:
@@ -31,18 +31,18 @@ class MirroredLog(SkimmableSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Exclusive."""
+        """End of the confirmed records, exclusive."""
 
 
 class WithoutContradictions:
-    """A log in which the records that contradict the state before them are NoOps.
+    """A log in which records that contradict the state before them are replaced by NoOps.
 
     Attributes:
-        left_out: Those records, in the order of the log.
+        left_out: The replaced records, in the order of the log.
     """
 
     def __init__(self, log: MirroredLog) -> None:
-        """Replay a log once to find them.
+        """Replay a log once to find its contradictions.
 
         Raises:
             CorruptLogError: an own log contradicts itself.
@@ -60,17 +60,17 @@ class WithoutContradictions:
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches of the log, as `LogReader.batches`."""
+        """Yield the batches of the log, like `LogReader.batches`."""
         return map(self._without, self._log.batches(from_offset, to_offset))
 
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches that hold a needle, as `LogReader.skim`."""
+        """Yield the batches that contain a needle, like `LogReader.skim`."""
         return map(self._without, self._log.skim(needles, to_offset, from_offset=from_offset))
 
     def position(self, end_offset: int) -> Position:
-        """Return the position at an end offset, as `LogReader.position`."""
+        """Return the position at an end offset, like `LogReader.position`."""
         return self._log.position(end_offset)
 
     def _without(self, batch: Batch) -> Batch:
@@ -86,7 +86,7 @@ class WithoutContradictions:
 
 
 def _contradictions(log: MirroredLog) -> Iterator[LeftOut]:
-    """Yield the records that contradict the state before them, when those before are left out."""
+    """Yield the records that contradict the state before them, which the replay skips."""
     delta = MetadataDelta(replayer_from(log, None).image())
     transactions = Transactions()
     with explained(log):
@@ -102,7 +102,7 @@ def _contradictions(log: MirroredLog) -> Iterator[LeftOut]:
 
 
 def _whole_batches(log: MirroredLog) -> Iterator[Batch]:
-    """Yield the batches before any damage, which is raised when an answer needs what is there."""
+    """Yield the batches before any damage, without an error; answers that need more raise it."""
     try:
         yield from log.batches(log.history_start)
     except CorruptLogError:

@@ -1,4 +1,4 @@
-"""Lag: how far what is made of a log, its snapshots or its SQL history, is behind its end."""
+"""Lag of snapshots and SQL history: how far they are behind the end of their log."""
 
 import msgspec
 
@@ -7,13 +7,13 @@ from replay.loader import BatchSource
 
 
 class Lag(msgspec.Struct, frozen=True, kw_only=True):
-    """How far something made of a log is behind the log's end.
+    """How far a snapshot or the SQL history is behind the log's end.
 
     Attributes:
-        end_offset: Exclusive; it holds everything below.
-        records: Records of the log from there on.
-        ms: Time of the log's latest record minus that of the last one it holds; None if it holds
-            none whose time is known.
+        end_offset: Exclusive; all records below are contained.
+        records: Number of the log's records from `end_offset` on.
+        ms: Time of the log's latest record minus the time of the last record contained; None if
+            either is unknown.
     """
 
     end_offset: int
@@ -22,7 +22,7 @@ class Lag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lag_behind(source: BatchSource, latest_ms: int | None, end_offset: int) -> Lag:
-    """Return the lag of something that reaches up to `end_offset` (exclusive) of a log.
+    """Return the lag of a snapshot or SQL history that ends at `end_offset` (exclusive).
 
     Args:
         latest_ms: Time of the log's latest record; None for an empty log.
@@ -39,7 +39,7 @@ def lag_behind(source: BatchSource, latest_ms: int | None, end_offset: int) -> L
 
 
 def _time_before(source: BatchSource, end_offset: int) -> int | None:
-    """Return the time of the record before an offset; None if it is not known."""
+    """Return the time of the record before an offset; None if it is unknown."""
     if end_offset <= source.start_offset:
         return source.base.timestamp if source.base else None
     batch = next(iter(source.batches(end_offset - 1, end_offset)))

@@ -1,7 +1,8 @@
 """Builds images from the batches of a log: at its end, at any offset, or after each batch.
 
-The rules for positions and transactions are in docs/replay.md. After loading a large image to keep,
-call `gc.freeze()`: its millions of objects hold no cycles, so the collector need not visit them.
+The rules for positions and transactions are in docs/replay.md. After loading a large image that is
+kept in memory, call `gc.freeze()`: its millions of objects contain no cycles, so the garbage
+collector need not visit them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,11 +35,11 @@ Newest = Callable[[int], MetadataImage | None]
 
 
 class BaseState(Protocol):
-    """The state that a log with cut history starts from."""
+    """The state that a log starts from if its earlier history was removed."""
 
     @property
     def end_offset(self) -> int:
-        """Everything below this offset is contained."""
+        """End of the state, exclusive: it contains all records below this offset."""
 
     @property
     def leader_epoch(self) -> int:
@@ -65,23 +66,23 @@ class BatchSource(Protocol):
 
     @property
     def history_start(self) -> int:
-        """First offset with an image of its own."""
+        """First offset whose image is known."""
 
     @property
     def end_offset(self) -> int:
-        """End of what is committed, exclusive."""
+        """End of the committed records, exclusive."""
 
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterable[Batch]:
-        """The whole batches that hold any offset in [from_offset, to_offset)."""
+        """The whole batches that contain any offset in [from_offset, to_offset)."""
 
     def position(self, end_offset: int) -> Position:
         """The position at an end offset in [history_start, end_offset]."""
 
 
 class Replayer:
-    """Follows a log batch by batch and returns the image at its position.
+    """Replays a log batch by batch and returns the image at its position.
 
     After an error it must not be used.
     """
@@ -105,7 +106,7 @@ class Replayer:
 
     @property
     def delta(self) -> MetadataDelta:
-        """What was applied since the last call of `image`."""
+        """The changes applied since the last call of `image`."""
         return self._delta
 
     @property
@@ -114,7 +115,7 @@ class Replayer:
         return self._transactions.begin_offset is not None
 
     def replay(self, batch: Batch, up_to: int | None = None) -> None:
-        """Apply the new part of a batch, at most up to offset `up_to`.
+        """Apply the rows of a batch that are not applied yet, at most up to offset `up_to`.
 
         Raises:
             CorruptLogError: offsets are missing before the batch.
@@ -137,7 +138,7 @@ class Replayer:
         self._provenance = provenance_at(batch, end_offset)
 
     def image(self) -> MetadataImage:
-        """Return the image of everything applied, without an open transaction."""
+        """Return the image of all records applied, except those of an open transaction."""
         provenance = self._before or self._provenance
         if _place(provenance) != _place(self._image.provenance):
             self._image = self._delta.apply(provenance)
@@ -145,7 +146,10 @@ class Replayer:
         return self._image
 
     def _before_begin(self, batch: Batch) -> Provenance | None:
-        """Return the provenance while a transaction is open, after a batch was read."""
+        """Return the provenance of the image before the open transaction, None outside one.
+
+        Called after the batch was applied.
+        """
         begin = self._transactions.begin_offset
         if begin is None:
             return None
@@ -161,7 +165,10 @@ def _place(provenance: Provenance) -> tuple[int | None, int | None]:
 
 
 def provenance_at(batch: Batch, end_offset: int) -> Provenance:
-    """Return the provenance of an image that ends in or after a batch, outside a transaction."""
+    """Return the provenance of an image at `end_offset`, which is in or after the batch.
+
+    Only for images outside a transaction.
+    """
     last = batch.rows[-1].payload
     timestamp, mid_batch = batch.timestamp, end_offset < batch.end_offset
     if isinstance(last, NoOpRunRecord):
@@ -189,14 +196,14 @@ def load_image(
     `history_start` - 1: the state before the first kept record.
 
     Args:
-        start: Image of the same log to continue from; not newer than `at`. Ignored if history has
-            been cut since.
+        start: Image of the same log to continue from; not newer than `at`. Ignored if it ends
+            before the kept history.
         progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
         UnknownHistoryError: `at` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
-        CorruptLogError: the log is damaged, or contradicts itself and is our own.
+        CorruptLogError: the log is damaged, or it is an own log that contradicts itself.
         ContradictionError: a record contradicts the state before it (mirror).
     """
     end_offset = check_point(source, at)
@@ -219,8 +226,8 @@ def images(
 ) -> Iterator[tuple[Batch, MetadataImage]]:
     """Yield each batch with the image after it.
 
-    Yields whole batches that hold any offset in [from_offset, to_offset). Inside a transaction the
-    image stays the one before Begin.
+    Yields whole batches that contain any offset in [from_offset, to_offset). Inside a transaction
+    the image stays the one before Begin.
 
     Args:
         start: As for `load_image`; not newer than `from_offset`.
@@ -228,7 +235,7 @@ def images(
     Raises:
         UnknownHistoryError: `from_offset` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `to_offset` is past the end.
-        CorruptLogError: the log is damaged, or contradicts itself and is our own.
+        CorruptLogError: the log is damaged, or it is an own log that contradicts itself.
         ContradictionError: a record contradicts the state before it (mirror).
     """
     check_point(source, from_offset - 1)
@@ -244,11 +251,11 @@ def images(
 
 @contextmanager
 def explained(source: BatchSource) -> Iterator[None]:
-    """Complete the error about a contradiction that the body finds in a log.
+    """Complete the error for a contradiction that the `with` block finds in a log.
 
     Raises:
-        ContradictionError: the same, with the record that made the contradicted state.
-        CorruptLogError: instead of it, for an own log.
+        ContradictionError: the same error, with the record that set the contradicted state.
+        CorruptLogError: in its place, for an own log.
     """
     try:
         yield
@@ -259,7 +266,10 @@ def explained(source: BatchSource) -> Iterator[None]:
 
 
 def explains(function: F) -> F:
-    """Decorate a function whose first argument is a log, as `explained` does with its body."""
+    """Decorate a function whose first argument is a log: run it inside `explained`.
+
+    An iterator that it returns is also read inside `explained`.
+    """
 
     @wraps(function)
     def call(source: BatchSource, *args: Any, **options: Any) -> Any:
@@ -276,7 +286,10 @@ def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
 
 
 def check_point(source: BatchSource, at: int | None) -> int:
-    """Return the end (exclusive) of the replay for the image at `at`; None: the log's end.
+    """Check that the image at `at` is known, and return the end (exclusive) of its replay.
+
+    Args:
+        at: None means the end of the log.
 
     Raises:
         UnknownHistoryError, RequestError: as for `load_image`.

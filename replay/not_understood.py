@@ -1,4 +1,4 @@
-"""What this release does not understand in a log, without building an image."""
+"""Records of a log that this release does not understand, found without building an image."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -39,12 +39,12 @@ _TYPES = (
 def count_not_understood(
     source: BatchSource, at: int, *, from_offset: int = 0
 ) -> NotUnderstood | None:
-    """Return how many records up to offset `at` this release does not know, None for none.
+    """Return the number of records up to offset `at` that this release does not know, None if 0.
 
-    Blocks that hold no unknown record and no unknown tag are not decoded.
+    Blocks without unknown records and unknown tags are not decoded.
 
     Args:
-        from_offset: All records before it are known to be understood; not inside a transaction.
+        from_offset: All earlier records are known to be understood; not inside a transaction.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -56,17 +56,18 @@ def count_not_understood(
 
 
 class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of what this release does not understand.
+    """A record type, version or tagged field that this release does not understand.
 
     Attributes:
         type: The record type; `type 99` if the type itself is unknown, `ThingRecord (type 99)` if a
-            table of the mirror names it.
+            table of the mirror has its name.
         version: Of the record's layout.
-        tag: The tagged field that is unknown; None if the type or the version is.
+        tag: The tagged field that is unknown; None if the type or the version is unknown.
         path: Where in the record that field is; empty for the record itself.
-        records: How many records up to the point of the answer have it.
-        first_offset: Of the first of them; None if that is before the kept history.
-        has_table: True if a table of the mirror names the fields: known, but not replayed.
+        records: Number of records of this kind up to the offset of the answer.
+        first_offset: Offset of the first of them; None if that is before the kept history.
+        has_table: True if a table of the mirror has the names of the fields: known, but not
+            replayed.
     """
 
     type: str
@@ -79,20 +80,20 @@ class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """`PartitionRecord version 2, tag 300`."""
+        """The kind in words, such as `PartitionRecord version 2, tag 300`."""
         return kind_text(self.type, self.version, self.tag, self.path)
 
 
 def kind_text(type_: str, version: int, tag: int | None, path: str | None) -> str:
-    """Return a kind of what is not understood in words."""
+    """Return a kind in words, such as `PartitionRecord version 2, tag 300`."""
     of_tag = "" if tag is None else f", tag {tag}{f' of {path}' if path else ''}"
     return f"{type_} version {version}{of_tag}"
 
 
 def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
-    """Return what exactly this release does not understand up to offset `at`, by first offset.
+    """Return the kinds of records that this release does not understand up to offset `at`.
 
-    A record with two unknown tags counts for each.
+    They are ordered by first offset. A record with two unknown tags counts for each tag.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -120,7 +121,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
 
 
 def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
-    """Return what of a row is not understood, but named by a table."""
+    """Return the kinds of a row that are not understood but have names in a table."""
     record = row.payload
     if isinstance(record, UnknownRecord):
         return [] if tables.name(record) is None else kinds_of(row, tables)
@@ -134,12 +135,12 @@ def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
 
 
 def tables_of(source: object) -> Tables:
-    """Return the tables that a mirror keeps; none of any other source."""
+    """Return the tables that a mirror keeps; an empty `Tables` for any other source."""
     return getattr(source, "tables", None) or Tables()
 
 
 def kinds_of(row: Envelope, tables: Tables) -> list[_Kind]:
-    """Return what of a row is not understood: its type or version, or each of its unknown tags."""
+    """Return a row's kinds not understood: its type or version, or each of its unknown tags."""
     record, version = row.payload, row.record_version
     tags = () if row.extra is None else row.extra.unknown_tags
     name = type(record).__name__
@@ -165,7 +166,7 @@ def _tags_of(record: UnknownRecord) -> tuple[UnknownTag, ...]:
 
 
 def _rows(source: BatchSource, at: int, from_offset: int) -> Iterator[tuple[Envelope, int | None]]:
-    """Yield each row that is not understood, with its offset; None if that is not kept."""
+    """Yield each row that is not understood, with its offset, or None if the offset is not kept."""
     if source.base is not None and from_offset < source.history_start:
         for row in chain.from_iterable(source.base.rows()):
             if _is_not_understood(row):

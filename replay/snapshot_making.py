@@ -1,4 +1,4 @@
-"""Creates and prunes the snapshots of a log."""
+"""Creation and pruning of a log's snapshots."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,7 +15,7 @@ class ConfirmedSource(BatchSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Exclusive; offsets from here on may still be replaced."""
+        """End of the final records, exclusive; later ones may still be replaced."""
 
 
 def create_snapshot(
@@ -28,7 +28,7 @@ def create_snapshot(
 ) -> SnapshotInfo:
     """Store a snapshot of the cluster at offset `at`, inclusive; None means the end of the log.
 
-    Inside an open transaction it is the state before Begin.
+    Inside an open transaction, the snapshot is of the state before Begin.
 
     Args:
         rotated: Let `prune_snapshots(..., rotated_only=True)` delete it.
@@ -50,13 +50,14 @@ def prune_snapshots(
 ) -> int:
     """Delete all snapshots older than the newest `keep` that the log can start from.
 
-    Only usable ones count: the database may hold those of a copy, a fork, or a replaced tail.
+    Only usable snapshots count towards `keep`, because the database may also have snapshots of a
+    copy, a fork, or a replaced tail.
 
     Args:
-        rotated_only: Ignore all that were not made with `rotated`.
+        rotated_only: Ignore snapshots that were created without `rotated`.
 
     Returns:
-        How many snapshots were deleted.
+        The number of deleted snapshots.
 
     Raises:
         RequestError, CorruptLogError, UnavailableError: as for `SnapshotStore.prune`.

@@ -1,7 +1,7 @@
-"""Timeline: the way from a log to its states and changes.
+"""Timeline: the states and changes of a log at any offset.
 
-It combines a log with its snapshots and its SQL history. Both only save time: the answers are those
-of a replay from the log's start.
+It combines a log with its snapshots and its SQL history. Both only save time: the answers are the
+same as those of a replay from the log's start.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -60,11 +60,11 @@ class StoredLog(BatchSource, Protocol):
 
     @property
     def local_directory(self) -> Path | None:
-        """Its directory on this machine; None if it is elsewhere, without snapshots."""
+        """The log's directory on this machine; None if it is elsewhere, without snapshots."""
 
     @property
     def cluster_id(self) -> str:
-        """Id of its cluster."""
+        """Id of the log's cluster."""
 
 
 class Timeline:
@@ -76,14 +76,14 @@ class Timeline:
         snapshots: Snapshots | None = None,
         index: ChangeIndex | None = None,
     ) -> None:
-        """Use a log, a store of snapshots and an index of changes; None: read the log instead."""
+        """Use a log, a store of snapshots and an index of changes; None: only the log is read."""
         self.source = source
         self._snapshots = snapshots
         self._index = index
 
     @classmethod
     def of(cls, log: StoredLog) -> Self:
-        """Use a log with the snapshots and the SQL history in its directory, if there are any."""
+        """Return a log's timeline, with the snapshots and SQL history in its directory if any."""
         if log.local_directory is None:
             return cls(log)
         directory = log.local_directory
@@ -120,7 +120,7 @@ class Timeline:
     def images(
         self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None
     ) -> Iterator[tuple[Batch, MetadataImage]]:
-        """Yield each batch that holds any offset in [from_offset, to_offset), with the image after.
+        """Yield each batch with any offset in [from_offset, to_offset), and the image after it.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -132,8 +132,8 @@ class Timeline:
     def changes(self, from_offset: int, to_offset: int) -> Iterator[EffectiveChange]:
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
 
-        The records of a transaction come when it ends or is aborted; not at all when that is not
-        before `to_offset`.
+        Changes in a transaction are yielded when it ends or is aborted; never if that is not before
+        `to_offset`.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -149,7 +149,7 @@ class Timeline:
         assumed_min_isr: int | None = None,
         progress: Progress | None = None,
     ) -> "Outages":
-        """Return the outages of which a part is in [from_offset, to_offset); see `find_outages`."""
+        """Return the outages that overlap [from_offset, to_offset); see `find_outages`."""
         from replay.incidents.outages import find_outages
 
         return find_outages(
@@ -170,12 +170,12 @@ class Timeline:
         *,
         start: MetadataImage | None = None,
     ) -> "list[TimelineEvent]":
-        """Return what happened in [from_offset, to_offset); see `timeline_events`.
+        """Return the events in [from_offset, to_offset); see `timeline_events`.
 
-        Notes about it count whenever they were written.
+        Notes about these offsets are included, even if they were written later.
 
         Args:
-            start: The image as of the offset before the range, if it is at hand.
+            start: The image as of the offset before the range, if the caller has it.
         """
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes
@@ -189,9 +189,9 @@ class Timeline:
         return with_notes(events, notes, self.source, from_offset, to_offset)
 
     def notes_about(self, to_offset: int) -> list[NoteRecord]:
-        """Return the notes about offsets below `to_offset`, whenever they were written.
+        """Return the notes about offsets below `to_offset`, even if they were written later.
 
-        If the log is damaged after `to_offset`, those that were written below it.
+        If the log is damaged after `to_offset`, only those that were written below `to_offset`.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -243,17 +243,17 @@ class Timeline:
             return find(self.image, ends, from_offset, to_offset, progress)
 
     def _quick_image(self, at: int) -> MetadataImage:
-        """Return what `image` does; from a snapshot, decoded only where it is read."""
+        """Like `image`, but a snapshot's parts are decoded only when they are read."""
         if not isinstance(self._snapshots, LazySnapshots):
             return self.image(at)
         start = self._snapshots.read_newest(at, accept=self._is_usable)
         return load_image(self.source, at, start=start)
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
-        """Return what led to the leader or ISR of a partition, or to a broker's state.
+        """Return the chain of causes of a partition's leader and ISR, or of a broker's state.
 
         Raises:
-            RequestError: the object is absent at `at`, as `absence` says.
+            RequestError: the object is absent at `at`; the error is that of `absence`.
             CorruptLogError: the log is damaged.
         """
         from replay.incidents.why import why_broker, why_partition
@@ -269,7 +269,8 @@ class Timeline:
         at: int,
         progress: Progress | None = None,
     ) -> "ReplicasSince":
-        """Return since when partitions are reassigned as they are at `at`, and brokers in a state.
+        """Return since when partitions have had their reassignment at `at`, and brokers their
+        state.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -287,11 +288,11 @@ class Timeline:
         *,
         progress: Progress | None = None,
     ) -> list[Change]:
-        """Return every field that differs between two offsets, whichever is the earlier one.
+        """Return every field that differs between two offsets, which may be in either order.
 
         Raises:
-            UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also when `only` is
-                absent at both, as `absence` says.
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also the error of
+            `absence` if `only` is absent at both offsets.
         """
         if only is not None and can_skim(self.source, only):
             old_fields, new_fields = (
@@ -344,11 +345,11 @@ class Timeline:
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
-        """Return for each field of an object the record that last set it, as `history.blame`."""
+        """Return for each field of an object the record that last set it, like `history.blame`."""
         return blame(self.source, name, at, progress, self._index, self._past)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
-        """Return how many records up to offset `at` this release does not know, None for none.
+        """Return how many records up to offset `at` this release does not know, None if 0.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -363,18 +364,18 @@ class Timeline:
 
     @cached_property
     def _past(self) -> PastTopics | None:
-        """What the usable snapshots say of single topics."""
+        """Reads single topics from the usable snapshots; None if the store cannot do that."""
         if not isinstance(self._snapshots, ReadableTopics):
             return None
         return self._snapshots.topics(self._is_usable)
 
     def newest_snapshot_end(self) -> int:
-        """Return the end offset of the newest snapshot of this log, 0 without one."""
+        """Return the end offset of the newest snapshot of this log, 0 if there is none."""
         newest = next(self._usable(), None)
         return 0 if newest is None else newest.end_offset
 
     def sql_history_end(self) -> int | None:
-        """Return up to where the SQL history beside the log knows it; None without one."""
+        """Return the end offset of the log's SQL history; None if there is none."""
         return None if self._index is None else self._index.end_offset()
 
     def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:

@@ -2,8 +2,9 @@
 
 The rows of a transaction take effect when it ends; those of an aborted or open one never do.
 Control records belong to the quorum, not to the transaction: they take effect when it is closed,
-aborted or not. Kafka applies them at once, but an image has one position, which is before Begin
-until then. Markers change nothing; those with unknown tags are passed on, so that they are counted.
+even if it is aborted. Kafka applies them immediately, but an image has only one position, which
+stays before Begin until the transaction is closed. Markers change no state; markers with unknown
+tags are returned too, so that they are counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ MARKERS: frozenset[type[Record]] = frozenset(
 class Resolved(msgspec.Struct, frozen=True, gc=False):
     """Rows with a known outcome: in effect, or aborted with their transaction.
 
-    `closed_by` is the record that ended or aborted it; None for rows outside a transaction.
+    `closed_by` is the record that ended or aborted the transaction; None for rows outside one.
     """
 
     rows: Sequence[Envelope]
@@ -40,7 +41,7 @@ class Resolved(msgspec.Struct, frozen=True, gc=False):
 
 
 class Transactions:
-    """Follows a log row by row, from any place outside a transaction.
+    """Follows a log row by row, starting at any offset outside a transaction.
 
     Attributes:
         begin_offset: Offset of the open transaction's Begin; None outside a transaction.
@@ -52,7 +53,9 @@ class Transactions:
         self._held: list[Envelope] = []
 
     def effective(self, rows: Sequence[Envelope]) -> Iterable[Envelope]:
-        """Return the rows that take effect with these, in order. Exhaust it before the next call.
+        """Return the rows that take effect within `rows`, in order of effect.
+
+        Read the result to its end before the next call.
 
         Raises:
             ContradictionError: a misplaced marker; names the offset.
@@ -120,7 +123,7 @@ def _survives_abort(row: Envelope) -> bool:
 def effective_rows(
     batches: Iterable[Batch], from_offset: int, end_offset: int
 ) -> Iterator[Envelope]:
-    """Yield the rows in [from_offset, end_offset) that take effect, in that order.
+    """Yield the rows in [from_offset, end_offset) that take effect, in order of effect.
 
     Args:
         from_offset: Must be outside a transaction.

@@ -1,8 +1,8 @@
-"""What takes the room: records and bytes by type, topic, cause, principal and kind of file.
+"""Space usage: records and bytes by type, topic, cause, principal and kind of file.
 
-The stored bytes of a block are shared out among its records in proportion to their size before
-compression, so the shares of all records add up to the size of all blocks. An image is measured as
-the records that make it again (`image_records`), encoded and not compressed.
+The stored bytes of a block are divided among its records in proportion to their uncompressed size,
+so the shares of all records add up to the size of all blocks. The size of an image is that of the
+records that recreate it (`image_records`), encoded but not compressed.
 """
 
 from collections import Counter, defaultdict
@@ -32,19 +32,20 @@ UNKNOWN = "unknown"
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What one type, topic, cause or principal takes.
+    """Space used by one type, topic, cause, principal or kind of file.
 
     Attributes:
-        by: What is counted, one of `WAYS`.
-        name: A record type, a topic's last full name (all topics that had it together; `@` and the
-            id where the name is not known), a command or event, a principal, or a kind of file.
+        by: The grouping, one of `WAYS`.
+        name: A record type, a topic's last full name (combining all topics that had this name last;
+            `@` and the id if the name is not known), a command or event, a principal, or a kind of
+            file.
         objects: Records that make this part of the image, or files of this kind; None for a cause
             or a principal.
         records: Records in the log, base checkpoint included; None for files.
-        bytes_log: Their share of the stored bytes; of files, their size now.
+        bytes_log: The records' share of the stored bytes; for files, their current size.
         bytes_image: Size of the image's records; None for a cause, a principal or files.
-        first_offset: Of what this release does not understand (`unknown`), the first record
-            that took effect; None if there is none or it is before the kept history.
+        first_offset: Only for records not understood (`unknown`): the first record that took
+            effect; None if there is none or it is before the kept history.
     """
 
     by: str
@@ -69,7 +70,7 @@ class _Tally:
 
 
 class _TopicNames:
-    """Names of topics, those that are gone included."""
+    """Names of topics, including removed ones."""
 
     def __init__(self) -> None:
         self._namespaces: dict[Uuid, str] = {}
@@ -100,7 +101,7 @@ def usage(
     at: int,
     progress: Callable[[int], None] = lambda end_offset: None,
 ) -> list[Usage]:
-    """Return what takes the room in a log up to offset `at`, largest first within each `by`.
+    """Return the space usage of a log up to offset `at`, largest first within each `by`.
 
     Args:
         image: The image as of `at`.
@@ -171,7 +172,7 @@ def _sized_rows(
 
 
 def _shares(rows: tuple[Envelope, ...], stored: int) -> Iterator[tuple[Envelope, int]]:
-    """Yield each row with its share of the stored bytes; the shares add up to them."""
+    """Yield each row with its share of the stored bytes; the shares add up to `stored`."""
     if len(rows) == 1:
         yield rows[0], stored
         return
@@ -198,7 +199,7 @@ def _image_keys(record: Record) -> Iterator[tuple[str, str | Uuid]]:
 
 
 def _topic_of(record: Record) -> str | Uuid | None:
-    """Return the topic that a record is about: its id, or its name where the record has no id."""
+    """Return a record's topic: its id, or its name if the record has none; None if no topic."""
     match record:
         case ConfigRecord(resource_type=resource_type, resource_name=name):
             return name if resource_type == TOPIC else None

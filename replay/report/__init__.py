@@ -1,1 +1,1 @@
-"""A range of a log as columns, for the report: a page that holds all changes of its range."""
+"""The report: all changes of a range of a log in compact columns, for its page."""

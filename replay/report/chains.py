@@ -1,6 +1,6 @@
-"""Chains: for each record of a partition or broker the words and causes that `why` would give.
+"""Chains of causes: for each record of a partition or broker, the text and causes `why` would give.
 
-A chain is put together from them by whoever reads the file, as `Follower.chain_of_partition` does.
+The page assembles a chain from these entries, as `Follower.chain_of_partition` does.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from replay.report import varints
 
 
 class Chains:
-    """Follows a range and collects the words of its rows."""
+    """Follows a range of records and collects the text and causes of each."""
 
     def __init__(self, image: MetadataImage, origin: Callable[[Origin | None], int]) -> None:
         self._follower = Follower(image)
@@ -27,7 +27,7 @@ class Chains:
         self._texts: dict[str, int] = {"": 0}
 
     def follow(self, rows: Sequence[Envelope]) -> None:
-        """Take the rows that take effect together."""
+        """Take over the rows that take effect together."""
         self._follower.follow(rows)
         self._brokers += [
             [link.row.offset, broker_id, self._link(link), int(starts_anew)]
@@ -35,7 +35,7 @@ class Chains:
         ]
 
     def add(self, row: Envelope) -> None:
-        """Add the text and causes of a row, one of those that `follow` was last given."""
+        """Add the text and causes of one of the rows last passed to `follow`."""
         step = self._follower.added.get(row.offset)
         text, causes = ("", ()) if step is None else (step.link.text, tuple(step.causes))
         self._text.append(self._texts.setdefault(text, len(self._texts)))
@@ -43,7 +43,7 @@ class Chains:
         self._cause.append(self._causes.setdefault(links, len(self._causes)))
 
     def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what the header says, and the columns: one entry a row after the first."""
+        """Return fields for the header, and the columns, with one entry per row after the first."""
         header = {
             "texts": list(self._texts),
             "links": self._link_rows,
@@ -68,10 +68,10 @@ class Chains:
 
 
 def terms_of(rows: Iterable[tuple[int, int, int, int | None]]) -> list[list[Any]]:
-    """Return where each leader epoch begins: offset, time, epoch, and its node if known.
+    """Return the start of each leader epoch: offset, time, epoch, and the leader's node if known.
 
     Args:
-        rows: Offset, time and epoch of each batch, and the node if it announces its leader.
+        rows: Offset, time and epoch of each batch, and the node if the batch announces its leader.
     """
     terms: list[list[Any]] = []
     for offset, time, epoch, node in rows:

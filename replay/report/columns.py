@@ -1,7 +1,7 @@
-"""Columns: states and changes of objects in few bytes; docs/report.md describes the format.
+"""Columns: compact encoding of objects' states and changes; docs/report.md describes the format.
 
-The state before the range is a first row that makes every object. A row holds what one record
-changed; it does not hold the values before, since those are set by earlier rows.
+The first row creates every object in its state before the range. Each further row contains the
+changes of one record, without the earlier values, which come from the earlier rows.
 """
 
 import zlib
@@ -38,7 +38,7 @@ _KINDS = {name: index for index, name in enumerate(KINDS)}
 
 
 class RowPlace(NamedTuple):
-    """Where and when a record stands; `effect` is the offset at which it takes effect."""
+    """A record's offset, time, type and origin; `effect` is the offset where it takes effect."""
 
     offset: int
     effect: int
@@ -68,16 +68,16 @@ class Columns:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._offset)
 
     @property
     def touches(self) -> int:
-        """How many objects they change, each counted once a row."""
+        """The number of objects changed, summed over the rows."""
         return len(self._object)
 
     def add(self, place: RowPlace, touched: Iterable[Touched]) -> None:
-        """Add a row."""
+        """Add a row with the objects it changes."""
         before = len(self._object)
         for each in touched:
             self._touch(each)
@@ -89,13 +89,13 @@ class Columns:
         self._touches.append(len(self._object) - before)
 
     def origin(self, origin: Origin | None) -> int:
-        """Return the number of an origin in `header`."""
+        """Return the index of an origin in the header's `origins`."""
         if origin is None:
             return self._origins[None]
         return self._origins[origin.principal, origin.command, origin.reason, origin.client]
 
     def object(self, kind: str, key: Hashable, label: str) -> int:
-        """Return the number of an object before they are sorted."""
+        """Return the number of an object, in the order before sorting."""
         number = self._objects[kind, key]
         if number == len(self._labels):
             self._labels.append(self._redact_label(kind, label))
@@ -121,7 +121,7 @@ class Columns:
         )
 
     def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what the header says of the columns, and the columns."""
+        """Return fields for the header, and the columns."""
         order = self._sorted_objects()
         place = [0] * len(order)
         for index, number in enumerate(order):
@@ -161,7 +161,7 @@ class Columns:
         return header | of_objects, columns | object_columns
 
     def _sorted_objects(self) -> list[int]:
-        """Return the objects in the order of a diff: by kind and natural order of the name."""
+        """Return the objects' numbers, ordered by kind and then by natural order of names."""
         keys = list(self._objects)
         by_kind: list[list[int]] = [[] for _ in KINDS]
         for number, (kind, _) in enumerate(keys):
@@ -175,7 +175,10 @@ class Columns:
     def _encoded_objects(
         self, order: Sequence[int], place: Sequence[int]
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Objects in a topic are named by it and a number, all others by a label."""
+        """Return header fields and columns of the objects.
+
+        An object in a topic is identified by the topic and a number, any other by its label.
+        """
         keys = list(self._objects)
         kinds, topics, numbers, labels = [], [], [], []
         for at in order:
@@ -208,7 +211,7 @@ def packed(header: dict[str, Any], columns: dict[str, bytes]) -> bytes:
 
 
 class _Numbers(dict[Any, int]):
-    """Numbers things in the order in which they are first seen."""
+    """Assigns numbers to keys in the order in which they are first seen."""
 
     def __missing__(self, key: Any) -> int:
         number = self[key] = len(self)
@@ -219,7 +222,7 @@ class _Numbers(dict[Any, int]):
 
 
 def _set_fields(each: Touched) -> tuple[int, Fields]:
-    """Return what became of an object, and the fields that it got; null takes a field away."""
+    """Return NEW, CHANGED or GONE, and the fields that were set; a null value removes a field."""
     before, after = each.before, each.after
     if after is None:
         return GONE, {}
@@ -233,16 +236,16 @@ def _set_fields(each: Touched) -> tuple[int, Fields]:
 
 
 def _value_key(shown: Any, hidden: object) -> tuple[bytes, str]:
-    """Return the key of a value by which it is numbered.
+    """Return the key under which a value is numbered.
 
-    What is hidden behind what is shown makes another value of it: the change of a secret is told,
-    although it looks the same before and after.
+    It includes the hidden value, so that a changed secret gets a new number and counts as a change,
+    although the value shown is the same.
     """
     return msgspec.json.encode(_plain(shown)), "" if hidden is None else repr(hidden)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with numbers that JavaScript would show otherwise as texts."""
+    """Return a value with floats, and integers too large for JavaScript, converted to text."""
     match value:
         case bool():
             return value
@@ -262,7 +265,7 @@ def _are_counters(numbers: Iterable[int], values: Sequence[Any]) -> bool:
 
 
 def _steps(objects: Iterable[int], values: Iterable[int]) -> Iterator[int]:
-    """Yield by how much each value differs from the object's last one, the first from 0."""
+    """Yield each value's difference from the object's previous value, initially 0."""
     last: dict[int, int] = {}
     for number, value in zip(objects, values, strict=True):
         yield value - last.get(number, 0)

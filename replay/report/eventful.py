@@ -1,4 +1,4 @@
-"""The most eventful range: where a report opens."""
+"""The most eventful range of a report, which its page shows first."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _NEW = 1
 
 
 class Weighed(NamedTuple):
-    """A record and how much it matters."""
+    """A record's offset, time, and weight: how much it matters."""
 
     offset: int
     time: int
@@ -27,7 +27,7 @@ class Weighed(NamedTuple):
 
 
 def weighed(each: EffectiveRow) -> Weighed:
-    """Weigh a record: what takes something down counts most."""
+    """Return a record with its weight; changes that leave an object in an outage weigh most."""
     weight = sum(map(_weight, each.touched))
     return Weighed(each.effect, each.row.timestamp, weight)
 
@@ -39,7 +39,7 @@ def _weight(touched: Touched) -> int:
 
 
 def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
-    """Return the first and last offset of the window with the largest weight; None if all is 0."""
+    """Return the first and last offset of the window with the largest weight; None if all are 0."""
     known = [row for row in rows if row.weight]
     best, found, total, first = 0, None, 0, 0
     for last, row in enumerate(known):

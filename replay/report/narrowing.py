@@ -1,4 +1,4 @@
-"""Narrows the range of a report until it is small enough to be sent around."""
+"""Narrows the range of a report until its size is at most the maximum."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,7 +11,7 @@ _MARGIN = 0.8
 
 
 class KeptReport:
-    """The report that was made last, to go on with when the same is asked for again."""
+    """Cache of the last report, which can be continued if the same report is requested again."""
 
     def __init__(self) -> None:
         self._key: object = None
@@ -19,10 +19,12 @@ class KeptReport:
         self._end = 0
 
     def take(self, key: object, start: int, end: int) -> GrowingReport | None:
-        """Return it, if it is of this kind, begins there and does not end later; it is not kept on.
+        """Remove the cached report and return it if it can be continued, else None.
+
+        It can if key and start are the same and it does not end after `end`.
 
         Args:
-            key: Tells all reports of one kind and first offset from others.
+            key: Identifies all reports of one kind and first offset.
             start: First offset from which on states are known.
             end: Exclusive.
         """
@@ -31,7 +33,7 @@ class KeptReport:
         return found if found is not None and is_same and found.start == start else None
 
     def keep(self, key: object, report: GrowingReport, end: int) -> None:
-        """Keep a report that was made up to the end of the log."""
+        """Cache a report that reaches the end of the log."""
         self._key, self._report, self._end = key, report, end
 
 
@@ -46,12 +48,13 @@ def fitting_report(
     topics: Collection[str] | None = None,
     kept: KeptReport | None = None,
 ) -> Report:
-    """Return the report of [first, last], or of as much around its most eventful part as fits.
+    """Return the report of [first, last]; if too large, of a range around its most eventful part.
 
     Args:
-        size_max: Of its packed form, in bytes. One offset may take more: states count as well.
+        size_max: Maximum packed size in bytes. The report of a single offset may exceed it, because
+            it contains the states, too.
         topics: As for `GrowingReport`.
-        kept: The last report with this redaction, which is to be gone on with.
+        kept: Cache of the last report with this redaction, which is continued if possible.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -72,7 +75,7 @@ def fitting_report(
 
 
 def narrower(report: Report, size_max: int) -> tuple[int, int]:
-    """Return the range to try after one that is too large."""
+    """Return the range to try next if the report of a range is too large."""
     length = report.last - report.first + 1
     kept = max(1, min(length - 1, int(length * size_max / len(report.packed) * _MARGIN)))
     begin, end = report.most_eventful or (report.last, report.last)

@@ -1,4 +1,4 @@
-"""Objects changed by each record of a range, by key: names may change, keys do not."""
+"""Objects changed by each record of a range, identified by key, because names can change."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from replay.transactions import Transactions, rows_within
 
 
 class Touched(NamedTuple):
-    """An object before and after a record. Fields are None if it is absent.
+    """An object before and after a record. Its fields are None where it does not exist.
 
     Attributes:
-        label: Its name where it exists; before the record if it is gone after it.
-        outages: What it is in afterwards, of `replay.incidents.outage.KINDS`.
+        label: The object's name after the record, or before it if the record removed the object.
+        outages: The outages the object is in after the record, of `replay.incidents.outage.KINDS`.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Touched(NamedTuple):
 
 
 class EffectiveRow(NamedTuple):
-    """A record that took effect at offset `effect`, and what it changed."""
+    """A record that took effect at offset `effect`, and the objects it changed."""
 
     row: Envelope
     effect: int
@@ -41,7 +41,7 @@ class EffectiveRow(NamedTuple):
 
 
 def objects_of(image: MetadataImage) -> Iterator[Touched]:
-    """Yield every object of an image as new."""
+    """Yield every object of an image as newly created."""
     for kind in KINDS.values():
         for key, value in kind.objects(image):
             outages = _outages(kind.name, value)
@@ -51,7 +51,7 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
 
 
 class ObjectChanges:
-    """What records changed, from an image on; goes on where it stopped once the log has grown."""
+    """Changes of the records after an image; continues where it stopped once the log has grown."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._replay, self._transactions = _Replay(image), Transactions()
@@ -63,9 +63,10 @@ class ObjectChanges:
         to_offset: int,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[EffectiveRow]:
-        """Yield every record not yet yielded, up to `to_offset` (exclusive), that took effect.
+        """Yield the further records up to `to_offset` (exclusive) that took effect.
 
-        They come in order of effect. Records that change nothing come too, with nothing touched.
+        They are in order of effect. Records that change no object are included, with `touched`
+        empty.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; names the offset.
@@ -95,10 +96,10 @@ def _effective(
 
 
 class _Replay:
-    """Replays rows one by one.
+    """Replays rows one by one and returns the objects that each changed.
 
-    An image per record would cost most of the time. Most records change one partition, which the
-    delta shows before and after; only the others need images.
+    Building an image per record would take most of the time. Most records change one partition,
+    whose states before and after are in the delta; only the other records need images.
     """
 
     def __init__(self, image: MetadataImage) -> None:

@@ -1,4 +1,4 @@
-"""A report: everything that its page knows about a range of a log."""
+"""A report: everything that its page shows about a range of a log."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
@@ -32,7 +32,7 @@ Mask = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Redaction(NamedTuple):
-    """What to leave out of a report."""
+    """Functions that redact a report: its field values, its labels and its header."""
 
     field: Callable[[str, str, Any], Any]
     label: Callable[[str, str], str]
@@ -40,11 +40,11 @@ class Redaction(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A range in packed form.
+    """A range of a log in packed form.
 
     Attributes:
         first, last: Offsets, inclusive.
-        changes: How many states of objects it holds beside the first of each.
+        changes: Number of object states in it, without each object's first state.
         most_eventful: First and last offset; None if nothing changed.
     """
 
@@ -57,7 +57,9 @@ class Report(NamedTuple):
 
 
 class GrowingReport:
-    """The report of a range whose end grows: what was read is not read again, but for its events.
+    """The report of a range whose end grows. Only new records are replayed.
+
+    The events of the range are computed anew each time.
 
     Attributes:
         start: First offset from which on states are known.
@@ -70,11 +72,12 @@ class GrowingReport:
         redaction: Redaction,
         topics: Collection[str] | None = None,
     ) -> None:
-        """Begin with the state before an offset.
+        """Start with the state before an offset.
 
         Args:
-            topics: Full names. Only what these and their partitions were is told: no events, no
-                leader epochs and no causes, which may tell of others. None: everything is.
+            topics: Full names. The report then only has the states of these topics and of their
+                partitions: no events, leader epochs or causes, which may reveal others. None: the
+                whole cluster.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -100,15 +103,16 @@ class GrowingReport:
         about: dict[str, Any],
         progress: Progress = lambda offset: None,
     ) -> Report:
-        """Return the report up to an offset, not before that of the last call.
+        """Return the report up to an offset, which must not be lower than in the last call.
 
         Args:
             timeline: Of the same log.
-            last: If there are further calls, the end of a batch.
-            about: What else the header says.
+            last: The end of a batch if `until` will be called again.
+            about: Further fields of the header.
 
         Raises:
-            CorruptLogError: a record contradicts the state before it; this can be used no more.
+            CorruptLogError: a record contradicts the state before it; the object must not be used
+                again.
         """
         source, first = timeline.source, self._first
         for each in self._followed(source, last + 1, progress):
@@ -146,7 +150,10 @@ class GrowingReport:
     def _followed(
         self, source: BatchSource, end: int, progress: Progress
     ) -> Iterator[EffectiveRow]:
-        """Yield what rows changed; the chains follow batch by batch: causes stand in a batch."""
+        """Yield the records with their changes; pass each batch to the chains first.
+
+        Chains need whole batches, because a record's causes are in its batch.
+        """
         changes = self._changes.until(source, end, progress)
         if not self._is_whole:
             yield from changes
@@ -158,7 +165,7 @@ class GrowingReport:
 
 
 def _in_topics(topics: Collection[str] | None) -> Callable[[Touched], bool]:
-    """Return what is true for these topics and their partitions; for everything if None."""
+    """Return a predicate: true for the given topics and their partitions, or for all if None."""
     if topics is None:
         return lambda _: True
     labels = frozenset(map(escaped, topics))
@@ -196,7 +203,7 @@ def _times(source: BatchSource, first: int, last: int) -> list[int]:
 
 
 def _encoded_events(events: Sequence[TimelineEvent]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Events as columns; the names of what they changed, each once."""
+    """Return header fields and columns of the events; the header lists each object name once."""
     names: dict[str, int] = {}
     numbers = [[names.setdefault(name, len(names)) for name in e.objects] for e in events]
     texts: dict[str, int] = {}

@@ -1,10 +1,10 @@
-"""Variable-length integers: seven bits a byte, lowest first; the top bit says that more follow."""
+"""Variable-length integers: seven bits per byte, lowest first; the top bit marks a continuation."""
 
 from collections.abc import Iterable
 
 
 def unsigned(values: Iterable[int]) -> bytes:
-    """Encode numbers of at least 0."""
+    """Encode integers that are not negative."""
     out = bytearray()
     append = out.append
     for value in values:
@@ -17,12 +17,12 @@ def unsigned(values: Iterable[int]) -> bytes:
 
 
 def signed(values: Iterable[int]) -> bytes:
-    """Encode numbers so that those near 0 are short: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    """Encode signed integers; those near 0 are short: 0, -1, 1, -2 become 0, 1, 2, 3."""
     return unsigned(2 * value if value >= 0 else -2 * value - 1 for value in values)
 
 
 def deltas(values: Iterable[int]) -> bytes:
-    """Encode each number as its difference from the one before, the first from 0."""
+    """Encode each integer as its difference from the previous one, the first from 0."""
     return signed(_differences(values))
 
 

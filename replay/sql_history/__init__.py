@@ -1,1 +1,1 @@
-"""History in SQL: every state that every object had, for plain SELECTs."""
+"""History in SQL: every state that any object had, for plain SELECTs."""

@@ -1,8 +1,9 @@
-"""Follows a log and yields each state that an object takes.
+"""Follows a log and yields every state that each object takes.
 
-An image after each record would cost most of the time. So records are replayed in runs in which no
-object is changed twice: the images around the run then show what each of its records did. Of
-partitions, which most records change, the delta shows every state within a run.
+Building an image after each record would take most of the time. Therefore records are replayed in
+runs that change no object twice: the images before and after the run then show the effect of each
+record. Partitions, which most records change, may change repeatedly in a run: the delta shows each
+of their states.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -58,12 +59,12 @@ class ChangeRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def effective(self) -> Envelope:
-        """The record at whose offset it takes effect."""
+        """The record at whose offset this one takes effect."""
         return self.closed_by or self.row
 
 
 class NewState(msgspec.Struct, frozen=True, gc=False):
-    """A record gave an object another state; None before it is made and after it is gone."""
+    """A change of an object's state by a record; None if it does not exist before or after."""
 
     part: str
     key: Key
@@ -73,12 +74,12 @@ class NewState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):
-    """What a run of records did.
+    """A run of records and the states that they changed.
 
     Attributes:
-        end_offset: Where the log can be continued from after this run; None inside a batch or a
-            transaction.
-        image: The state there.
+        end_offset: Offset from which the log can be continued after this run; None inside a batch
+            or a transaction.
+        image: The state after the run.
     """
 
     rows: list[ChangeRow]
@@ -89,9 +90,9 @@ class Run(msgspec.Struct, frozen=True, gc=False):
 
 @explains
 def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterator[Run]:
-    """Yield what the records from an image on, up to `to_offset` (exclusive), did; in order.
+    """Yield runs with the changes of the records from an image on, up to `to_offset` (exclusive).
 
-    The last run has an end offset: `to_offset`, or where an open transaction begins.
+    The last run always has an end offset: `to_offset`, or the start of an open transaction.
 
     Raises:
         CorruptLogError: a record contradicts the state before it; names the offset.
@@ -122,11 +123,11 @@ class _Runs:
 
     @property
     def unended_rows(self) -> int:
-        """Records of the open run, and of those before it that have no end offset."""
+        """Number of records in the open run, and in those before it without an end offset."""
         return self._unended_rows + len(self._rows)
 
     def add(self, found: Resolved) -> Iterator[Run]:
-        """Add records; yields the runs that end before or with one of them."""
+        """Add records; yield the runs that are closed before one of them."""
         in_effect, closed_by = found.in_effect, found.closed_by
         for row in found.rows:
             record_type = type(row.payload)
@@ -156,7 +157,7 @@ class _Runs:
             self._states.append(NewState("partitions", key, before, after, change))
 
     def _add_other(self, change: ChangeRow) -> Iterable[Run]:
-        """Add a record; returns the run before it if that has changed one of its objects."""
+        """Add a record; close and return the run first if it has changed one of its objects."""
         ended: tuple[Run, ...] = ()
         keys: list[ObjectKey] = []
         with suppress(ContradictionError):  # the replay raises it, with the offset
@@ -173,7 +174,7 @@ class _Runs:
         return ended
 
     def close(self, end_offset: int | None = None) -> Run:
-        """End the open run and begin the next."""
+        """Close the open run, begin the next, and return the closed one."""
         before = self._image
         if end_offset is None:
             after = self._delta.apply(Provenance())
@@ -195,10 +196,10 @@ class _Runs:
 
 
 class _Current:
-    """The state within a run, as far as it says what a record changes; methods of the image's.
+    """The state within a run, for finding the objects that a record changes.
 
-    All objects that the record can change are found in it: so if the run has changed one of them,
-    even made it, that is seen.
+    It has the methods of an image that are needed for this. All objects are found, even those
+    created in this run, so a second change of an object in the run is always detected.
     """
 
     def __init__(self, delta: MetadataDelta) -> None:
@@ -226,7 +227,7 @@ class _Current:
 
 
 def state_key(part: str, value: Any) -> Key:
-    """Return the key of a state of an object, as `NewState` has it."""
+    """Return the key of an object's state, in the form used in `NewState`."""
     if part == "configs":
         return value.resource_type, value.resource_name, value.name
     key: Key = PARTS[part].key_of(value)

@@ -1,7 +1,7 @@
 """Columns: how the fields of an object are stored in SQL, and read back without loss.
 
-Ids are 22 characters, other bytes base64, lists and structures JSON. A float has a second column
-with its bits: SQLite keeps neither NaN nor the sign of zero.
+Ids are texts of 22 characters, other bytes base64, lists and structures JSON. A float has a second
+column with its bits, because SQLite preserves neither NaN nor the sign of zero.
 """
 
 import json
@@ -27,7 +27,7 @@ Convert = Callable[[Any], Any]
 
 
 class Form(msgspec.Struct, frozen=True):
-    """How values of one Python type are stored: the column's type, and both conversions."""
+    """Storage of values of one Python type: the column's type, and both conversions."""
 
     type: TypeEngine[Any]
     nullable: bool
@@ -36,35 +36,35 @@ class Form(msgspec.Struct, frozen=True):
 
 
 class FieldColumn(msgspec.Struct, frozen=True):
-    """A column, and the field of the object it holds. A float's field has two columns."""
+    """A column and the object's field that it stores. A field of type float has two columns."""
 
     name: str
     field: str
     form: Form
 
     def column(self, comment: str) -> Column[Any]:
-        """Make the SQLAlchemy column."""
+        """Return a new SQLAlchemy column."""
         return Column(self.name, self.form.type, nullable=self.form.nullable, comment=comment)
 
 
 def field_columns(cls: type[msgspec.Struct], fields: Iterable[str]) -> list[FieldColumn]:
-    """Return the columns of some fields of a structure, in their order."""
+    """Return the columns of some fields of a structure, in the order of the fields."""
     hints = typing.get_type_hints(cls)
     return [column for name in fields for column in _columns_of(name, hints[name])]
 
 
 def row_encoder(columns: Sequence[FieldColumn]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives the values of an object's columns."""
+    """Return a function that converts an object to the values of its columns."""
     return _compiled("def encode(value): return ({fields})", columns)
 
 
 def state_encoder(
     columns: Sequence[FieldColumn], more: Iterable[str]
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives a row of a state: the columns of its `value`, then `more`.
+    """Return a function that converts a state to a row: the columns of its `value`, then `more`.
 
     Args:
-        more: Attributes of the state itself.
+        more: Names of attributes of the state itself.
     """
     attributes = "".join(f"state.{name}, " for name in more)
     return _compiled(
@@ -73,7 +73,7 @@ def state_encoder(
 
 
 def _compiled(source: str, columns: Sequence[FieldColumn]) -> Callable[[Any], tuple[Any, ...]]:
-    """Compile an encoder, because a sync spends much of its time in it."""
+    """Compile an encoder from its source, for speed: a sync spends much of its time in it."""
     names: dict[str, Any] = {f"store_{i}": each.form.store for i, each in enumerate(columns)}
     fields = "".join(
         f"value.{each.field}, " if each.form.store is _same else f"store_{i}(value.{each.field}), "
@@ -87,9 +87,10 @@ def _compiled(source: str, columns: Sequence[FieldColumn]) -> Callable[[Any], tu
 def row_decoder(
     cls: type[msgspec.Struct], columns: Sequence[FieldColumn]
 ) -> Callable[[Sequence[Any]], Any]:
-    """Return a function that makes an object of the values of its columns.
+    """Return a function that creates an object from the values of its columns.
 
-    A float is read from its bits. Fields without a column, which no digest holds, are unknown.
+    A float is read from its bits. Fields without a column, which are not in any digest, are set to
+    UNKNOWN.
     """
     read = {
         each.field: (i, each.form.load)
@@ -135,7 +136,7 @@ def _or_none(convert: Convert) -> Convert:
 
 
 class _Known(dict[Any, Any]):
-    """The newest results of a conversion: ids and lists of replicas repeat."""
+    """Cache of a conversion's results, because ids and lists of replicas repeat."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
@@ -208,7 +209,7 @@ def _from_json(hint: Any) -> Convert:
 
 
 def _items(hint: Any, convert: Callable[[Any], Convert]) -> Callable[[Any], list[Convert]]:
-    """Return for the values of a tuple the conversion of each."""
+    """Return a function that returns the conversion of each item of a tuple."""
     args = typing.get_args(hint)
     if args[-1] is Ellipsis:
         item = convert(args[0])

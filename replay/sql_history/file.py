@@ -1,8 +1,9 @@
-"""Reads the SQL history beside a log through the standard library's sqlite3.
+"""Reads the SQL history file in a log's directory through the standard library's sqlite3.
 
-It tells which records changed an object; the records themselves are read in the log, so the answer
-is the log's. Reading never writes and waits at most 100 ms. Tables that are locked, damaged, of
-another release or of another log are passed over with a note.
+The tables only yield the offsets of the records that changed an object; the records themselves are
+read from the log, so that answers do not depend on the tables. Reading never writes, and waits at
+most 100 ms for a lock. Tables that are locked, damaged, of another release or of another log are
+ignored, with a warning.
 """
 
 import logging
@@ -45,7 +46,7 @@ class HistoryFile:
         self._proven: Position | None = None
 
     def end_offset(self) -> int | None:
-        """Return where the tables end, exclusive; None, with a note, if they cannot be used."""
+        """Return the tables' end offset, exclusive; None, with a warning, if unusable."""
         try:
             with _reading(self._path) as connection:
                 return self._check(connection)
@@ -56,9 +57,9 @@ class HistoryFile:
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the records that changed an object; None if the tables do not help.
+        """Return the records that changed an object; None if the tables cannot be used.
 
-        The others are as for `ChangeIndex`.
+        The other parameters are as for `ChangeIndex`.
         """
         find = _FINDERS.get(name.kind.name)
         if find is None or not self._path.exists():
@@ -85,10 +86,10 @@ class HistoryFile:
         _LOG.warning("SQL history in %s passed over: %s", self._path, error)
 
     def _check(self, connection: sqlite3.Connection) -> int:
-        """Return the end offset of the tables, which are those of this log.
+        """Check that the tables are usable and of this log; return their end offset.
 
         Raises:
-            RequestError: of another release, other rules, or another log.
+            RequestError: they are of another release, other replay rules, or another log.
         """
         query = f"SELECT version_num FROM {HISTORY_VERSION_TABLE}"
         (revision,) = connection.execute(query).fetchone() or [""]
@@ -128,7 +129,8 @@ class _Tables:
     """Collects offsets of records from the tables.
 
     Attributes:
-        is_unsure: True if there are too many, or the tables do not say which record it was.
+        is_unsure: True if there are too many offsets, or the tables cannot tell which record of a
+            transaction it was.
     """
 
     def __init__(self, connection: sqlite3.Connection, end: int, limit: int) -> None:
@@ -143,7 +145,7 @@ class _Tables:
         return self._connection.execute(query, values).fetchall()
 
     def add(self, table: str, where: str = "TRUE", *values: Any) -> None:
-        """Add the records that began or ended states."""
+        """Add the records that began or ended the selected states."""
         found = self.rows(
             "SELECT record_offset, valid_from_offset, valid_to_offset "
             f"FROM {table} WHERE {where} LIMIT {self._limit + 1}",
@@ -158,7 +160,11 @@ class _Tables:
         self._add_ends(ends.difference(begin for _, begin, _ in found))
 
     def add_partitions(self, topic_id: str, partition_id: int | None) -> None:
-        """Add the records that made or removed partitions of a topic, and all those of one."""
+        """Add the records that created or removed any partition of a topic, and all records of one.
+
+        Args:
+            partition_id: The partition whose records are all added; None: no partition.
+        """
         found = self.rows(
             """
             SELECT * FROM (
@@ -193,7 +199,11 @@ class _Tables:
 
 
 def _add_topics(tables: _Tables, topic: str, ids: Collection[Uuid]) -> list[str]:
-    """Add the records of the topics that a name may mean, and of their namespaces; return ids."""
+    """Add the records of all topics that a name can mean and of their namespaces.
+
+    Returns:
+        The ids of the topics, as text.
+    """
     texts = {uuid_text(each) for each in ids}
     namespace = ""
     if topic.startswith("@"):
@@ -250,12 +260,12 @@ def _find_config(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> No
 
 
 def _by(table: str, column: str, value: Callable[[str], Any]) -> _Finder:
-    """Return a finder of one object by its only key."""
+    """Return a finder of one object by the only column of its key."""
     return lambda tables, name, _: tables.add(table, f"{column} = ?", value(name.name))
 
 
 def _whole(*names: str) -> _Finder:
-    """Return a finder of all objects of a kind."""
+    """Return a finder of all objects in the given tables."""
 
     def find(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
         for table in names:
@@ -291,10 +301,10 @@ _FINDERS: dict[str, _Finder] = {
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Yield a connection in a transaction, which writes nothing beside the file either.
+    """Yield a read-only connection in a transaction; SQLite creates no files next to the database.
 
-    A reader of a write-ahead log needs its files. When the last writer has closed them, the file
-    is whole, and is read as one that does not change; if it did meanwhile, that is an error.
+    With a write-ahead log present, SQLite reads it. Without one the last writer has closed the
+    database, and it is opened as immutable; if it was written meanwhile, an error is raised.
     """
     log = path.with_name(path.name + "-wal")
     before = None if _size(log) else path.stat()

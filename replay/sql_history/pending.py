@@ -1,4 +1,4 @@
-"""Rows that wait to be written together."""
+"""Buffer of rows that are written together."""
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter, itemgetter
@@ -15,10 +15,10 @@ from replay.sql_history.tables import VALIDITY, VERSION_TABLES, VersionTable, ch
 
 
 class Pending:
-    """What some runs of a log add to the tables.
+    """The rows that some runs of a log add to the tables.
 
     Attributes:
-        changes: What the table `change` gets.
+        changes: The rows of the table `change`.
     """
 
     def __init__(self) -> None:
@@ -28,12 +28,12 @@ class Pending:
 
     @property
     def length(self) -> int:
-        """Rows to write."""
+        """The number of rows to write."""
         return len(self.changes) + sum(len(each.states) for each in self._states)
 
     @property
     def counts(self) -> dict[str, int]:
-        """New states by table, without tables that have none."""
+        """The number of new states by table; tables without new states are left out."""
         return {each.of.table.name: len(each.states) for each in self._states if each.states}
 
     def add_base(self, image: MetadataImage) -> None:
@@ -44,20 +44,20 @@ class Pending:
                 states.begin(state_key(part, value), value, offset, offset, None)
 
     def add(self, run: Run) -> None:
-        """Add what a run did."""
+        """Add the records and new states of a run."""
         self.changes += run.rows
         for state in run.states:
             self._by_part[state.part].add(state)
 
     def write(self, connection: Connection) -> None:
-        """Write everything."""
+        """Write all buffered rows."""
         insert_rows(connection, change, _CHANGE_COLUMNS, list(map(_change_row, self.changes)))
         for states in self._states:
             states.write(connection)
 
 
 class _State(msgspec.Struct, gc=False):
-    """A new row; without containers that the garbage collector would visit again and again."""
+    """A new row. It refers to no containers, so that the garbage collector need not visit it."""
 
     value: Any
     record_offset: int
@@ -68,7 +68,7 @@ class _State(msgspec.Struct, gc=False):
 
 
 class _States:
-    """New rows of one table, and ends of rows that it already has."""
+    """New rows of one table, and the ends of rows that the table already has."""
 
     def __init__(self, of: VersionTable) -> None:
         self.of = of
@@ -78,7 +78,7 @@ class _States:
         self._encode, self._encode_key = _ENCODERS[of.part.name]
 
     def add(self, state: NewState) -> None:
-        """Add a state, and let the one before it end."""
+        """Add a state, and set the end of the object's previous state."""
         row, at = state.cause.row, state.cause.effective
         if state.before is not None:
             before = self._open.pop(state.key, None)
@@ -98,12 +98,12 @@ class _States:
         from_offset: int,
         from_ms: int | None,
     ) -> None:
-        """Add a state that holds from an offset on."""
+        """Add a state that is valid from an offset on."""
         state = self._open[key] = _State(value, record_offset, from_offset, from_ms)
         self.states.append(state)
 
     def write(self, connection: Connection) -> None:
-        """Write ends and rows; the ends first, for they look for the newest row of an object."""
+        """Write the ends, then the new rows: an end is set on the newest row that an object has."""
         table, keys = self.of.table, [each.name for each in self.of.key]
         ends = [
             "to_offset",
@@ -122,7 +122,7 @@ class _States:
 
 
 def _end_newest(table: Table, keys: Sequence[str]) -> Any:
-    """Return the statement that ends the newest state of an object."""
+    """Return the statement that sets the end of an object's newest state."""
     other = table.alias()
     newest = select(func.max(other.c.record_offset)).where(
         *(other.c[name] == bindparam(f"{name}_2") for name in keys)

@@ -1,4 +1,4 @@
-"""The history of one log in a database: where it stands, and the states in it."""
+"""Database with the history of one log: the tables' position, and the states in them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,12 +20,12 @@ from replay.time_travel.change_index import HISTORY_NAME
 
 
 def default_url(directory: Path) -> URL:
-    """Return the default database of a log's history."""
+    """Return the URL of the default database of a log's history."""
     return URL.create("sqlite", database=str(directory.absolute() / HISTORY_NAME))
 
 
 class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """Which log the tables are of, and the offsets they hold: [start_offset, end_offset)."""
+    """The log of the tables, and the range of offsets they cover: [start_offset, end_offset)."""
 
     cluster_id: str
     start_offset: int
@@ -38,7 +38,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> Position:
-        """Proof of position, to be compared with a log's."""
+        """The position with its proof, to be compared with a log's."""
         return Position(
             cluster_id=self.cluster_id,
             end_offset=self.end_offset,
@@ -56,14 +56,14 @@ class HistoryStore:
     @classmethod
     @contextmanager
     def open(cls, url: str | URL, *, create: bool = False) -> Iterator[Self]:
-        """Open a database, and close it in the end.
+        """Open a database for the `with` block, and close it at its end.
 
         Args:
-            create: Make the database and its tables, or migrate them, if necessary.
+            create: Create the database and its tables, or migrate them, if necessary.
 
         Raises:
-            RequestError: not a database of this release; there is none.
-            UnavailableError: it cannot be reached.
+            RequestError: there is no database, or it is not one of this release.
+            UnavailableError: the database cannot be reached.
         """
         engine = open_database(
             url,
@@ -82,7 +82,7 @@ class HistoryStore:
             engine.dispose()
 
     def position(self) -> HistoryPosition | None:
-        """Return where the tables stand; None if nothing was synced yet.
+        """Return the log and the offsets that the tables cover; None if nothing was synced yet.
 
         Raises:
             UnavailableError: the database cannot be reached.
@@ -104,8 +104,8 @@ class HistoryStore:
         """Return the digest of the image as of offset `at`, computed from the tables alone.
 
         Raises:
-            UnknownHistoryError: `at` is before what the tables know.
-            RequestError: OFFSET_OUT_OF_RANGE, the tables do not reach so far; sync them.
+            UnknownHistoryError: `at` is before the start of the tables.
+            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end of the tables; sync them.
             UnavailableError: the database cannot be reached.
         """
         with reading(self.engine) as connection:
@@ -119,7 +119,7 @@ class HistoryStore:
 
 
 def read_position(connection: Connection) -> HistoryPosition | None:
-    """Read where the tables stand; None if nothing was synced yet."""
+    """Read the log and the offsets that the tables cover; None if nothing was synced yet."""
     row = connection.execute(select(position)).mappings().one_or_none()
     if row is None:
         return None

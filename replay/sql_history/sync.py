@@ -1,7 +1,8 @@
 """Brings the tables up to the end of a log.
 
-Each transaction adds what some thousand records did and moves the position; it refuses to when
-another process has moved it. So every record is in the tables exactly once, whatever dies when.
+Each transaction adds the rows of some thousand records and advances the position. It fails if
+another process has advanced the position. So every record is in the tables exactly once, no matter
+when a process dies.
 """
 
 from collections import Counter
@@ -33,10 +34,10 @@ _TRANSACTION_ROWS = 60_000
 
 
 class Synced(msgspec.Struct, frozen=True, kw_only=True):
-    """What was added: the offsets [from_offset, to_offset), so many records that can change
-    objects, and so many states in each table.
+    """Result of a sync: offsets [from_offset, to_offset) were added.
 
-    `image` is the state at the end, from which the next sync can go on.
+    `changes` is the number of added records that can change objects, `rows` the number of added
+    states by table. `image` is the state at the end, from which the next sync can continue.
     """
 
     from_offset: int
@@ -54,22 +55,22 @@ def sync(
     *,
     image: MetadataImage | None = None,
 ) -> Synced:
-    """Add everything that is final in a log and not in the tables yet.
+    """Add all confirmed records of a log that are not in the tables yet.
 
     Args:
-        timeline: Of `source`; gives the state to continue from.
-        progress: Called with the end offset of each part that was added.
-        image: Of the sync before, so that the log need not be replayed up to there.
+        timeline: Of `source`; provides the image to continue from.
+        progress: Called with the end offset after each write.
+        image: Result of the previous sync, which saves replaying the log up to there.
 
     Raises:
         RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
-            UNSUPPORTED_VERSION, other replay rules made them.
-        UnknownHistoryError: the log no longer has what follows the tables.
+            UNSUPPORTED_VERSION, they were made under other replay rules.
+        UnknownHistoryError: the log no longer has the offsets that follow the tables.
         UnavailableError: the database cannot be reached, or another process is syncing too.
-        ContradictionError: a record of a mirror contradicts the state before it. What is before it
-            was added.
-        CorruptLogError: the log is damaged; what is before that was added, but for the last few
-            records.
+        ContradictionError: a record of a mirror contradicts the state before it. The records before
+            it were added.
+        CorruptLogError: the log is damaged; the records before the damage were added, except for
+            the last few.
     """
     before = check_same_log(source, store)
     start = source.history_start if before is None else before.end_offset
@@ -108,7 +109,7 @@ def sync(
 
 
 class _Writer:
-    """Gathers runs and writes them, whole runs up to where the log can be continued."""
+    """Buffers runs and writes them up to an offset from which the log can be continued."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class _Writer:
         self._next: Run | None = None
 
     def add(self, run: Run) -> bool:
-        """Add a run; True if it and those before it were written."""
+        """Buffer a run; True if the buffered runs were written."""
         self._unfinished.append(run)
         if run.end_offset is None:
             return False
@@ -144,11 +145,11 @@ class _Writer:
         return True
 
     def forget_unfinished(self) -> None:
-        """Drop the runs after the last place where the log can be continued."""
+        """Drop the runs after the last offset from which the log can be continued."""
         self._unfinished = []
 
     def write(self) -> None:
-        """Write what was gathered."""
+        """Write the buffered runs."""
         if self._next is None or self._next.end_offset is None:
             return
         position = self._position(self._next.end_offset, self._next.image.provenance.not_understood)
@@ -189,7 +190,7 @@ class _Writer:
 
 
 def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition | None:
-    """Check that the tables are of this log; return where they stand, None if they are empty.
+    """Check that the tables are of this log; return their position, None if they are empty.
 
     Raises:
         RequestError, UnknownHistoryError, UnavailableError: as for `sync`.
@@ -223,10 +224,11 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
 
 
 def check_confirmed(source: ConfirmedSource, at: int) -> None:
-    """Check that the tables of a mirror can reach offset `at`.
+    """Check that the tables of a mirror can include offset `at`.
 
     Raises:
-        RequestError: OFFSET_OUT_OF_RANGE, its record may still be replaced, so it is left out.
+        RequestError: OFFSET_OUT_OF_RANGE, the tables leave out its record, which Kafka may still
+            replace.
     """
     if source.confirmed_end <= at < source.end_offset:
         raise RequestError(
@@ -237,7 +239,7 @@ def check_confirmed(source: ConfirmedSource, at: int) -> None:
 
 
 def unconfirmed_text(source: ConfirmedSource) -> str:
-    """Return why the tables of a mirror end before its log does."""
+    """Return a text that explains why the tables of a mirror end before its log."""
     return (
         f"Kafka may still replace offsets {source.confirmed_end} to {source.end_offset - 1}, no "
         "checkpoint in its directory confirms them; import again when it has written one"

@@ -1,8 +1,8 @@
-"""The tables of the history. Migrations create them; a test keeps the two equal.
+"""Table definitions of the SQL history. Migrations create the tables; a test compares the two.
 
-A row of a `_version` table is one state of one object. It holds from `valid_from_offset` on, up to
-`valid_to_offset` (exclusive; null: still). So the state as of offset N is
-`valid_from_offset <= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
+A row of a `_version` table is one state of one object. It is valid from `valid_from_offset` up to
+`valid_to_offset` (exclusive; null: still valid). So the state as of offset N is `valid_from_offset
+<= N AND (valid_to_offset IS NULL OR valid_to_offset > N)`.
 """
 
 from typing import Any
@@ -82,10 +82,10 @@ _ALWAYS_SET = ("record_offset", "valid_from_offset")
 
 
 class VersionTable(msgspec.Struct, frozen=True):
-    """Where the states of the objects of one part of the image are.
+    """The table that stores the states of the objects of one part of the image.
 
     Attributes:
-        key: Columns that tell an object from the others; with `record_offset`, a state.
+        key: Columns that identify an object; together with `record_offset`, a state.
         fields: Columns of an object's fields.
     """
 
@@ -122,7 +122,7 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
 
 
 def _docs(record: dict[str, Any]) -> dict[str, str]:
-    """Return the texts on the fields of a record, and on those of the objects that it lists."""
+    """Return the `doc` texts of a record's fields and of the fields of the structures it lists."""
     docs: dict[str, str] = {}
     for field in record["fields"]:
         items = field["type"].get("items") if isinstance(field["type"], dict) else None
