@@ -1,1 +1,1 @@
-"""Questions about the past: points, diff, history, blame."""
+"""Queries about past states: points in time, diff, history, blame."""

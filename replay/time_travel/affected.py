@@ -1,7 +1,7 @@
-"""The objects that a record can change: kinds and keys of `kinds`, for each record type.
+"""Table of the objects that a record can change: kinds and keys (see `kinds`) by record type.
 
-Too many cost time, too few give wrong answers: a test compares whole images around each record of
-histories with every type.
+Superfluous keys cost time, missing keys give wrong answers: a test compares whole images before and
+after each record, with histories that have all record types.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,13 +27,13 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 
 def types_reaching(kind: str) -> frozenset[type[Record]]:
-    """Return the record types that can change an object of a kind, or the object its name means."""
+    """Return the record types that can change objects of a kind, or the meaning of their names."""
     found = frozenset(record_type for record_type, kinds in AFFECTED.items() if kind in kinds)
     return found | _NAMING if kind in _NAMED_BY_TOPIC else found
 
 
 def _of(*fields: str) -> Keys:
-    """Return a function that takes the key from fields of the record."""
+    """Return a function that reads an object's key from these fields of a record."""
     key = attrgetter(*fields)
     return lambda record, before: (key(record),)
 

@@ -1,6 +1,7 @@
-"""Bisect: where the value of an expression flips in a log.
+"""Bisect: finds where the value of an expression flips in a log.
 
-Only the ends of batches outside transactions count: in between the state may be inconsistent.
+The expression is evaluated only at ends of batches outside transactions; between them the state may
+be inconsistent.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -24,12 +25,13 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
     """A change of an expression's value.
 
     Attributes:
-        offset: Of the last record of its batch; with it applied the expression has the new value.
+        offset: Last offset of the batch after which the expression has the new value.
         time: Append time of the batch, in ms since 1970.
-        cause: Offset of the first record of the batch that may have changed what was read.
-        type: Of that record.
-        principal: Who asked for it; null if the log does not say.
-        reason: Why; null if the log does not say.
+        cause: Offset of the first record of the batch that may have changed an object that the
+            expression reads.
+        type: Type of the record at `cause`.
+        principal: Principal of its request; None if the log does not contain it.
+        reason: Reason given in its request; None if the log does not contain it.
     """
 
     offset: int
@@ -42,13 +44,13 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Flips(msgspec.Struct):
-    """What a replay found.
+    """The flips found by a replay.
 
     Attributes:
         before: The value before the range.
-        first: The first offset of the range at which the expression holds; None if at none.
-        found: Every flip, in order of the log.
-        assumed: What the search took for granted; None: nothing.
+        first: The first offset of the range at which the expression holds; None if there is none.
+        found: All flips, in the order of the log.
+        assumed: The assumption that the search relied on, in words; None if it made none.
     """
 
     before: Any
@@ -58,7 +60,7 @@ class Flips(msgspec.Struct):
 
 
 def holds(value: Any) -> bool:
-    """True for all values but false and null."""
+    """True unless the value is false or null."""
     return value is not None and value is not False
 
 
@@ -88,7 +90,7 @@ def find_flips(
 
 
 class _Look(NamedTuple):
-    """An image, the value of an expression in it, and what this was computed with."""
+    """An image, the value of an expression in it, and the watch that computed the value."""
 
     image: MetadataImage
     watch: Watch
@@ -136,11 +138,11 @@ def find_only_flip(
 ) -> Flips:
     """Return the flip of an expression that flips at most once in [from_offset, to_offset).
 
-    Halves over images that are quickly had, then replays what lies between two of them.
+    Bisects over images that are cheap to get, then replays the log between two of them.
 
     Args:
-        image_at: Returns the image as of an offset; it may be one that is decoded as it is read.
-        ends: End offsets of the images that are quickly had, ascending.
+        image_at: Returns the image as of an offset, possibly one that is decoded lazily.
+        ends: End offsets of the images that are cheap to get, ascending.
 
     Raises:
         RequestError, CorruptLogError: as `find_flips`.
@@ -164,7 +166,7 @@ def find_only_flip(
 
 
 def _first_end(source: BatchSource, start: MetadataImage, to_offset: int) -> int | None:
-    """Return the first offset after an image that counts."""
+    """Return the first offset after an image at which the expression may be evaluated, or None."""
     replayer = replayer_from(source, start)
     for batch in source.batches(replayer.next_offset, to_offset):
         replayer.replay(batch)
@@ -184,9 +186,10 @@ def _steps(
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, set[Token]]]:
-    """Yield each batch that ends outside a transaction, and what was touched since the last one.
+    """Yield each batch that ends outside a transaction, and the tokens touched since the last
+    one.
 
-    Records of other types than `types` may be left out.
+    Tokens of records of other types than `types` may be missing.
     """
     first = replayer.next_offset
     noted: set[Token] = set()
@@ -207,7 +210,10 @@ def _steps(
 
 
 def _candidates(rows: Sequence[Envelope], may_change: Callable[[Record], bool]) -> list[Envelope]:
-    """Return the rows that may have changed a value; a transaction's take effect at its end."""
+    """Return the rows that may have changed a value.
+
+    The end of a transaction is included, because it applies all rows of the transaction.
+    """
     return [
         row
         for row in rows

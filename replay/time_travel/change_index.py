@@ -1,4 +1,4 @@
-"""The port through which history finds an object's records, and the default place of its index."""
+"""Interface of an index of an object's records, and the default file name of the index."""
 
 from collections.abc import Collection
 from typing import Protocol
@@ -13,35 +13,36 @@ HISTORY_NAME = "history.db"
 
 
 class FoundChanges(msgspec.Struct, frozen=True):
-    """Offsets, ascending, of the records that changed an object and the objects it depends on.
+    """Ascending offsets of the records that changed an object and the objects it depends on.
 
-    `end_offset` is exclusive: what follows must be read in the log.
+    `end_offset` is exclusive: later records must be read from the log.
     """
 
     offsets: list[int]
     end_offset: int
 
     def with_others(self, other: "FoundChanges") -> "FoundChanges":
-        """Return the records of both, up to where both are known."""
+        """Return the records of both, up to the lower of the two end offsets."""
         end_offset = min(self.end_offset, other.end_offset)
         both = {*self.offsets, *other.offsets}
         return FoundChanges(sorted(each for each in both if each < end_offset), end_offset)
 
 
 class ChangeIndex(Protocol):
-    """Knows which records of a log took effect on which object, up to some offset."""
+    """An index of the records that took effect on each object, up to some offset of a log."""
 
     def end_offset(self) -> int | None:
-        """Return up to where it knows the log, exclusive; None if it does not help."""
+        """Return the end offset (exclusive) of the indexed records; None if unusable."""
 
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the records below an offset that took effect below it, on an object.
+        """Return the records about an object that took effect below an offset, or a few more.
 
-        A few more may be among them. None: reading the log is as fast, or the only way.
+        Returns None if reading the log is as fast, or the only way.
 
         Args:
-            name: `broker:*` stands for all brokers.
-            ids: Topics and namespaces that the name is known to mean, besides those the index has.
+            name: Name of the object; `broker:*` means all brokers.
+            ids: Further topics and namespaces that the name is known to mean, besides the indexed
+                ones.
         """

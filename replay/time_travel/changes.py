@@ -1,7 +1,7 @@
-"""Effective changes: the fields that a record changed, or in which two images differ.
+"""Effective changes: the fields that a record changed, or that differ between two images.
 
-An object is identified by its key: a topic that was deleted and created again under the same name
-is two objects, and each is then named by its id.
+An object is identified by its key. A topic that was deleted and created again under the same name
+counts as two objects, each labelled with its id.
 """
 
 import re
@@ -21,9 +21,9 @@ _NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One field that differs. `before` and `after` are JSON values, None if the field is absent.
+    """A field that differs. `before` and `after` are JSON values, None if the field is absent.
 
-    `fate` of the object: `new`, `gone` or `changed`.
+    `fate` is `new`, `gone` or `changed`, for the object as a whole.
     """
 
     object: str
@@ -34,13 +34,13 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class EffectiveChange(Change, frozen=True, kw_only=True):
-    """One field that a record changed.
+    """A field that a record changed.
 
     Attributes:
-        offset: Of the record, even if it took effect later, at the end of its transaction.
+        offset: Offset of the record, even if it took effect only at the end of its transaction.
         timestamp: Append time of the record, ms since 1970.
-        type: Of the record.
-        origin: Of the record, if known.
+        type: Type of the record.
+        origin: Origin of the record, if known.
         in_effect: False for records of an aborted transaction.
     """
 
@@ -59,7 +59,7 @@ def record_changes(
     only: ObjectName | None = None,
     in_effect: bool = True,
 ) -> list[EffectiveChange]:
-    """Return the fields that a record changed, given the images right before and after it.
+    """Return the fields that a record changed, given the images immediately before and after it.
 
     Args:
         only: Return only the changes of this object or field. The name may mean different objects
@@ -89,10 +89,10 @@ def record_changes(
 def object_changes(
     keys: Mapping[str, Iterable[Key]], before: MetadataImage, after: MetadataImage
 ) -> list[Change]:
-    """Return the fields in which some objects differ, ordered by kind and name.
+    """Return the fields that differ in some objects, ordered by kind and name.
 
     Args:
-        keys: Of the objects, by kind; each once.
+        keys: Keys of the objects to compare, by kind, without duplicates.
     """
     changes: list[Change] = []
     for kind in KINDS.values():
@@ -108,7 +108,7 @@ def object_changes(
 
 
 def field_changes(name: str, before: Fields | None, after: Fields | None) -> list[Change]:
-    """Return the fields that differ between two states of one object (None: absent)."""
+    """Return the fields that differ between two states of an object (None: absent)."""
     fate = "new" if before is None else "gone" if after is None else "changed"
     before, after = before or {}, after or {}
     return [
@@ -119,7 +119,7 @@ def field_changes(name: str, before: Fields | None, after: Fields | None) -> lis
 
 
 def _label(kind: Kind, key: Key, image: MetadataImage, other: MetadataImage) -> str:
-    """Return an object's name in an image; its id if the name means another object in `other`."""
+    """Return an object's name in an image; its id if another object has the name in `other`."""
     label = kind.label(image, key)
     if _found(kind, other, label) in (None, key):
         return label
@@ -128,9 +128,9 @@ def _label(kind: Kind, key: Key, image: MetadataImage, other: MetadataImage) -> 
 
 
 def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
-    """Return the key of the object with this name; None also for names that cannot be requested.
+    """Return the key of the object with a name, None if there is none or the name is invalid.
 
-    A log may hold names that Kafka never writes, such as a config of a new type of resource.
+    A log may contain names that Kafka never writes, such as a config of an unknown resource type.
     """
     try:
         return kind.find(image, label)
@@ -139,6 +139,6 @@ def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:
-    """Sort key that puts `orders/10` after `orders/9`."""
+    """Return a sort key that puts `orders/10` after `orders/9`."""
     parts = label.replace("/", "\0/\0").split("\0")
     return [(0, int(part), "") if _NUMBER.fullmatch(part) else (1, 0, part) for part in parts]

@@ -1,7 +1,7 @@
-"""Finds the record that set each value of a topic's configs, across moves of the topic.
+"""Finds the record that set each value of a topic's configs, even if the topic was moved since.
 
-A topic's configs are stored under its name: a move takes them along, and Kafka may write them
-before the topic. The record that moved or created the topic did not choose their values.
+A topic's configs are stored under its name: a move renames them, and Kafka may write them before
+the topic. The record that moved or created the topic is not the one that set them.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,16 @@ from replay.image.metadata import MetadataImage
 
 
 class ConfigSetters:
-    """Follows a log; knows which rows set the current values, of those set since its start."""
+    """Follows a log and keeps the row that set each current config value of a topic.
+
+    Only values set since the start are known.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Envelope]] = {}
 
     def replay(self, before: MetadataImage, row: Envelope, after: MetadataImage) -> None:
-        """Process a row, given the images right before and after it."""
+        """Process a row, given the images immediately before and after it."""
         match row.payload:
             case ConfigRecord(resource_type=type_, resource_name=name, name=key, value=value):
                 if type_ == TOPIC:

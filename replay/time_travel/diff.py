@@ -1,4 +1,4 @@
-"""The difference of two images."""
+"""Differences between two images."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ from replay.time_travel.objects import ObjectName
 def diff_images(
     before: MetadataImage, after: MetadataImage, only: ObjectName | None = None
 ) -> list[Change]:
-    """Return every field that differs, ordered by kind and name of the object.
+    """Return every field that differs between two images, ordered by kind and object name.
 
-    Shared parts of the images are skipped.
+    Parts that the images share are skipped.
     """
     if only is not None:
         return field_changes(only.object, only.fields(before), only.fields(after))
@@ -34,7 +34,7 @@ def _changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> It
 
 
 def _changed_partitions(before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
-    """Yield the keys of the partitions that differ; those of shared topics are not gone through."""
+    """Yield the keys of the partitions that differ; topics that the images share are skipped."""
     changed = {topic.topic_id for topic in after.topics_changed_since(before)}
     gone = {topic.topic_id for topic in before.topics_changed_since(after)} - changed
     for topic_id in (*changed, *gone):

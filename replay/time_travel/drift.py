@@ -1,4 +1,4 @@
-"""What differs between two clusters, or two states of one, by name: ids are left aside."""
+"""Differences between two clusters, or two states of one, by object name; ids are ignored."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -25,18 +25,18 @@ NamedFields = Mapping[str, Mapping[str, Fields]]
 def diff_by_name(
     before: MetadataImage, after: MetadataImage, only: ObjectName | None = None
 ) -> list[Change]:
-    """Return the fields in which objects of the same name differ, ordered by kind and name.
+    """Return the fields that differ in objects of the same name, ordered by kind and name.
 
-    An ACL has no name but what it says: one that is in both is no difference.
+    ACLs have no name and are compared by content: an ACL that is in both images is never returned.
 
     Args:
-        only: Only this object or field.
+        only: Compare only this object or field.
     """
     return diff_named(_by_name(before, only), _by_name(after, only))
 
 
 def diff_named(before: NamedFields, after: NamedFields) -> list[Change]:
-    """Return the fields that differ between what `named` holds of two clusters, as above."""
+    """Return the fields that differ between two results of `named`, like `diff_by_name`."""
     changes: list[Change] = []
     for kind in KINDS:
         old, new = before.get(kind, {}), after.get(kind, {})
@@ -46,10 +46,11 @@ def diff_named(before: NamedFields, after: NamedFields) -> list[Change]:
 
 
 def named(objects: Iterable[tuple[str, str, Fields]], field: str | None = None) -> NamedFields:
-    """Return what counts of objects, given the kind, name and fields of each.
+    """Return the fields to compare, by kind and name; ids and counters are dropped.
 
     Args:
-        field: Only this one.
+        objects: Kind, name and fields of each object.
+        field: Keep only this field.
     """
     found: dict[str, dict[str, Fields]] = {}
     for kind, label, fields in objects:

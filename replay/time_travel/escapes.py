@@ -1,8 +1,8 @@
 """Percent escapes in object names.
 
-A `#` separates an object from its field, and a `,` the parts of a quota's entity. Topic names have
-neither, but users, groups, authors and config keys may: there they are written `%23` and `%2C`.
-Nothing else needs an escape, so `100%` is written as it is.
+A `#` separates an object from its field, and a `,` separates the parts of a quota's entity. Topic
+names contain neither, but users, groups, authors and config keys may: there they are written `%23`
+and `%2C`. No other character needs an escape, so `100%` is written as it is.
 """
 
 import re
@@ -13,7 +13,7 @@ _OF = {char: escape for escape, char in _ESCAPES.items()}
 
 
 def escaped(text: str, special: str = "#") -> str:
-    """Escape the characters in `special` (of `#`, `,` and `<`)."""
+    """Return the text with the characters in `special` escaped (any of `#`, `,` and `<`)."""
     if "%" in text:
         text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
     for char in special:
@@ -23,5 +23,5 @@ def escaped(text: str, special: str = "#") -> str:
 
 
 def unescaped(text: str) -> str:
-    """Undo `escaped`."""
+    """Return the text with the escapes of `escaped` undone."""
     return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)

@@ -27,13 +27,13 @@ from replay.transactions import effective_rows
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One record that changed an object.
+    """A record that changed an object.
 
     Attributes:
         row: The record with its position and origin.
         removed: True if the object, or the requested field, is absent afterwards.
-        set_by: For values that came along with a topic: the record that set each of them, or None
-            if that was before the kept history.
+        set_by: Set if config values came with a topic that was created or moved: by key, the record
+            that set the value, None if that is older than the kept history.
     """
 
     row: Envelope
@@ -47,7 +47,10 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class LastSet(msgspec.Struct, frozen=True):
-    """The record that set a field. All but `value` are None if it is before the kept history."""
+    """The record that last set a field; all but `value` are None if it is unknown.
+
+    It is unknown if it is older than the kept history.
+    """
 
     value: Any
     offset: int | None = None
@@ -74,18 +77,18 @@ def history(
 ) -> Iterator[Event]:
     """Yield the records that changed the object called `name`, oldest first.
 
-    A name may have meant several objects, one after the other; an id (`topic:@...`) means one.
-    Nothing is yielded for an object that existed all the time and did not change.
+    A name may have meant several objects in succession; an id (`topic:@...`) means only one. Yields
+    nothing for an object that existed all the time and did not change.
 
     Args:
         end_offset: Exclusive; None means the end of the log.
         progress: Called with the end offset of each batch read.
-        from_offset: Changes before this offset are left out.
-        index: Saves reading, where it knows the object.
-        past: Likewise, where nothing touched it.
+        from_offset: Skip changes before this offset.
+        index: Used instead of reading the log, where it covers the object.
+        past: Used to skip parts of the log in which the object was not touched.
 
     Raises:
-        RequestError: there was no such object or field in the range; as `absence` says.
+        RequestError: there was no such object or field in the range; see `absence`.
         UnknownHistoryError: the range ends before the kept history.
     """
     end = source.end_offset if end_offset is None else end_offset
@@ -138,8 +141,8 @@ def change_before(
 ) -> Event | None:
     """Return the last change of an object before an offset, None if there is none.
 
-    Changes of a transaction that is open there have not happened yet. Nothing after the offset is
-    read, unless there was no such object before it.
+    Changes of a transaction that is open at the offset are not included. Nothing after the offset
+    is read, unless there was no such object before it.
 
     Raises:
         RequestError: there never was such an object or field.
@@ -168,7 +171,7 @@ def _watched(
     index: ChangeIndex | None = None,
     past: PastTopics | None = None,
 ) -> tuple["_Watch", Iterator[Event]]:
-    """Return a watch at the start of history, and the events that it finds below `end`."""
+    """Return a watch at the start of the history, and the events that it yields below `end`."""
     found = reaching_rows(source, name, end, progress, index, past)
     if found is None:
         watch = _Watch(load_image(source, source.history_start - 1), name)
@@ -208,10 +211,10 @@ def blame(
     index: ChangeIndex | None = None,
     past: PastTopics | None = None,
 ) -> dict[str, LastSet]:
-    """Return for each field of an object at offset `at` the record that last set it.
+    """Return, for each field of an object at offset `at`, the record that last set it.
 
     Raises:
-        RequestError: the object or field is absent at that offset; as `absence` says.
+        RequestError: the object or field is absent at that offset; see `absence`.
         UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
@@ -238,7 +241,7 @@ def _last_setters(
     index: ChangeIndex | None,
     past: PastTopics | None,
 ) -> tuple["_Watch", dict[str, Envelope | None], bool]:
-    """Return the object at `at`, the record that set each field, and True if a move changed it.
+    """Return a watch at `at`, the last setter of each field, and True if the object was moved.
 
     After a move the name may mean another topic.
     """
@@ -285,10 +288,9 @@ def absence(
     """Return the error for an object or field that is absent at offset `at`.
 
     Returns:
-        RESOURCE_GONE: it was removed; the message names the offset.
+        RESOURCE_GONE: it was removed; the message gives the offset.
         RESOURCE_NOT_FOUND: it never existed, or it was created later.
-        UNKNOWN_HISTORY: it is not in the kept history, which begins too late to know whether it
-            existed before.
+        UNKNOWN_HISTORY: it is not in the kept history, and may have existed before that begins.
     """
     removed: Envelope | None = None
     created: Envelope | None = None
@@ -319,7 +321,7 @@ def absence(
 
 
 class _Watch:
-    """Replays rows and watches one object."""
+    """Replays rows and yields the changes of one object."""
 
     def __init__(self, image: MetadataImage, name: ObjectName) -> None:
         self._name = name
@@ -337,7 +339,7 @@ class _Watch:
         return self._name.fields(self.image)
 
     def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
-        """Apply rows that take effect; yield the events at which the object changed."""
+        """Apply rows that take effect; yield an event for each that changed the object."""
         for row, changes in self._replay.replay(rows):
             if self._setters is not None:
                 self._setters.replay(self._replay.before, row, self.image)
@@ -345,7 +347,7 @@ class _Watch:
                 yield Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
 
     def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
-        """Return the records that set a topic's configs which came along with the topic."""
+        """Return the setters of a topic's config values that came with the topic, else None."""
         if self._setters is None or isinstance(row.payload, ConfigRecord):
             return None
         return self._setters.of(self._name.key(self.image))

@@ -1,8 +1,8 @@
-"""Kinds of objects: an image as objects with named fields, as used in every question.
+"""Kinds of objects: presents an image as objects with named fields, for all queries.
 
 Each kind can name its objects, list them, and return an object's fields as JSON values. A key
-identifies an object independent of its name: a topic's is its id. Labels are escaped (see
-`escapes`), and a label leads back to its object.
+identifies an object independently of its name: the key of a topic is its id. Labels are escaped
+(see `escapes`), and `find` returns the object of a label.
 """
 
 import hashlib
@@ -42,12 +42,12 @@ _REMOVALS, _DELETIONS = PARTS["pending_partition_removals"], PARTS["replica_dele
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """One kind of object, of one or several parts of the image.
+    """One kind of object, stored in one or several parts of the image.
 
-    `objects` yields key and value of every object; the same value object means that nothing in it
-    changed. `find` returns the key for a name in the form of `label`, None if the image has no such
-    object. It raises ValueError for a name that cannot be one of this kind, or that means several
-    objects.
+    `objects` yields key and value of every object; if a value is the same Python object in two
+    images, the object has not changed. `find` returns the key for a name in the form of `label`,
+    None if the image has no such object. It raises ValueError if the name is invalid for this kind,
+    or ambiguous.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Kind(msgspec.Struct, frozen=True):
     differing: Callable[[MetadataImage, MetadataImage, Any], "FieldsOfTwo"] | None = None
 
     def fields_of_two(self, before: MetadataImage, after: MetadataImage, key: Any) -> "FieldsOfTwo":
-        """Return the fields of an object in two images; those that are equal may be left out."""
+        """Return the fields of an object in two images; fields that are equal may be left out."""
         if self.differing is not None:
             return self.differing(before, after, key)
         return self.fields(before, key), self.fields(after, key)
@@ -71,7 +71,7 @@ FieldsOfTwo = tuple[Fields | None, Fields | None]
 def _without(
     struct: msgspec.Struct | None, names: Collection[str] = (), later: Collection[str] = ()
 ) -> Fields | None:
-    """Return the fields but for some; those of `later` only if they are not empty."""
+    """Return the fields as JSON, without `names`, and without those of `later` that are empty."""
     if struct is None:
         return None
     return {
@@ -89,7 +89,10 @@ def _pairs(part: str, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
 def _kind(
     name: str, part: str, label: Label, find: Find | None = None, *, shown: Collection[str] = ()
 ) -> Kind:
-    """Make a kind of the objects of one part, whose fields are all but the key and `shown`."""
+    """Return a kind for the objects of one part.
+
+    Its fields are all but the key, except that key fields in `shown` are included.
+    """
     of = PARTS[part]
     hidden = {*of.key, *of.beside}.difference(shown)
     return Kind(
@@ -106,9 +109,9 @@ def _kind(
 def _differing(
     of: Part, hidden: Collection[str], before: MetadataImage, after: MetadataImage, key: Any
 ) -> FieldsOfTwo:
-    """Return the fields of an object in two images without the equal ones, if it is in both.
+    """Return the fields of an object in two images, without equal fields if it is in both.
 
-    Most changes are of few fields, and ids take long to write as text.
+    Most changes concern few fields, and formatting ids as text is slow.
     """
     old, new = of.get(before, key), of.get(after, key)
     if old is None or new is None:
@@ -177,7 +180,7 @@ def _removal_key(image: MetadataImage, name: str) -> Any:
 
 
 def _deletion_key(image: MetadataImage, name: str) -> Any:
-    """Return the key of a replica deletion; one that outlives its topic goes by the topic's id."""
+    """Return the key of a replica deletion; if its topic is gone, the name has the topic's id."""
     topic_id = name.partition("/")[0]
     if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
         keys = map(_DELETIONS.key_of, _DELETIONS.objects(image))
@@ -213,10 +216,10 @@ def _namespace_label(image: MetadataImage, namespace_id: Any) -> str:
 
 
 def config_resource(name: str) -> tuple[int, str]:
-    """Return the resource type and the rest of `TYPE/NAME`, where TYPE is a word or a number.
+    """Return type and name of a resource from `TYPE/NAME`, where TYPE is a word or a number.
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has another form.
     """
     resource, slash, resource_name = name.partition("/")
     code = RESOURCE_TYPES.get(resource)
@@ -255,12 +258,12 @@ def _quota_label(_: MetadataImage, key: Any) -> str:
 
 
 def entity_text(entity: QuotaEntity) -> str:
-    """Return the entity of a quota as in labels, such as `client-id=x,user=ann`."""
+    """Return a quota's entity as written in labels, such as `client-id=x,user=ann`."""
     return ",".join(f"{escaped(kind, '#,')}={_entity_name(name)}" for kind, name in entity)
 
 
 def _quota_key(image: MetadataImage, name: str) -> Any:
-    """Find a quota by its label; the parts of its entity may come in any order."""
+    """Return the key of a quota by its label; the parts of its entity may be in any order."""
     found = _quota_by_label(image, name)
     if found is not None:
         return found
@@ -275,7 +278,7 @@ def _entity_name(name: str | None) -> str:
 
 
 def _note_label(_: MetadataImage, key: Any) -> str:
-    """Return a note's label, with a hash of its text: an author may write several at an offset."""
+    """Return a note's label, with a hash: an author may write several notes at an offset."""
     digest = hashlib.sha256(key[2].encode("utf-8", "surrogatepass")).hexdigest()
     return f"{_note_place(key)}/{digest[:_NOTE_DIGITS]}"
 
@@ -285,7 +288,7 @@ def _note_place(key: Any) -> str:
 
 
 def _note_key(image: MetadataImage, name: str) -> Any:
-    """Find a note by its label, or by offset and author if that is unique."""
+    """Return the key of a note by its label, or by offset and author if that is unique."""
     keys = [key for key, _ in _pairs("notes", image)]
     for key in keys:
         if _note_label(image, key) == name:
@@ -301,7 +304,7 @@ _CLUSTER_PARTS = ("producer_ids", "zk_migration", "kraft_version")
 
 
 def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    """Parts of a single object, which goes by the name of the part."""
+    """Return the objects of the parts with at most one object; the key is the name of the part."""
     return ((part, each) for part in _CLUSTER_PARTS for each in PARTS[part].objects(image))
 
 
@@ -311,9 +314,9 @@ def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
 
 
 def _listed(name: str, part: str, label: Label) -> Find:
-    """Return a `find` for few objects, which goes through all of them.
+    """Return a `find` that compares the labels of all objects, for kinds with few objects.
 
-    A `,` in a name needs no escape as long as only one object can be meant.
+    A `,` in a name needs no escape as long as the name is unambiguous.
     """
 
     def find(image: MetadataImage, wanted: str) -> Any:
@@ -333,7 +336,7 @@ _quota_by_label = _listed("quota", "client_quotas", _quota_label)
 
 
 def partition_fields(partition: Partition | None) -> Fields | None:
-    """Return the fields of a partition in a state, as its kind does for one of an image."""
+    """Return the fields of a partition as the kind `partition` does, but without an image."""
     of = PARTS["partitions"]
     return _without(partition, {*of.key, *of.beside})
 

@@ -1,6 +1,7 @@
 """Patterns of object names: `partition:orders*/0`.
 
-`*` stands for any characters, `?` for one. If an object has such a name, it alone is meant.
+`*` matches any characters, `?` matches one. If an object has exactly this name, only that object
+matches.
 """
 
 import re
@@ -10,15 +11,15 @@ _WILD = re.compile(r"[*?]")
 
 
 def is_pattern(text: str) -> bool:
-    """True if a name holds `*` or `?`."""
+    """True if a name contains `*` or `?`."""
     return _WILD.search(text) is not None
 
 
 def name_matcher(text: str, names: Collection[str]) -> Callable[[str], bool]:
-    """Return the check whether a name is `text` or matches it.
+    """Return a function that checks whether a name matches `text`.
 
     Args:
-        names: Of the objects that there are; if `text` is among them, it is no pattern.
+        names: Names of the existing objects; if `text` is one of them, it matches only itself.
     """
     if text in names or not is_pattern(text):
         return text.__eq__

@@ -11,12 +11,12 @@ from replay.time_travel.kinds import KINDS, VOTER_SET, VOTERS, Fields, Kind
 
 
 class ObjectName(msgspec.Struct, frozen=True):
-    """A parsed name. It may mean different objects at different offsets.
+    """A parsed object name. It may mean different objects at different offsets.
 
     Attributes:
         text: The whole name as written.
         name: The part after the kind, still escaped.
-        field: Without escapes; None means all fields.
+        field: The field, unescaped; None means all fields.
     """
 
     text: str
@@ -33,7 +33,7 @@ class ObjectName(msgspec.Struct, frozen=True):
         """Return the key of the object with this name in an image, None if it is absent.
 
         Raises:
-            RequestError: INVALID_REQUEST, no object can have that name, or several have it.
+            RequestError: INVALID_REQUEST, the name is invalid for its kind, or ambiguous.
         """
         try:
             return self.kind.find(image, self.name)
@@ -50,10 +50,10 @@ class ObjectName(msgspec.Struct, frozen=True):
 
 
 def parse_object(text: str) -> ObjectName:
-    """Parse a name such as `config:topic/orders#retention.ms`, or `voters` for all of them.
+    """Parse a name such as `config:topic/orders#retention.ms`, or `voters` for all voters.
 
     Raises:
-        RequestError: no kind of object has that name; lists the kinds.
+        RequestError: the name is malformed or its kind unknown; the message lists the kinds.
     """
     whole, hash_, field = text.partition("#")
     if whole == VOTERS and not hash_:

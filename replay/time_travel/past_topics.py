@@ -1,7 +1,7 @@
-"""Skips the stretches of a log in which nothing touched an object.
+"""Skips parts of a log in which an object was not touched.
 
-Snapshots hold the version of each topic and partition: the offset of the last record that touched
-it. Between two snapshots with the same version nothing did.
+Snapshots contain the version of each topic and partition: the offset of the last record that
+touched it. If two snapshots have the same version, no record between them touched it.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,7 +14,7 @@ from replay.image.versions import UNKNOWN
 
 
 class TopicState(msgspec.Struct, frozen=True):
-    """A topic at some point; `partition_version` is None if there is no such partition."""
+    """A topic at some offset; `partition_version` is None if the partition does not exist."""
 
     name: str
     namespace_id: Uuid | None
@@ -28,9 +28,10 @@ class TopicState(msgspec.Struct, frozen=True):
 
 
 class PastState(msgspec.Struct, frozen=True):
-    """Some topics at some point, None for one that does not exist.
+    """The state of some topics at some offset; None for a topic that does not exist.
 
-    `surroundings` are equal only if namespaces and partitions being removed are, of all topics.
+    `surroundings` of two states are equal only if both have the same namespaces and the same
+    partition removals in progress.
     """
 
     topics: Mapping[Uuid, TopicState | None]
@@ -38,41 +39,44 @@ class PastState(msgspec.Struct, frozen=True):
 
 
 class PastTopics(Protocol):
-    """The states of topics at some offsets of a log, none of them inside a transaction."""
+    """The states of topics at some offsets of a log, all of which are outside transactions."""
 
     def end_offsets(self) -> list[int]:
-        """Return these offsets, ascending; the state is that before each."""
+        """Return the offsets with a known state, ascending; the state is before each."""
 
     def state(
         self, end_offset: int, topic_ids: Collection[Uuid], partition_id: int | None
     ) -> PastState | None:
-        """Return the state of some topics, and of one partition of each; None if not known."""
+        """Return the state of topics, and of one partition of each, before an end offset.
+
+        Returns None if it is not known.
+        """
 
 
 class Target(Protocol):
-    """The object that is looked for, and the topics that it is known to depend on."""
+    """The object that is searched for, and the topics that it is known to depend on."""
 
     @property
     def ids(self) -> Collection[Uuid]:
-        """Topics that the object's name meant, or will mean; and other ids."""
+        """Ids of topics that the object's name meant or will mean, and of related objects."""
 
     @property
     def partition_id(self) -> int | None:
-        """The partition, None for the topic as a whole."""
+        """The partition id, None for the topic as a whole."""
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if one of these topics is the one that is looked for."""
+        """True if the topic of the object is one of these."""
 
 
 def untouched_until(past: PastTopics, target: Target, at: int, end: int) -> int:
-    """Return the last known offset up to which nothing touches an object from `at` on.
+    """Return the last known offset up to which no record from `at` on touches the object.
 
-    As long as its topic stays as it is, its name can mean no other. Topics that will take the name
-    later must not change either, nor what records about topics take for granted.
+    While its topic is unchanged, the object's name cannot mean another one. Topics that will take
+    the name later must be unchanged, too, as must namespaces and partition removals.
 
     Args:
         at: One of `past.end_offsets()`.
-        end: Offsets beyond it do not count.
+        end: Upper limit of the result.
     """
     state = past.state(at, target.ids, target.partition_id)
     if state is None or not target.is_among(state.topics):

@@ -1,4 +1,4 @@
-"""The history of all objects whose names match a pattern: `topic:orders*`."""
+"""History of all objects whose names match a pattern, such as `topic:orders*`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -39,9 +39,10 @@ def history_matching(
     shown: Shown,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[str, Envelope, list[EffectiveChange]]]:
-    """Yield each change of an object whose name matches: its label, the record, and the fields.
+    """Yield each change of a matching object: its label, the record, and the changed fields.
 
-    An object goes by its name at the time. Changes of one record are ordered by name.
+    An object matches by its name at the time of the change. Changes by one record are ordered by
+    name.
 
     Args:
         start: The image before `from_offset`.
@@ -84,7 +85,7 @@ def history_matching(
 
 
 class _Watch:
-    """Replays rows, and makes images only where an object that matches may change."""
+    """Replays rows; makes an image only where a matching object may change."""
 
     def __init__(self, image: MetadataImage, pattern: ObjectName, shown: Shown) -> None:
         self.has_matched = False
@@ -97,12 +98,12 @@ class _Watch:
         self._delta = MetadataDelta(image)
 
     def matches_any(self) -> bool:
-        """True if an object matches at the end."""
+        """True if an object matches after the last row."""
         self._advance()
         return any(self._is_match(key) for key, _ in self._kind.objects(self._image))
 
     def replay(self, row: Envelope) -> Iterator[tuple[str, list[EffectiveChange]]]:
-        """Apply a row; yield the label and the changes of each object that matches."""
+        """Apply a row; yield the label and the changes of each matching object."""
         record = row.payload
         if type(record) not in self._reaching or not self._may_match(record):
             self._delta.replay(row)

@@ -1,8 +1,9 @@
 """Skims a log for the records of the topics or partitions whose names match a pattern.
 
-Topics are found by the part of the pattern without wildcards, and their records by their ids, all
-at once. The whole log is needed for other kinds, for patterns that match many topics, and in logs
-with namespaces, because these are part of a topic's name, but not of its record.
+In one pass, topics are found by the longest part of the pattern without wildcards, and their
+records by the topic ids. The whole log must be read for other kinds of objects, for patterns that
+match many topics, and if there are namespaces, because a topic's record does not contain the name
+of its namespace.
 """
 
 import re
@@ -33,7 +34,7 @@ _LITERAL_MIN = 3
 
 
 class Missed(Exception):
-    """Records were passed over that turned out to be needed."""
+    """Raised if records that were skipped turn out to be needed."""
 
 
 def matching_rows(
@@ -44,14 +45,15 @@ def matching_rows(
     from_offset: int,
     to_offset: int,
 ) -> Iterator[Envelope] | None:
-    """Return the rows in [from_offset, to_offset) that take effect on what matches.
+    """Return the rows in [from_offset, to_offset) that take effect on matching objects.
 
     Args:
         start: The image before `from_offset`.
 
     Returns:
-        None if the log cannot be skimmed for such a pattern. Iterating raises Missed, or an error
-        about the log, where it turns out that rows are missing; those before are right.
+        None if the log cannot be skimmed for this pattern. While iterating, Missed or an error
+        about
+        the log is raised if rows turn out to be missing; the rows yielded before are correct.
     """
     if not isinstance(source, SkimmableSource) or pattern.kind.name not in ("topic", "partition"):
         return None
@@ -62,7 +64,7 @@ def matching_rows(
 
 
 class _Search:
-    """The topics that match, and how to find their records."""
+    """The matching topics, and the byte strings by which their records are found."""
 
     def __init__(self, pattern: ObjectName, shown: Shown, start: MetadataImage) -> None:
         self._may_match = _topic_matcher(pattern, shown)
@@ -116,7 +118,7 @@ class _Search:
 
 
 def _longest_literal(pattern: ObjectName) -> str:
-    """Return a part that the name of every topic that matches has."""
+    """Return the longest text that occurs in the name of every matching topic."""
     text = pattern.object.partition(":")[2]
     if pattern.kind.name == "partition" and "/" in text:
         text = text.rpartition("/")[0]
@@ -125,7 +127,7 @@ def _longest_literal(pattern: ObjectName) -> str:
 
 
 def _topic_matcher(pattern: ObjectName, shown: Shown) -> Callable[[str], bool]:
-    """Return the check whether an object of a topic with this label may match; True if unsure."""
+    """Return a check of a topic's label: False only if no object of the topic can match."""
     kind, text = pattern.kind.name, pattern.object.partition(":")[2]
     if kind == "topic":
         matches = name_matcher(pattern.object, ())

@@ -1,4 +1,4 @@
-"""Points in time: offsets, times, ages, `start`, `end`, `now`, and distances from the end."""
+"""Points in a log: offsets, times, ages, `start`, `end`, `now`, and distances from the end."""
 
 import datetime
 import re
@@ -24,10 +24,10 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 class TimedSource(BatchSource, Protocol):
-    """A log that knows the times of its records."""
+    """A log that can be searched by time."""
 
     def last_offset_at(self, timestamp: int) -> int:
-        """Return the offset before the first record later than a time (ms since 1970)."""
+        """Return the offset before the first record that is later than a time (ms since 1970)."""
 
     def end_timestamp(self) -> int | None:
         """Return the time of the last record, in ms since 1970; None for an empty log."""
@@ -36,12 +36,12 @@ class TimedSource(BatchSource, Protocol):
 def resolve_point(
     source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC
 ) -> int:
-    """Return the last offset applied at a point, inclusive.
+    """Return the last offset contained in the state at a point.
 
     Args:
         point: As on the command line.
-        now_ms: The time from which ages count back, ms since 1970.
-        zone: Of times without a zone.
+        now_ms: The current time, to which ages refer, ms since 1970.
+        zone: Time zone of times without a zone.
 
     Returns:
         `history_start` - 1 for the state before the first kept record.
@@ -65,7 +65,7 @@ def resolve_point(
 
 
 def point_time(source: TimedSource, point: str) -> int | None:
-    """Return the time that a point names, ms since 1970; None for a point that names an offset.
+    """Return the time of a point that is given as a time, ms since 1970; None for an offset.
 
     Args:
         point: An offset, `start`, `end`, a distance from the log's end, or a time with its zone.
@@ -82,12 +82,12 @@ def point_time(source: TimedSource, point: str) -> int | None:
 
 
 def age_in(point: str) -> int | None:
-    """Return the age in a point, in ms; None for any other point."""
+    """Return the age in ms if the point is an age, such as `1h30m`, else None."""
     return _milliseconds(point) if _AGE.fullmatch(point) else None
 
 
 def names_offset(point: str) -> bool:
-    """True if a point is an offset, or one counted back from the end, and not a time."""
+    """True if a point is an offset or a number of offsets before the end, such as `end-100`."""
     return bool(_OFFSET.fullmatch(point) or _BEFORE_END.fullmatch(point))
 
 
@@ -111,7 +111,7 @@ def _existing(source: TimedSource, offset: int) -> int:
 
 
 def _counted_back(source: TimedSource, count: int) -> int:
-    """Return the offset `count` before the last; a log from offset 0 has nothing before it."""
+    """Return the offset `count` before the last one, at least that before the first record."""
     offset = source.end_offset - 1 - count
     return max(offset, -1 if source.history_start == 0 else 0)
 

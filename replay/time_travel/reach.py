@@ -1,6 +1,6 @@
-"""What can affect an object: the rows, and the bytes by which their blocks are found.
+"""Reach: the rows that can affect an object, and the byte strings that find their blocks.
 
-Rows inside a transaction are known only when it ends, so Begin is always searched for.
+Rows inside a transaction take effect only when it ends, so its begin record is always searched for.
 """
 
 from collections.abc import Collection, Iterable
@@ -43,36 +43,40 @@ class Reach(Protocol):
 
     @property
     def needles(self) -> Needles:
-        """Byte strings to search for."""
+        """The byte strings to search for."""
 
     @property
     def ids(self) -> Collection[Uuid]:
-        """Topics and namespaces that the name is known to depend on."""
+        """Ids of the topics and namespaces that the name is known to depend on."""
 
     @property
     def target(self) -> Target | None:
-        """The topic that is looked for; None for other kinds."""
+        """The topic that is searched for; None for other kinds."""
 
     @property
     def restarts(self) -> bool:
-        """True if what was missed can make rows after it be missed as well."""
+        """True if, after `add_missed`, all rows must be read again, not only the earlier ones."""
 
     @property
     def is_indexed(self) -> bool:
-        """True if an index of changes knows all records that it takes, as far as they matter."""
+        """True if an index of changes contains all records that can affect the object."""
 
     def takes(self, row: Envelope) -> bool:
-        """True if a row can affect the object. Call it with rows of decoded blocks, in order."""
+        """True if a row can affect the object. Must be called with all decoded rows, in order."""
 
     def add_missed(self) -> bool:
-        """Add needles for objects that were found after their records; True if any: read again."""
+        """Add needles for objects discovered only after some of their records were skipped.
+
+        Returns:
+            True if there are any: the log must be read again.
+        """
 
 
 def reach_of(name: ObjectName) -> Reach | None:
-    """Return the reach of an object; None if no bytes identify its blocks.
+    """Return the reach of an object; None if its blocks cannot be found by their bytes.
 
     Raises:
-        ValueError, OverflowError: no object can have this name.
+        ValueError, OverflowError: the name is invalid for its kind.
     """
     kind = name.kind.name
     if kind in _NUMBERED:
@@ -103,13 +107,13 @@ def _deletions_reach(name: str) -> Reach:
 
 
 def reach_of_kind(kind: str) -> Reach:
-    """Return the reach of all objects of a kind that needs no object of another one."""
+    """Return the reach of all objects of a kind that does not depend on other kinds."""
     assert kind in _ALONE, kind
     return _KindReach(kind)
 
 
 class _KindReach:
-    """Reach of a kind that stands alone: the records of certain types."""
+    """Reach of objects of a kind that does not depend on others: the records of certain types."""
 
     ids: Collection[Uuid] = ()
     target = None
@@ -119,14 +123,15 @@ class _KindReach:
     def __init__(
         self, kind: str, number: int | None = None, needles: Needles | None = None
     ) -> None:
-        """Take the records of a whole kind.
+        """Search for the records of a kind.
 
         Args:
-            number: Take only those of this object; they begin with its id.
-            needles: Where to add what to search for; None: to new ones.
+            number: Search only for the object with this id, with which its records begin; None:
+                all.
+            needles: Needles to extend; None: create new ones.
 
         Raises:
-            OverflowError: no id is that large.
+            OverflowError: the id is too large.
         """
         self._kind, self._number = kind, number
         self._types = types_reaching(kind)
@@ -151,7 +156,7 @@ class _KindReach:
 
 
 class _ResourceReach:
-    """Reach of the configs of a resource that never changes its name: any but a topic."""
+    """Reach of the configs of a resource whose name cannot change: any but a topic."""
 
     ids: Collection[Uuid] = ()
     target = None
@@ -178,9 +183,9 @@ class _ResourceReach:
 
 
 class ReplicasReach:
-    """Reach of the replicas of some partitions and of some brokers, all known by id.
+    """Reach of the replicas of some partitions, and of some brokers, all given by id.
 
-    It takes the records that set a partition's replicas, and all records about the brokers.
+    Takes the records that set the partitions' replicas, and all records about the brokers.
     """
 
     target = None
@@ -210,9 +215,10 @@ class ReplicasReach:
 
 
 class WithBrokers:
-    """The reach of a partition, and all records about brokers.
+    """Reach of a partition, extended by all records about brokers.
 
-    Which brokers are its replicas is known only later; these records are few.
+    It includes all brokers, because the partition's replicas are known only later and these records
+    are few.
     """
 
     target = None

@@ -18,18 +18,18 @@ from replay.transactions import Transactions, rows_within
 
 
 class RecordReplay:
-    """Follows a log row by row.
+    """Replays a log row by row.
 
     Attributes:
         before: The image before the last record that may have changed something.
-        image: The image after it.
+        image: The image after that record.
     """
 
     def __init__(self, image: MetadataImage, only: ObjectName | None = None) -> None:
-        """Continue from an image.
+        """Start from an image.
 
         Args:
-            only: Find the changes of this object alone, which is faster.
+            only: Find only the changes of this object, which is faster.
         """
         self.before = self.image = image
         self._only = only
@@ -37,10 +37,11 @@ class RecordReplay:
         self._delta = MetadataDelta(image)
 
     def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
-        """Apply rows that take effect; yield each that may have changed something, and what it did.
+        """Apply rows that take effect; yield each that may have changed something, with its
+        changes.
 
-        If one object is followed, a record that contradicts the state of others is left out: the
-        history of this one goes on.
+        If only one object is followed, a record that contradicts the state of another object is
+        skipped, and the replay continues.
 
         Raises:
             ContradictionError: a record contradicts the state before it.
@@ -57,9 +58,9 @@ class RecordReplay:
                 yield row, record_changes(self.before, row, self.image, only=self._only)
 
     def would_change(self, rows: Iterable[Envelope]) -> Iterator[EffectiveChange]:
-        """Yield what the rows of an aborted transaction would have changed, had it ended.
+        """Yield the changes that the rows of an aborted transaction would have made.
 
-        A contradicting record and all after it change nothing.
+        Stops at a record that contradicts the state.
         """
         self._advance(self.image.provenance.offset)
         tried = RecordReplay(self.image, self._only)
@@ -78,7 +79,7 @@ class RecordReplay:
         self._delta = MetadataDelta(self.image)
 
     def _concerns(self, record: Record) -> bool:
-        """True if a record may be about the object that is followed."""
+        """True if a record may be about the followed object."""
         if self._only is None:
             return True
         kind, key = self._only.kind.name, self._only.key(self.image)
@@ -107,8 +108,8 @@ def effective_changes(
 ) -> Iterator[EffectiveChange]:
     """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
 
-    The records of a transaction come when it ends or is aborted; not at all when that is not
-    before `to_offset`.
+    Changes in a transaction are yielded when it ends or is aborted; not at all if it is still open
+    at `to_offset`.
 
     Args:
         start: Returns the image as of an offset.

@@ -1,11 +1,12 @@
-"""Shrink: the smallest history after which the value of an expression still flips.
+"""Shrink: finds the smallest history after which the value of an expression still flips.
 
-Delta debugging (ddmin's complements): leave out halves of the history, then quarters, and so on,
-first by batches, then by records, and keep what is left whenever the expression still flips. A
-record that contradicts the state, as what it builds on was left out, is left out with it.
+Uses delta debugging (ddmin's complements): leave out halves of the history, then quarters, and so
+on, first by batches, then by records, and keep each reduced history in which the expression still
+flips. A record that contradicts the state, because a record it needs was left out, is left out,
+too.
 
-Each pass goes from the end to the beginning, so that a candidate starts from the image before what
-is left out, and only what follows is replayed.
+Each pass proceeds from the end to the beginning. So a candidate can start from the stored image
+before the part that it leaves out, and only the rest is replayed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,8 +38,8 @@ _PARTS_MAX = 20_000
 class Atom(msgspec.Struct, frozen=True, gc=False):
     """Rows that are left out together.
 
-    `unit` is the last offset of their batch or transaction, whose rows take effect at once; or
-    BASE.
+    `unit` is the last offset of their batch or transaction, whose rows take effect together; BASE
+    for rows of the state before the range.
     """
 
     unit: int
@@ -46,12 +47,12 @@ class Atom(msgspec.Struct, frozen=True, gc=False):
 
 
 class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A history that flips an expression with its last batch.
+    """A history whose last batch flips an expression.
 
     Attributes:
-        units: What is left, by batch.
-        is_minimal: True if it no longer flips when any one record is left out.
-        tried: Histories that were replayed.
+        units: The remaining rows, by batch.
+        is_minimal: True if leaving out any one more record prevents the flip.
+        tried: Number of histories that were replayed.
     """
 
     units: tuple[Atom, ...]
@@ -60,12 +61,14 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """Number of the records that are left."""
+        """Number of remaining records."""
         return count_of(self.units)
 
 
 def atoms_of(start: MetadataImage, batches: Iterable[Batch], end_offset: int) -> Iterator[Atom]:
-    """Yield the records of an image, then what changes something after it, by batch or transaction.
+    """Yield the records that recreate an image, then those that follow, by batch or transaction.
+
+    Records that change nothing are left out.
 
     Raises:
         ContradictionError: a misplaced marker of a transaction.
@@ -100,10 +103,10 @@ def _base_rows(image: MetadataImage) -> Iterator[Envelope]:
 def up_to_flip(
     atoms: Iterable[Atom], expression: Expression, *, breaks: bool = False
 ) -> list[Atom] | None:
-    """Return the history up to where an expression first begins to hold; None if it never does.
+    """Return the history up to the point where an expression first begins to hold, or None.
 
     Args:
-        breaks: Look for where it ceases to hold instead.
+        breaks: Search for the point where it ceases to hold instead.
 
     Raises:
         RequestError: INVALID_REQUEST, the types of the expression do not fit, or it takes too long.
@@ -121,13 +124,13 @@ def shrink(
 ) -> Shrunk:
     """Return the smallest history found in which an expression still flips.
 
-    Deterministic: the same history gives the same answer.
+    Deterministic: the same history gives the same result.
 
     Args:
         atoms: From `up_to_flip`.
-        records_max: Stop once more records than this were replayed; the result may then be smaller
-            still.
-        progress: Called with the number of records that are left out.
+        records_max: Stop when more records than this have been replayed; a smaller history may then
+            exist.
+        progress: Called with the number of records left out so far.
     """
     search = _Search(atoms, expression, not breaks, records_max, progress)
     is_minimal = search.minimize()
@@ -142,23 +145,23 @@ def shrink(
 
 
 def count_of(atoms: Iterable[Atom]) -> int:
-    """Return the number of records."""
+    """Return the number of records in atoms."""
     return sum(len(atom.rows) for atom in atoms)
 
 
 class _State(msgspec.Struct, frozen=True):
-    """An image, and whether the expression has had the other value before: only then it flips."""
+    """An image, and True if the expression has had the opposite value, so that it can flip."""
 
     image: MetadataImage
     is_ready: bool
 
 
 class _Stopped(Exception):
-    """No more records may be replayed."""
+    """Raised when the maximum number of records has been replayed."""
 
 
 class _Search:
-    """The smallest history found so far: `atoms`, of which the last unit flips the expression."""
+    """The smallest history found so far: the last unit of `atoms` flips the expression."""
 
     def __init__(
         self,
@@ -177,11 +180,11 @@ class _Search:
         self._progress = progress
 
     def split(self) -> None:
-        """Leave out records instead of whole batches from now on."""
+        """Split the atoms into single records, so that these are left out instead of batches."""
         self.atoms = [Atom(atom.unit, (row,)) for atom in self.atoms for row in atom.rows]
 
     def minimize(self) -> bool:
-        """Leave out all atoms that can be; False if the search had to stop before."""
+        """Leave out as many atoms as possible; False if the search was stopped early."""
         size = max(len(self.atoms) // 2, 1)
         try:
             while self._pass(size) or size > 1:
@@ -191,7 +194,7 @@ class _Search:
         return True
 
     def _pass(self, size: int) -> bool:
-        """Try to leave out each part of so many atoms, the last one first; True if one was."""
+        """Try to leave out each part of `size` atoms, last part first; True if any was."""
         starts = range(0, len(self.atoms), size)
         if len(starts) > _PARTS_MAX:
             raise _Stopped
@@ -208,9 +211,9 @@ class _Search:
         return is_smaller
 
     def _states(self, starts: Sequence[int]) -> list[tuple[int, _State | None]]:
-        """Return, for each atom, the first one of its unit, and the state before that.
+        """Return, for each start index, where its unit starts and the state before the unit.
 
-        There is no state before the first unit.
+        The state is None before the first unit.
         """
         wanted, found = set(starts), list[tuple[int, _State | None]]()
         self._spend(count_of(self.atoms))
@@ -225,7 +228,7 @@ class _Search:
         return found
 
     def _tried(self, state: _State | None, atoms: list[Atom]) -> list[Atom] | None:
-        """Return what is left of a candidate if it flips, else None."""
+        """Return the atoms of a candidate up to its flip, None if it does not flip."""
         self._spend(count_of(atoms))
         self.tried += 1
         try:
@@ -245,10 +248,10 @@ class _Search:
 
 
 class _Run:
-    """One replay: the image, and the value of the expression."""
+    """One replay: the current image and the value of the expression."""
 
     def __init__(self, expression: Expression, wanted: bool, state: _State | None = None) -> None:
-        """Start from a state; None: from nothing, and the first unit may be the base."""
+        """Start from a state; None: from an empty image, and the first unit may be BASE."""
         self._watch: Watch = expression.watch()
         self._wanted = wanted
         self._image = MetadataImage.EMPTY
@@ -259,11 +262,11 @@ class _Run:
 
     @property
     def state(self) -> _State:
-        """Where it stands."""
+        """The current state."""
         return _State(self._image, self._is_ready)
 
     def until_flip(self, atoms: Iterable[Atom]) -> list[Atom] | None:
-        """Replay atoms; return those up to the flip, without what contradicts; None: no flip."""
+        """Replay atoms; return those up to the flip, without contradicting rows, or None."""
         kept: list[Atom] = []
         for _, of_unit in groupby(atoms, key=_unit):
             found, is_flipped = self.replay(list(of_unit))
@@ -273,7 +276,7 @@ class _Run:
         return None
 
     def replay(self, unit: Sequence[Atom]) -> tuple[list[Atom], bool]:
-        """Apply the rows of a batch; return those that do not contradict, and True if it flips."""
+        """Apply the rows of a unit; return those that do not contradict, and True if it flips."""
         if not self._is_started:
             if unit[0].unit == BASE:
                 kept, _ = self._applied(unit)
@@ -294,7 +297,7 @@ class _Run:
         self._is_ready = is_ready or self._holds is not self._wanted
 
     def _applied(self, atoms: Sequence[Atom]) -> tuple[list[Atom], set[Token]]:
-        """Apply rows; return those that do not contradict, and what they touch."""
+        """Apply rows; return those that do not contradict the state, and the tokens they touch."""
         delta = MetadataDelta(self._image)
         try:
             for atom in atoms:
@@ -307,7 +310,7 @@ class _Run:
         return list(atoms), tokens
 
     def _applied_singly(self, atoms: Sequence[Atom]) -> tuple[list[Atom], set[Token]]:
-        """Apply rows one by one: after an error a delta cannot be used."""
+        """Apply rows one by one, each with its own delta: an error makes a delta unusable."""
         kept, tokens = list[Atom](), set[Token]()
         for atom in atoms:
             rows = []

@@ -1,11 +1,12 @@
-"""Skim, then read: finds the rows that affect one object without decoding the other blocks.
+"""Skims a log: finds the rows that affect one object without decoding the other blocks.
 
-Every block is read and checked, but only those that may hold a record that affects the object are
-decoded (`reach` says which). The rows found are a history of their own: replayed alone, they lead
-to the same object. As far as an index of changes reaches, only the blocks that it names are read;
-after it, a stretch between snapshots is skipped if nothing touched the object in it.
+Every block is read and checked, but only blocks that may contain a record about the object are
+decoded (see `reach`). The rows found are a complete history of the object: replaying only these
+gives the same object. In the range covered by an index of changes, only the indexed blocks are
+read; after that, a range between two snapshots is skipped if the object was not touched in it.
 
-A record that contradicts the state of another object goes unnoticed, as it does with a snapshot.
+A record that contradicts the state of another object is not noticed, as when replay starts from a
+snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +33,7 @@ class SkimmableSource(BatchSource, Protocol):
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches in [from_offset, to_offset) that hold a needle, and possibly others."""
+        """Yield the batches in [from_offset, to_offset) with a needle, and possibly others."""
 
 
 def can_skim(source: BatchSource, name: ObjectName) -> bool:
@@ -53,16 +54,16 @@ def reaching_rows(
     *,
     with_brokers: bool = False,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows below offset `end` that can affect an object, in the order they take effect.
+    """Return the rows below `end` that can affect an object, in the order they take effect.
 
     Args:
         progress: Called with the end offset of each batch read.
-        index: Knows the records of the object.
-        past: Stretches in which it shows that nothing touched the object are not read.
-        with_brokers: Of a partition: also return the rows about its replicas' brokers.
+        index: Used to find the records of the object.
+        past: Used to skip ranges in which the object was not touched.
+        with_brokers: For a partition: also return the rows about brokers.
 
     Returns:
-        Rows of the base state, and rows of the log that take effect; None if the log cannot be
+        Rows of the base checkpoint, and rows of the log that take effect; None if the log cannot be
         skimmed for such an object, and must be read completely.
     """
     if not isinstance(source, SkimmableSource):
@@ -101,7 +102,7 @@ def reached_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows below offset `end` that a reach takes which knows all its needles.
+    """Return the rows below `end` that a reach takes, whose needles are all known in advance.
 
     Returns:
         As `reaching_rows`.
@@ -122,11 +123,11 @@ def notes_until(
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
 ) -> list[NoteRecord]:
-    """Return the notes of a log below offset `end`, each once, in the order of their writing.
+    """Return the distinct notes of a log below offset `end`, in the order they were written.
 
     Args:
         progress: Called with the end offset of each batch read.
-        index: Knows the records of notes, where it reaches.
+        index: Used to find the records of notes in the range it covers.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -149,11 +150,13 @@ def _rows_of(
     known: FoundChanges | None,
     past: PastTopics | None,
 ) -> tuple[list[Envelope], list[Envelope], int | None]:
-    """Read a log up to `end`.
+    """Read a log up to `end` once.
 
     Returns:
-        Rows of the base state, rows of the log, and the offset below which rows of objects that
-        were found too late are missing; below it no rows of the log are returned. None: all there.
+        Rows of the base checkpoint, rows of the log, and the offset below which the log must be
+        read
+        again, None if the rows are complete. Rows below that offset are not returned; some of them
+        are missing, because an object was discovered only after its records.
     """
     base = [] if source.base is None else _flat(source.base.rows())
     before = [row for row in base if reach.takes(row)]
@@ -183,7 +186,7 @@ def _rows_of(
 def _stretches(
     first: int, end: int, reach: Reach, past: PastTopics | None, transactions: Transactions
 ) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of offsets to read; each is read before the next one is determined."""
+    """Yield the ranges of offsets to read; each must be read before the next one is requested."""
     start, target = first, reach.target
     if past is not None and target is not None:
         for stop in past.end_offsets():
@@ -197,7 +200,7 @@ def _stretches(
 
 
 def _rows_at(source: BatchSource, offsets: list[int]) -> Iterator[Envelope]:
-    """Yield the rows at some offsets, ascending."""
+    """Yield the rows at the given offsets, which must be ascending."""
     rows: Iterator[Envelope] = iter(())
     batch_end = 0
     for offset in offsets:

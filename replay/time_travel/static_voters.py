@@ -1,7 +1,7 @@
-"""Voters of a static quorum: no record sets them, but each new leader names them.
+"""Voters of a static quorum, as listed in the record of each new leader.
 
-They are configuration (`controller.quorum.voters`), which the log only mentions: so they are no
-part of the image, its digest or a checkpoint.
+No record sets them: they are configuration (`controller.quorum.voters`), which the log only
+mentions. So they are not part of the image, its digest or a checkpoint.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from replay.time_travel.skim import SkimmableSource
 
 
 class StaticVoters(msgspec.Struct, frozen=True):
-    """The voters that a new leader named: their ids, ascending, and its record."""
+    """The voters listed by a new leader: their ids, ascending, and the leader's record."""
 
     voter_ids: tuple[int, ...]
     row: Envelope
 
 
 def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters]:
-    """Yield the voters below an offset, each time that they are others than before.
+    """Yield the voters below an offset, whenever they differ from the previous ones.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -43,7 +43,7 @@ def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters
 
 
 def static_voter_changes(source: BatchSource, end_offset: int) -> Iterator[tuple[Envelope, Change]]:
-    """Yield the same as changes of the set of all voters.
+    """Yield the results of `static_voters` as changes of the object `voters`.
 
     Raises:
         CorruptLogError: the log is damaged.

@@ -1,4 +1,4 @@
-"""What can affect a topic, its partitions and its configs, which are all named after the topic."""
+"""Reach of a topic, its partitions and its configs, whose names all contain the topic's name."""
 
 from collections.abc import Collection, Mapping
 
@@ -27,9 +27,9 @@ _ABOUT_NAMES = (
 
 
 class TopicReach:
-    """Reach of a topic: the topics that its name may mean, and the needles to find them.
+    """Reach of a topic: the topics that its name may mean, and the needles for their records.
 
-    A record that changes a topic or its partitions has the topic's id, with few exceptions:
+    A record that changes a topic or its partitions contains the topic's id, with few exceptions:
     ClearElrRecord (by name, or all topics) and transaction markers. The requested name and the
     topic's namespace are searched for as well.
     """
@@ -38,13 +38,13 @@ class TopicReach:
     is_indexed = True
 
     def __init__(self, topic: str, partition_id: int | None) -> None:
-        """Start with a topic from an object's name: its full name, or `@` and its id.
+        """Start with a topic from an object name: its full name, or `@` and its id.
 
         Args:
-            partition_id: The partition that is looked for; None: the topic.
+            partition_id: Id of the partition that is searched for; None: the topic.
 
         Raises:
-            ValueError: the id is invalid.
+            ValueError: the topic's id is invalid.
         """
         self.needles = Needles()
         self.needles.add_type(BeginTransactionRecord)
@@ -81,7 +81,7 @@ class TopicReach:
         return self
 
     def is_among(self, topics: Mapping[Uuid, TopicState | None]) -> bool:
-        """True if one of these topics is the one that is looked for."""
+        """True if one of these topics is the one that is searched for."""
         found = [topic for topic in topics.values() if topic is not None]
         if self._asked is None:
             return bool(found)
@@ -91,19 +91,23 @@ class TopicReach:
         )
 
     def want(self, name: str) -> None:
-        """Search for all topics whose name ever ends with this part."""
+        """Search for all topics whose name, without the namespace, is ever `name`."""
         self.wanted.add(name)
         self._search(name)
 
     def add_missed(self) -> bool:
-        """Add needles for objects that were found after their records; True if any: read again."""
+        """Add needles for objects discovered only after some of their records were skipped.
+
+        Returns:
+            True if there are any: the log must be read again.
+        """
         missed, self._missed = self._missed, set()
         for found in missed:
             self._add_id(found)
         return bool(missed)
 
     def takes(self, row: Envelope) -> bool:
-        """True if a row can affect the topics. Call it with rows of decoded blocks, in order."""
+        """True if a row can affect the topics. Must be called with all decoded rows, in order."""
         match row.payload:
             case TopicRecord(topic_id=topic_id, name=name, namespace_id=namespace_id):
                 if name in self.wanted:
@@ -143,7 +147,7 @@ class TopicReach:
 
 
 class DeletionReach(TopicReach):
-    """Reach of the deletions of a topic's replicas, which leave the topic's version as it is."""
+    """Reach of a topic's replica deletions, which do not change the topic's version."""
 
     @property
     def target(self) -> None:
@@ -151,20 +155,20 @@ class DeletionReach(TopicReach):
 
 
 class TopicConfigsReach:
-    """Reach of a topic's configs: those of every name that it had, for they move with it.
+    """Reach of a topic's configs under every name that the topic had: they move with it.
 
-    Any other topic that had one of these names could move or remove them. Versions of topics say
-    nothing about their configs, so there is no target.
+    Any other topic that had one of these names could move or remove them. There is no target,
+    because a topic's version does not show changes of its configs.
     """
 
     target = None
     restarts = True  # another topic with a name that is found late may be removed even later
 
     def __init__(self, topic: str) -> None:
-        """Start with a topic as `TopicReach` does.
+        """Start with a topic, as `TopicReach` does.
 
         Raises:
-            ValueError: the id is invalid.
+            ValueError: the topic's id is invalid.
         """
         self._topics = TopicReach(topic, None)
         self._missed = False

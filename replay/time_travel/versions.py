@@ -1,4 +1,4 @@
-"""Versions of named objects: the offset of the last record that touched each."""
+"""Versions of named objects: the offset of the last record that touched each object."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ VERSIONED_KINDS = tuple(_VERSIONS)
 
 
 def object_version(image: MetadataImage, kind: str, key: Any) -> int:
-    """Return the version of an existing object; UNKNOWN: before the kept history.
+    """Return the version of an existing object; UNKNOWN if it is before the kept history.
 
     Args:
         kind: One of VERSIONED_KINDS.
