@@ -1,7 +1,7 @@
 """ACL requests: conversion between Kafka's messages and the controller's decisions.
 
-Kafka's clients do not know entries on namespaces: "any type" means Kafka's types, so that no client
-is shown, or deletes, what it cannot read.
+Kafka's clients do not know ACLs on namespaces. In their filters "any type" therefore means any of
+Kafka's resource types, so that an ACL on a namespace is neither returned nor deleted.
 """
 
 from collections.abc import Iterable
@@ -41,12 +41,12 @@ _KAFKAS = tuple([each.value for each in ResourceType if each is not ResourceType
 
 
 def listing(request: DescribeAclsRequest) -> ListAcls:
-    """Return the question of a DescribeAcls."""
+    """Return the controller's query for a DescribeAcls message."""
     return ListAcls(filter=_filter(request))
 
 
 def listing_response(acls: Iterable[AclFound]) -> DescribeAclsResponse:
-    """Return the response with these entries, which are ordered by resource."""
+    """Return the response with these ACLs, which must be ordered by resource."""
     by_pattern = groupby(acls, lambda a: (a.resource_type, a.resource_name, a.pattern_type))
     return DescribeAclsResponse(
         resources=tuple(
@@ -64,12 +64,12 @@ def listing_response(acls: Iterable[AclFound]) -> DescribeAclsResponse:
 
 
 def listing_refused(error: RequestError) -> DescribeAclsResponse:
-    """Return the response to a question that is refused."""
+    """Return the response to a refused DescribeAcls."""
     return DescribeAclsResponse(error_code=code_of(error.code), error_message=str(error))
 
 
 def creation(request: CreateAclsRequest) -> CreateAcls:
-    """Return the decision's request for a CreateAcls."""
+    """Return the controller's request for a CreateAcls message."""
     return CreateAcls(
         acls=tuple(
             [
@@ -89,7 +89,7 @@ def creation(request: CreateAclsRequest) -> CreateAcls:
 
 
 def creation_response(results: Iterable[AclCreation]) -> CreateAclsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each ACL."""
     return CreateAclsResponse(
         results=tuple(
             [
@@ -109,12 +109,12 @@ def creation_refused(request: CreateAclsRequest, error: RequestError) -> CreateA
 
 
 def deletion(request: DeleteAclsRequest) -> DeleteAcls:
-    """Return the decision's request for a DeleteAcls."""
+    """Return the controller's request for a DeleteAcls message."""
     return DeleteAcls(filters=tuple([_filter(each) for each in request.filters]))
 
 
 def deletion_response(results: Iterable[AclDeletion]) -> DeleteAclsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each filter."""
     return DeleteAclsResponse(
         filter_results=tuple(
             [

@@ -36,8 +36,8 @@ from api.kafka.messages import (
 class Api(msgspec.Struct, frozen=True):
     """One request and its response. `flexible_from` is the first version with tagged fields.
 
-    `advertised_from` is a lowest version that is advertised though it is not taken, None if there
-    is no such one: librdkafka switches compression off where it misses old versions of Produce.
+    `advertised_from` is the lowest version in ApiVersions responses if it is below `min_version`,
+    else None: librdkafka disables compression if old versions of Produce are not advertised.
     """
 
     key: int
@@ -50,7 +50,7 @@ class Api(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Kafka's name of the request."""
+        """Kafka's name for the request."""
         return self.request.__name__.removesuffix("Request")
 
     def is_flexible(self, version: int) -> bool:
@@ -244,5 +244,5 @@ BY_REQUEST = {api.request: api for api in ALL}
 
 
 def by_key(apis: Iterable[Api]) -> dict[int, Api]:
-    """Return requests by key."""
+    """Return a dict of the requests by key."""
     return {api.key: api for api in apis}

@@ -1,8 +1,8 @@
-"""The beginning of a connection of a listener with SASL.
+"""SASL authentication of a new connection, on the server's side.
 
 Only ApiVersions and the SASL requests are answered, one after the other, until the client has
-authenticated. Whatever is wrong with a user or a password, the answer is the same and takes the
-same time; the reason is in this side's log.
+authenticated. If the login fails, the client gets the same response after the same time whether the
+user or the password is wrong; only the server's log has the reason.
 
 Source: KIP-43, KIP-152; SaslServerAuthenticator of Kafka 4.0 (states, texts).
 """
@@ -43,11 +43,11 @@ _TELLS_SESSION = 1
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """The other side of a connection.
+    """The client of a connection.
 
     Attributes:
-        send: Sends a response, after those that are due.
-        address: For the log.
+        send: Sends a response, after the responses to earlier requests.
+        address: The client's address, for the log.
     """
 
     reader: asyncio.StreamReader
@@ -57,10 +57,11 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A login, which may hold for a limited time.
+    """A successful login and the time until which it is valid.
 
     Attributes:
-        ends_at: When the client must have logged in again, in the event loop's time.
+        ends_at: Time by which the client must have logged in again, by the event loop's clock; None
+            if the session is valid for ever.
     """
 
     login: Login
@@ -69,11 +70,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """True if the client should have logged in again."""
+        """True if the session's time is over."""
         return self.ends_at is not None and asyncio.get_running_loop().time() > self.ends_at
 
     def end(self) -> AuthenticationError:
-        """Return the error of a client that goes on without logging in again."""
+        """Return the error for a client that sends requests after its session has ended."""
         return AuthenticationError(
             f"the session of {self.login.principal} has ended, and it did not authenticate again"
         )
@@ -87,16 +88,17 @@ async def log_in(
     before: Session | None = None,
     first: Received | None = None,
 ) -> Session | None:
-    """Authenticate a client; None if it disconnects before.
+    """Authenticate a client; return None if it disconnects first.
 
     Args:
-        listed: The requests that the listener takes.
-        before: The session that is prolonged, of the same principal and mechanism.
-        first: The first frame, if it was received already.
+        listed: The requests that the listener supports.
+        before: The session to renew; the principal and mechanism must stay the same.
+        first: The first frame, if it was already received.
 
     Raises:
-        AuthenticationError: it has failed, and the client was told.
-        MalformedFrameError: something else was sent.
+        AuthenticationError: authentication failed or timed out, or the client sent another known
+            request first.
+        MalformedFrameError: a frame is not a known request.
     """
     conversation = _Conversation(client, authenticator, tuple(listed), before)
     try:
@@ -204,7 +206,7 @@ class _Conversation:
         return session
 
     def _session(self, login: Login) -> tuple[Session, int]:
-        """Return the session of a login, and how long it holds in ms; 0: always."""
+        """Return the session of a login, and its lifetime in ms (0: unlimited)."""
         assert self._attempt is not None
         session_ms = self._authenticator.session_ms(login)
         ends_at = None
@@ -216,10 +218,11 @@ class _Conversation:
     async def _exchanged(
         self, token: bytes, frame: RequestFrame | None
     ) -> tuple[bytes, Login | None]:
-        """Pass a message to the mechanism.
+        """Pass a client's message to the mechanism; return its answer, and the login once complete.
 
         Args:
-            frame: The request to answer a failure to; None: none, the connection is closed.
+            frame: The request that gets the error response on failure; None: send no error
+                response, because the messages have no headers.
         """
         assert self._attempt is not None
         message = FAILURE
@@ -256,7 +259,7 @@ def _wrong_state() -> SaslHandshakeResponse:
 
 
 def repeated_login(frame: RequestFrame) -> Response:
-    """Return the answer to a SASL request of a client that has authenticated."""
+    """Return the error response to a SASL request of a client that is already authenticated."""
     if frame.api == SASL_HANDSHAKE:
         return _wrong_state()
     return SaslAuthenticateResponse(
@@ -265,10 +268,10 @@ def repeated_login(frame: RequestFrame) -> Response:
 
 
 def _check_key(raw: bytes) -> None:
-    """Say it clearly if a request came too early.
+    """Raise a clear error for a known request that was sent before authentication.
 
     Raises:
-        AuthenticationError: it is a known request.
+        AuthenticationError: the frame is such a request.
     """
     key = _KEY.unpack_from(raw)[0] if len(raw) >= _KEY.size else None
     if key in _KNOWN and key not in _BEFORE_LOGIN:

@@ -13,12 +13,13 @@ _READABLE = (READ_WRITE, READ_ONLY)
 def available_partitions(
     topic: MetadataTopic, *, for_write: bool = False, for_read: bool = False
 ) -> tuple[MetadataPartition, ...]:
-    """Return the partitions of a Metadata answer that have a leader and a mode that allows the use.
+    """Return the partitions of a Metadata response that a client can write, read, or both.
 
-    Without a use, return every partition that has a leader.
+    They have a leader and a mode that allows all the requested uses. If neither `for_write` nor
+    `for_read` is set, return every partition that has a leader.
 
-    The answer must be for `knows_modes`, as from `MetadataClient.metadata`; other answers do not
-    have all modes.
+    The Metadata request must have set `knows_modes`, as `MetadataClient.metadata` does; other
+    responses do not have all modes.
     """
     return tuple(
         [

@@ -27,7 +27,7 @@ from records.brokers import BrokerEndpoint, BrokerFeature
 
 
 def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
-    """Return the decision's request for a BrokerRegistration."""
+    """Return the controller's request for a BrokerRegistration message."""
     return RegisterBroker(
         broker_id=request.broker_id,
         cluster_id=request.cluster_id,
@@ -60,7 +60,7 @@ def registration(request: BrokerRegistrationRequest) -> RegisterBroker:
 
 
 def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
-    """Return the decision's request for a BrokerHeartbeat."""
+    """Return the controller's request for a BrokerHeartbeat message."""
     return Heartbeat(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,
@@ -84,7 +84,7 @@ def beat_response(reply: HeartbeatReply) -> BrokerHeartbeatResponse:
 
 
 def alteration(request: AlterPartitionRequest) -> AlterPartition:
-    """Return the decision's request for an AlterPartition."""
+    """Return the controller's request for an AlterPartition message."""
     return AlterPartition(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,
@@ -111,7 +111,7 @@ def _altered(topic_id: Uuid, partition: AlteredPartition) -> PartitionAlteration
 
 
 def alteration_response(results: Iterable[PartitionResult]) -> AlterPartitionResponse:
-    """Return the response with the partitions' new states."""
+    """Return the response with the new state of each partition."""
     topics: dict[Uuid, list[AlteredPartitionResult]] = {}
     for result in results:
         topics.setdefault(result.topic_id, []).append(_altered_result(result))

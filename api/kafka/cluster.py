@@ -1,4 +1,4 @@
-"""The cluster as a whole: conversion between Kafka's messages, our commands and the image."""
+"""Requests about the whole cluster: conversion between Kafka's messages and our commands."""
 
 from collections.abc import Iterable, Iterator
 
@@ -29,10 +29,11 @@ _LISTED_TYPES = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 def described(
     request: DescribeClusterRequest, cluster_id: str, access: Access
 ) -> DescribeClusterResponse:
-    """Describe the brokers, as of the image of `access`.
+    """Return the response with the brokers in the image of `access`.
 
     Raises:
-        RequestError: UNSUPPORTED_ENDPOINT_TYPE; the log holds no addresses of controllers.
+        RequestError: UNSUPPORTED_ENDPOINT_TYPE, controllers were requested; the log holds no
+            addresses of them.
     """
     if request.endpoint_type != BROKERS:
         raise RequestError(
@@ -55,7 +56,7 @@ def described(
 def description_refused(
     request: DescribeClusterRequest, error: RequestError
 ) -> DescribeClusterResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused DescribeCluster."""
     return DescribeClusterResponse(
         error_code=code_of(error.code),
         error_message=str(error),
@@ -76,10 +77,10 @@ def _node(broker: Broker) -> DescribedNode:
 def resources_listed(
     request: ListConfigResourcesRequest, version: int, image: MetadataImage
 ) -> ListConfigResourcesResponse:
-    """List the resources that have configs, or could have them.
+    """List resources by type: all topics and brokers, and other resources if they have configs.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, a type has no list.
+        RequestError: UNSUPPORTED_VERSION, resources of a requested type cannot be listed.
     """
     types = tuple(dict.fromkeys(request.resource_types)) or _LISTED_TYPES
     if version == 0:
@@ -99,12 +100,12 @@ def resources_listed(
 
 
 def listing_refused(error: RequestError) -> ListConfigResourcesResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused ListConfigResources."""
     return ListConfigResourcesResponse(error_code=code_of(error.code))
 
 
 def _names(resource_type: int, image: MetadataImage) -> Iterator[str]:
-    """Yield topics and brokers that exist; of other types the resources with a config."""
+    """Yield all topics or brokers; of other resource types, only resources with configs."""
     if resource_type == TOPIC:
         yield from map(image.full_name, image.topics())
     elif resource_type in (BROKER, BROKER_LOGGER):
@@ -118,10 +119,10 @@ def _configured(resource_type: int, image: MetadataImage) -> Iterable[str]:
 
 
 def unregistration(request: UnregisterBrokerRequest) -> int:
-    """Return the command's request for an UnregisterBroker."""
+    """Return the id of the broker to unregister, which is the command's request."""
     return request.broker_id
 
 
 def unregistration_refused(error: RequestError) -> UnregisterBrokerResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused UnregisterBroker."""
     return UnregisterBrokerResponse(error_code=code_of(error.code), error_message=str(error))

@@ -1,7 +1,7 @@
-"""Config requests: conversion between Kafka's messages and our commands and questions.
+"""Config requests: conversion between Kafka's messages and our commands and queries.
 
-Levels are Kafka's synonyms. The level of a namespace, which Kafka does not have, has the code of an
-unknown source.
+Each config level becomes one of Kafka's synonyms. The namespace level, which Kafka does not have,
+gets the code of an unknown config source.
 
 Source: ConfigHelper and ConfigAdminManager of Kafka 4.0.
 """
@@ -60,7 +60,7 @@ _TEXTS = {ConfigType.STRING.value, ConfigType.LIST.value}
 
 
 def question(resource: DescribeConfigsResource) -> ExplainConfigs:
-    """Return the question for one resource of a DescribeConfigs."""
+    """Return the query for one resource of a DescribeConfigs."""
     return ExplainConfigs(
         resource_type=resource.resource_type, resource_name=resource.resource_name
     )
@@ -71,7 +71,7 @@ def described(
     resource: DescribeConfigsResource,
     configs: Iterable[ConfigExplained],
 ) -> DescribeConfigsResult:
-    """Return the result with a resource's configs: all, or those asked for that it has."""
+    """Return the result for a resource: all of its configs, or the requested ones that exist."""
     wanted = resource.configuration_keys
     entries = [_entry(request, resource, c) for c in configs if not wanted or c.name in wanted]
     return DescribeConfigsResult(
@@ -82,7 +82,7 @@ def described(
 
 
 def not_described(resource: DescribeConfigsResource, error: RequestError) -> DescribeConfigsResult:
-    """Return the result of a resource that is refused."""
+    """Return the result for a resource whose configs may not be described."""
     return DescribeConfigsResult(
         error_code=code_of(error.code),
         error_message=str(error),
@@ -103,7 +103,7 @@ def description_refused(
 def _entry(
     request: DescribeConfigsRequest, resource: DescribeConfigsResource, config: ConfigExplained
 ) -> DescribeConfigsResourceResult | None:
-    """Return the entry of a config, None if the resource has no such level."""
+    """Return a config's entry; None if the cluster default was requested and does not set it."""
     levels = _levels(resource, config)
     if not levels and _is_cluster(resource):
         return None
@@ -148,7 +148,7 @@ def _levels(resource: DescribeConfigsResource, config: ConfigExplained) -> Seque
 
 
 def _of_group(config: ConfigExplained) -> ConfigAtLevel:
-    """Return what a group sets, or its default, which has the group's name for it."""
+    """Return a group's own value or default as a level with the group's config name."""
     nearest = config.levels[0] if config.levels else None
     own = ConfigSource.GROUP.code
     is_own = nearest is not None and nearest.source_code == own
@@ -212,12 +212,12 @@ def _change(config: AlterableConfig) -> ConfigChange:
 
 
 def replacement_response(results: Iterable[ResourceResult]) -> AlterConfigsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each resource."""
     return AlterConfigsResponse(responses=_responses(results))
 
 
 def alteration_response(results: Iterable[ResourceResult]) -> IncrementalAlterConfigsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each resource."""
     return IncrementalAlterConfigsResponse(responses=_responses(results))
 
 

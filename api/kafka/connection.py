@@ -29,7 +29,7 @@ REQUEST_TIMEOUT_S = 30.0
 
 
 class Connection:
-    """Sends requests; many may be in flight."""
+    """Client side of a Kafka connection: sends requests, many of which may be in flight."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Connection:
         address: str,
         renewal: SessionRenewal | None = None,
     ) -> None:
-        """Take over a stream without requests in flight; `address` is for messages."""
+        """Take over a stream without requests in flight; only error messages use `address`."""
         self._renewal = renewal
         self._reader = reader
         self._writer = writer
@@ -58,7 +58,7 @@ class Connection:
         client_id: str | None = None,
         security: ConnectionSecurity = PLAIN_TEXT,
     ) -> Self:
-        """Connect, and authenticate.
+        """Connect and authenticate.
 
         Raises:
             UnavailableError: the address does not answer, or one side refuses the other's
@@ -78,7 +78,7 @@ class Connection:
         return not self._task.done()
 
     async def ended(self) -> None:
-        """Return once no response can arrive any more."""
+        """Wait until no response can arrive any more."""
         await asyncio.wait([self._task])
 
     async def request(
@@ -93,12 +93,12 @@ class Connection:
 
         Args:
             response: The class of the response.
-            version: None means the newest that we know.
+            version: Version of the request; None: the newest version in `Api`.
 
         Raises:
-            UnavailableError: no response came, the outcome is unknown; or the connection was closed
-                before, and nothing was sent.
-            RequestError: this version cannot express the request.
+            UnavailableError: no response arrived, so the outcome is unknown; or the connection was
+                already closed, and nothing was sent.
+            RequestError: the version cannot express the request.
         """
         api = BY_REQUEST[type(body)]
         assert response is api.response
@@ -109,10 +109,10 @@ class Connection:
         return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
 
     async def takes(self, api: Api) -> bool:
-        """True if the other side supports a request.
+        """True if the server supports a request.
 
         Raises:
-            UnavailableError: no answer.
+            UnavailableError: no response arrived.
         """
         versions = await self.request(ApiVersionsRequest(), ApiVersionsResponse)
         return any(version.api_key == api.key for version in versions.api_keys)
@@ -120,10 +120,14 @@ class Connection:
     async def forward(
         self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S
     ) -> bytes:
-        """Send a received request unchanged; return the body of the response unchanged.
+        """Forward a client's request in an envelope, unchanged.
+
+        Returns:
+            The body of the controller's response, unchanged.
 
         Raises:
-            UnavailableError: no response came, the outcome is unknown.
+            RequestError: the controller does not accept requests forwarded by this broker.
+            UnavailableError: no response arrived; the outcome is unknown.
         """
         response = await self.request(sealed(frame, caller), EnvelopeResponse, timeout_s=timeout_s)
         if response.error_code or response.response_data is None:
@@ -139,9 +143,10 @@ class Connection:
     async def forward_plainly(
         self, frame: RequestFrame, *, timeout_s: float = REQUEST_TIMEOUT_S
     ) -> bytes:
-        """Send another's request to a controller that takes no envelopes; as `forward`.
+        """Forward a client's request to a controller that does not support envelopes.
 
-        The controller takes the broker for the sender, save for the client's id.
+        The controller takes the broker for the sender; only the client id is the client's.
+        Otherwise like `forward`.
         """
         api, version, number = frame.api, frame.version, self._next_number()
         raw = frames.encode_raw_request(api, version, number, frame.raw_body, frame.client_id)
@@ -195,7 +200,7 @@ class Connection:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Close; requests in flight fail."""
+        """Close the connection; requests in flight fail."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         await close_writer(self._writer)
@@ -217,7 +222,7 @@ class Connection:
                     future.set_exception(_unanswered(str(problem)))
 
     def _answer(self, frame: bytes) -> bool:
-        """Resolve the request that a frame answers; False if there is none."""
+        """Resolve the pending request that a response frame belongs to; False if there is none."""
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
             return False  # its caller has given up, or this is no Kafka

@@ -1,6 +1,6 @@
 """Envelopes of forwarded requests: written by a broker, read by the controller.
 
-Source: KIP-590; DefaultKafkaPrincipalBuilder of Kafka 4.0 (principals as bytes).
+Source: KIP-590; DefaultKafkaPrincipalBuilder of Kafka 4.0 (encoding of principals).
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ _SEPARATOR = ":"
 
 
 def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return the envelope for a request: its bytes as received, and the caller."""
+    """Return the envelope with a request's bytes as received and its caller."""
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(
@@ -44,7 +44,8 @@ def opened(
         broker: The forwarding broker; its right to forward is checked elsewhere.
 
     Raises:
-        RequestError: the request is unknown, or no client is named; or UNSUPPORTED_VERSION.
+        RequestError: the request is unknown, or the envelope has no principal; or
+            UNSUPPORTED_VERSION.
     """
     frame = frames.decode_request(envelope.request_data, apis)
     caller = Caller(
@@ -58,7 +59,7 @@ def opened(
 
 
 def is_question(frame: RequestFrame) -> bool:
-    """True if a request, or the one in its envelope, asks a question; it changes nothing."""
+    """True if a request, or the request in its envelope, is a read-only query."""
     if isinstance(frame.body, EnvelopeRequest):
         try:
             frame = frames.decode_request(frame.body.request_data, {RUN_COMMAND.key: RUN_COMMAND})

@@ -107,12 +107,12 @@ MAYBE_DONE = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT", "UNKNOWN_SERVER_E
 
 
 def code_of(name: str) -> int:
-    """Return the code of an error name; UNKNOWN_SERVER_ERROR's for names that Kafka lacks."""
+    """Return the code of an error name; UNKNOWN_SERVER_ERROR's code for names that Kafka lacks."""
     return CODES.get(name, UNKNOWN_SERVER_ERROR)
 
 
 def code_for(error: MetadataLogError) -> int:
-    """Return the code to answer for an error."""
+    """Return the error code to send for an exception."""
     match error:
         case RequestError():
             return code_of(error.code)
@@ -124,30 +124,31 @@ def code_for(error: MetadataLogError) -> int:
 
 
 def refusal_code(refusal: Refusal | None) -> int:
-    """Return the code of an item's refusal; NONE for an item that was not refused."""
+    """Return the error code of an item's refusal; NONE if the item was not refused."""
     return NONE if refusal is None else code_of(refusal.code)
 
 
 def throttle_ms(refusals: Iterable[Refusal | None]) -> int:
-    """Return when a request refused for a quota may be retried, in ms from now; 0 if none was."""
+    """Return how many ms to wait before retrying requests that exceeded a quota; 0 if none did."""
     return max((refusal.retry_ms for refusal in refusals if refusal is not None), default=0)
 
 
 def refusal_message(refusal: Refusal | None) -> str | None:
-    """Return the message of an item's refusal, None for an item that was not refused."""
+    """Return the message of an item's refusal; None if the item was not refused."""
     return None if refusal is None else refusal.message
 
 
 def name_of(code: int) -> str:
-    """Return the name of a code."""
+    """Return the name of an error code."""
     return NAMES.get(code, f"ERROR_{code}")
 
 
 def check(code: int, message: str | None) -> None:
-    """Raise the error in a response, if there is one.
+    """Raise the error of a response, if its code is not NONE.
 
     Raises:
-        RequestError: with the code's name. A code cannot express every outcome.
+        RequestError: has the code's name. Its outcome is derived from the code, which cannot
+            express every outcome.
     """
     if code != NONE:
         name = name_of(code)

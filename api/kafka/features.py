@@ -1,4 +1,4 @@
-"""Features: what ApiVersions says of them, and the conversion of UpdateFeatures."""
+"""Features: their levels in ApiVersions responses, and the conversion of UpdateFeatures."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ _UPGRADE_TYPES = {
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """The finalized levels that a node knows, by feature, and the offset they are as of."""
+    """The finalized feature levels known to a node, and the metadata log offset they are as of."""
 
     levels: Mapping[str, int] = {}
     offset: int = -1
@@ -43,7 +43,12 @@ class Features(msgspec.Struct, frozen=True, kw_only=True):
 def with_features(
     response: ApiVersionsResponse, features: Features, version: int
 ) -> ApiVersionsResponse:
-    """Return the response with the levels of features, as a request of a version gets them."""
+    """Return an ApiVersions response with the supported and finalized feature levels added.
+
+    Args:
+        version: The request's version; before version 4, features whose lowest level is 0 are left
+            out (KIP-1022).
+    """
     return replace(
         response,
         supported_features=tuple(
@@ -68,7 +73,7 @@ def update(request: UpdateFeaturesRequest) -> UpdateFeatures:
     """Return the command for an UpdateFeatures.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such upgrade type.
+        RequestError: INVALID_REQUEST, the upgrade type does not exist.
     """
     return UpdateFeatures(
         updates=tuple(
@@ -95,11 +100,11 @@ def _upgrade_type(key: FeatureUpdateKey) -> UpgradeType:
 
 
 def update_response(request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    """Return the response to a request that was carried out."""
+    """Return the response to a successful request."""
     results = [UpdatableFeatureResult(feature=each.feature) for each in request.feature_updates]
     return UpdateFeaturesResponse(results=tuple(results))
 
 
 def update_refused(error: RequestError) -> UpdateFeaturesResponse:
-    """Return the response to a refused request: one refused feature refuses all."""
+    """Return the response to a refused request, in which no feature was changed."""
     return UpdateFeaturesResponse(error_code=code_of(error.code), error_message=str(error))

@@ -1,8 +1,8 @@
 """Field types and versions of messages, as annotations on their classes.
 
-Each field has the integer type of its encoding, and `since`, `until` or `tagged` if not every
-version has it. With several of them, the first one that a version has counts. `layouts` reads the
-annotations.
+Each field is annotated with the integer type of its encoding. A field that not every version has
+also gets `since`, `until` or `tagged`. If it has several of these, the first that includes the
+version applies. `layouts` reads the annotations.
 
     class Topic(Message, frozen=True, kw_only=True):
         name: str
@@ -25,7 +25,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """The versions that have a field, both inclusive, and its tag if it is tagged."""
+    """The versions that have a field, both bounds inclusive, and its tag if it is tagged."""
 
     first: int = 0
     last: int | None = None
@@ -37,17 +37,17 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 def since(first: int, last: int | None = None) -> Presence:
-    """The field exists from version `first` on, up to `last`, inclusive."""
+    """Mark a field that exists from version `first` on; if `last` is given, up to it, inclusive."""
     return Presence(first, last)
 
 
 def until(last: int) -> Presence:
-    """The field exists up to version `last`, inclusive."""
+    """Mark a field that exists up to version `last`, inclusive."""
     return Presence(0, last)
 
 
 def tagged(tag: int, first: int = 0, last: int | None = None) -> Presence:
-    """The field is left out if it has its default; only flexible versions have it."""
+    """Mark a tagged field: only in flexible versions, and omitted if it has its default value."""
     return Presence(first, last, tag)
 
 
@@ -60,15 +60,16 @@ Float64 = Annotated[float, Kind("float64")]
 
 
 class Message(Record, frozen=True, gc=False):
-    """Base of the structures in requests and responses."""
+    """Base class of the structures in requests and responses."""
 
 
 class Request(Message, frozen=True, gc=False):
-    """Base of requests. Encoding fails if the version cannot express all of it."""
+    """Base class of requests. Encoding fails if it would lose a field that is not at its default.
+    """
 
 
 class Response(Message, frozen=True, gc=False):
-    """Base of responses. What the version cannot express is left out."""
+    """Base class of responses. Fields that the version lacks are left out."""
 
 
 # Kafka's own tags count from 0, a few per structure. Tag 106 was in early releases.

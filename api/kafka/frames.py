@@ -2,8 +2,9 @@
 
 A frame is a length of four bytes, a header and a body. A request's header has key, version,
 correlation id and client id; in flexible versions it ends with tagged fields. A response's header
-is the correlation id, with tagged fields in flexible versions. ApiVersions responses never have
-them, because the client does not know yet what the server supports.
+is the correlation id, with tagged fields in flexible versions. The header of an ApiVersions
+response never has tagged fields, because the client does not know yet which versions the server
+supports.
 
 Source: KIP-482, KIP-511.
 """
@@ -45,7 +46,7 @@ class UnsupportedVersionError(RequestError):
 
     Attributes:
         api: The request.
-        correlation_id: For the answer.
+        correlation_id: The request's correlation id, for the response.
     """
 
     def __init__(self, api: Api, version: int, correlation_id: int) -> None:
@@ -58,9 +59,9 @@ class UnsupportedVersionError(RequestError):
 
 
 class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A received request, with its tagged fields that no layout knows.
+    """A received request. `unknown_tags` are tagged fields that are not in its layout.
 
-    `raw` is the whole frame; the body begins at `body_at`.
+    `raw` is the whole frame without the length; the body begins at byte `body_at`.
     """
 
     api: Api
@@ -74,17 +75,17 @@ class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def raw_body(self) -> bytes:
-        """The body as received."""
+        """The encoded body as received."""
         return self.raw[self.body_at :]
 
 
 def encode_request(
     api: Api, version: int, correlation_id: int, body: Request, client_id: str | None = None
 ) -> bytes:
-    """Return a request as a frame, length included.
+    """Return a length-prefixed request frame.
 
     Raises:
-        RequestError: this version cannot express all of the body.
+        RequestError: the version cannot express all of the body.
     """
     return encode_raw_request(api, version, correlation_id, _encode(api, version, body), client_id)
 
@@ -92,7 +93,7 @@ def encode_request(
 def encode_raw_request(
     api: Api, version: int, correlation_id: int, body: bytes, client_id: str | None
 ) -> bytes:
-    """Return a request with an encoded body as a frame, length included."""
+    """Return a length-prefixed request frame around an already encoded body."""
     name = b"" if client_id is None else client_id.encode()
     size = -1 if client_id is None else len(name)
     header = _REQUEST_HEADER.pack(api.key, version, correlation_id, size) + name
@@ -102,14 +103,14 @@ def encode_raw_request(
 
 
 def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
-    """Decode a request, without the length before it.
+    """Decode a request frame without its length prefix.
 
     Args:
         apis: The supported requests, by key.
 
     Raises:
         UnsupportedVersionError: the version is not supported; only the header was read.
-        MalformedFrameError: it is not a supported request; names the byte.
+        MalformedFrameError: the frame is not a supported request; the message gives the bad byte.
     """
     try:
         key, version, correlation_id, name_size = _REQUEST_HEADER.unpack_from(frame)
@@ -142,12 +143,12 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
 
 
 def encode_response(api: Api, version: int, correlation_id: int, body: Response) -> bytes:
-    """Return a response as a frame, length included."""
+    """Return a length-prefixed response frame."""
     return encode_raw_response(api, version, correlation_id, _encode(api, version, body))
 
 
 def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
-    """Return a response with an encoded body as a frame, length included."""
+    """Return a length-prefixed response frame around an already encoded body."""
     header = _CORRELATION_ID.pack(correlation_id)
     if _has_header_tags(api, version):
         header += _NO_TAGS
@@ -155,7 +156,7 @@ def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Return the correlation id of a response.
+    """Return the correlation id of a response frame.
 
     Raises:
         MalformedFrameError: the frame is too short.
@@ -167,10 +168,11 @@ def correlation_id_of(frame: bytes) -> int:
 
 
 def decode_response(frame: bytes, api: Api, version: int) -> Response:
-    """Decode a response, without the length before it.
+    """Decode a response frame without its length prefix.
 
     Raises:
-        MalformedFrameError: it is not a response to that request; names the byte.
+        MalformedFrameError: the frame is not a response to this request; the message gives the bad
+            byte.
     """
     position = _response_body_at(frame, api, version)
     body, _ = _decode(api, version, api.response, frame, position, unusual=reference.decode)
@@ -179,7 +181,7 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
 
 
 def raw_response_body(frame: bytes, api: Api, version: int) -> bytes:
-    """Return the body of a response as received, without the length before it.
+    """Return the still encoded body of a response frame without its length prefix.
 
     Raises:
         MalformedFrameError: the header is damaged.
@@ -259,7 +261,7 @@ def _decode(
     *,
     unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Decode a message; what the compiled codec does not handle goes to `unusual`."""
+    """Decode a message; `unusual` decodes messages that the compiled codec does not handle."""
     flexible = api.is_flexible(version)
     try:
         return _decoder(cls, version, flexible)(frame, position), ()

@@ -1,9 +1,9 @@
-"""Requests about groups, as a cluster answers them that keeps none.
+"""Consumer group requests, answered as by a cluster without group coordinators.
 
-No node is a coordinator, so FindCoordinator and whatever needs one is answered with
-COORDINATOR_NOT_AVAILABLE, as by a Kafka whose `__consumer_offsets` cannot be made: consumers that
-assign themselves partitions go on, those that subscribe wait. There are no groups to list, and
-none to describe or delete.
+No node is a coordinator. FindCoordinator, and every request to a coordinator, is answered with
+COORDINATOR_NOT_AVAILABLE, as by a Kafka cluster that cannot create `__consumer_offsets`. Consumers
+that assign partitions to themselves work; consumers that subscribe to topics keep waiting. There
+are no groups to list, describe or delete.
 
 Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; docs/clients.md.
 """
@@ -86,7 +86,7 @@ _NOT_FOUND_SINCE = 6
 
 
 def handlers(access: Callable[[Caller], Access]) -> dict[Api, Handler]:
-    """Return the handlers, for the listener of any node.
+    """Return the handlers of group requests for a node's listener.
 
     Args:
         access: Returns the current rights of a caller.
@@ -131,7 +131,7 @@ def _coordinator(key_type: int, key: str, version: int, access: Access) -> Found
 
 
 def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError:
-    """Return why there is no coordinator."""
+    """Return the error of a coordinator lookup, which never succeeds."""
     is_share = key_type == _SHARE and version >= _SHARE_SINCE
     if key_type not in (_GROUP, _TRANSACTION) and not is_share:
         return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
@@ -151,7 +151,7 @@ def _refusal(access: Access, operation: Operation, resource: Resource) -> Reques
 
 
 def _code(access: Access, operation: Operation, group: str, otherwise: str) -> int:
-    """Return the error of a request about a group."""
+    """Return the code of `otherwise`, or of the refusal if the caller has no right on the group."""
     refusal = _refusal(access, operation, group_resource(group))
     return code_of(otherwise if refusal is None else refusal.code)
 
@@ -210,7 +210,7 @@ def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommi
 
 
 def _fetch_offsets(request: OffsetFetchRequest, _: int, access: Access) -> OffsetFetchResponse:
-    """Return the answer; up to version 7 the request names one group, later a list."""
+    """Return the response; up to version 7 a request is about one group, later about a list."""
     code = _offsets_code(access, request.group_id)
     return OffsetFetchResponse(
         error_code=code,

@@ -1,4 +1,4 @@
-"""Who is at the other end of a connection of a listener, and until when."""
+"""The authenticated identity of a listener's client, and how long it is valid."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -19,7 +19,7 @@ class Identity:
 
     Attributes:
         caller: The caller, as far as it is known.
-        session: Its login; None where there is none.
+        session: Its SASL session; None before the login and without SASL.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Identity:
         security: ListenerSecurity,
         listed: Collection[Api],
     ) -> None:
-        """Nobody is known yet; `listed` are the requests that the listener takes."""
+        """Start with an unknown caller; `listed` are the requests that the listener supports."""
         self._reader = reader
         self._place = place
         self._security = security
@@ -38,11 +38,11 @@ class Identity:
         self.session: Session | None = None
 
     async def prove(self, transport: asyncio.BaseTransport, send: Send) -> bool:
-        """Find out who the client is; False if it disconnects before.
+        """Authenticate the client; False if it disconnects first.
 
         Raises:
-            AuthenticationError: it has failed.
-            RequestError: its certificate names nobody.
+            AuthenticationError: authentication failed.
+            RequestError: the client's certificate yields no principal.
         """
         self.caller = self._security.connected(transport)
         if self._security.authenticator is None:
@@ -54,10 +54,10 @@ class Identity:
         return True
 
     def is_renewed_by(self, api: Api) -> bool:
-        """True for the request that begins another login in a session that will end.
+        """True if the request starts another login, in a session that has an end.
 
         Raises:
-            AuthenticationError: the session has ended, and it is another request.
+            AuthenticationError: the session has ended, and the request does not start a login.
         """
         session = self.session
         if session is None or session.ends_at is None:
@@ -69,14 +69,20 @@ class Identity:
         return False
 
     async def renew(self, first: Received, send: Send) -> bool:
-        """Authenticate the client again; otherwise as `prove`. Source: KIP-368."""
+        """Authenticate the client again, as the same principal; False if it disconnects first.
+
+        Raises:
+            AuthenticationError: authentication failed.
+
+        Source: KIP-368.
+        """
         return await self._log_in(send, before=self.session, first=first)
 
     async def hold(self, work: Awaitable[None]) -> None:
-        """Await something while the session holds.
+        """Await `work`, but at most until the session ends.
 
         Raises:
-            UnavailableError: it has ended; the client connects again.
+            UnavailableError: the session has ended; the client may connect again.
         """
         session = self.session
         try:

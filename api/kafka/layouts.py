@@ -1,4 +1,4 @@
-"""Reads the layout of one version of a message from its class."""
+"""Derives the layout of one version of a message from the annotations of its class."""
 
 import functools
 import typing
@@ -17,13 +17,13 @@ _ALWAYS = Presence()
 
 @functools.cache
 def message_layout(cls: type[Message], version: int, *, flexible: bool) -> Layout:
-    """Return the layout of a request or response and of everything nested in it."""
+    """Return the layout of a request or response, including all nested messages."""
     builder = _Builder(version, flexible, strict=not issubclass(cls, Response))
     return builder.layout(cls)
 
 
 class _Builder:
-    """`strict`: fields that a version lacks must have their default."""
+    """Builds layouts. If `strict`, fields that the version lacks must have their default value."""
 
     def __init__(self, version: int, flexible: bool, *, strict: bool) -> None:
         self._version = version
@@ -74,7 +74,7 @@ class _Builder:
 
 
 def _taken_apart(hint: Any, version: int) -> tuple[Any, Presence]:
-    """Return a field's type, with its kind if it has one, and whether and how a version has it."""
+    """Return a field's type, with its `Kind` if any, and its presence in the version."""
     if typing.get_origin(hint) is not Annotated:
         return hint, _ALWAYS
     extras = hint.__metadata__

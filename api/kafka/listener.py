@@ -1,7 +1,7 @@
 """The server side of Kafka connections.
 
-The requests of a connection are started in the order of arrival and answered in that order; several
-may be in flight. At the limit, no more are read until some are answered.
+The requests of a connection are started and answered in the order of arrival; up to PIPELINE_MAX
+may be in flight. At that limit, reading pauses until a request has been answered.
 """
 
 import asyncio
@@ -55,11 +55,10 @@ Takeover = Callable[
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
     """The handlers of a listener.
 
-    `is_from_broker` recognises requests that only brokers send; None where no broker connects. A
-    connection on which one succeeded is kept when there are too many connections.
-    `is_question` recognises requests that change nothing: they are abandoned when the client sends
-    nothing more, because it has gone.
-    `features` returns the levels that ApiVersions names.
+    `is_from_broker` is true for requests that only brokers send; None if no broker connects here. A
+    connection on which such a request succeeded is not closed when there are too many connections.
+    `is_question` is true for read-only queries, which are cancelled when the client disconnects.
+    `features` returns the feature levels for ApiVersions responses.
     """
 
     handlers: Mapping[Api, Handler]
@@ -70,17 +69,17 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 
     def apis(self) -> dict[int, Api]:
-        """Return the supported requests, by key."""
+        """Return a dict of the supported requests by key."""
         return by_key([API_VERSIONS, *self.handlers, *self.takeovers])
 
 
 class Listener:
-    """Accepts connections on one address."""
+    """Accepts Kafka connections on one address."""
 
     def __init__(
         self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
     ) -> None:
-        """Accept nothing until `start`."""
+        """Use `Listener.start` instead."""
         self._answering = answering
         self._security = security
         self._connections = connections
@@ -106,12 +105,13 @@ class Listener:
         """Start accepting connections; port 0 lets the system choose.
 
         Args:
-            connections: Those of the process; None makes one for this listener alone.
-            security: What clients must prove.
+            connections: Connection limits, usually shared by all listeners of the process; None:
+                this listener gets its own.
+            security: TLS and the required authentication.
 
         Raises:
-            UnavailableError: the address is in use, or not of this machine; or the process may open
-                too few files.
+            UnavailableError: the address is in use or does not belong to this machine; or the
+                process's limit of open files is too low.
         """
         listener = cls(answering, connections or Connections.of_process(), security)
         listener._acceptor = await Acceptor.listen(listener._protocol, host, port, security.tls)
@@ -119,17 +119,17 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """The port in use."""
+        """The port on which the listener accepts connections."""
         assert self._acceptor is not None
         return self._acceptor.port
 
     def renew(self, tls: ssl.SSLContext | None) -> None:
-        """Use other certificates for connections from now on."""
+        """Use another TLS context, with new certificates, for connections accepted from now on."""
         assert self._acceptor is not None
         self._acceptor.tls = tls
 
     async def close(self) -> None:
-        """Stop accepting, and close all connections."""
+        """Stop accepting connections, and close the open ones."""
         assert self._acceptor is not None
         await self._acceptor.close()
         for task in self._tasks:
@@ -168,10 +168,10 @@ async def answer(
     place: Place | None = None,
     security: ListenerSecurity = OPEN,
 ) -> None:
-    """Answer the requests of one connection until it ends, and close it.
+    """Answer the requests of one connection until it ends, then close it.
 
     Args:
-        place: Among the accepted connections; None for one that this side opened.
+        place: The connection's place among the accepted ones; None if this side opened it.
     """
     address = _address(writer)
     if place is None:
@@ -256,7 +256,7 @@ class _Conversation:
                     left.cancel()
 
     async def _read(self) -> RequestFrame | None:
-        """Start requests; after the last one notify the writer, unless it has ended already."""
+        """Start requests until reading ends, then signal the end to the writer."""
         takeover = None
         try:
             takeover = await self._begin_requests()
@@ -268,7 +268,7 @@ class _Conversation:
         return takeover
 
     async def _begin_requests(self) -> RequestFrame | None:
-        """Start requests until the connection ends or changes its protocol."""
+        """Start requests until the connection ends; return a request that changes its protocol."""
         size_max = self._answering.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
@@ -302,7 +302,7 @@ class _Conversation:
         return is_from_broker is not None and is_from_broker(frame)
 
     def _check_reserved(self, frame: RequestFrame) -> None:
-        """Refuse a client's request on a place reserved for brokers."""
+        """Refuse a request that is not from a broker on a connection place reserved for brokers."""
         is_reserved = self._place.is_reserved and not self._place.is_kept
         if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(

@@ -1,4 +1,4 @@
-"""The client's side of the beginning of a connection: TLS, then SASL."""
+"""Client side of opening a connection: TLS, then SASL."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,10 +27,10 @@ _ANSWER_SIZE_BYTES_MAX = 65_536
 async def open_authenticated(
     host: str, port: int, client_id: str | None, security: ConnectionSecurity
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, int]:
-    """Connect, and authenticate.
+    """Connect and authenticate.
 
     Returns:
-        The stream, and how long the session holds in ms; 0: always.
+        The stream, and the lifetime of the session in ms (0: unlimited).
 
     Raises:
         UnavailableError: no answer in time, or one side refuses the other's certificate.
@@ -57,10 +57,10 @@ Ask = Callable[[Api, int, Request], Awaitable[Response]]
 
 
 async def log_in(ask: Ask, login: ClientLogin, address: str) -> int:
-    """Authenticate, also on a connection that has authenticated before (KIP-368).
+    """Authenticate with SASL, also again on an authenticated connection (KIP-368).
 
     Returns:
-        How long the session holds, in ms; 0: always.
+        The lifetime of the session in ms (0: unlimited).
 
     Raises:
         UnavailableError: no answer.
@@ -96,7 +96,7 @@ def _refused(address: str, code: str, why: str) -> RequestError:
 
 
 class _Stream:
-    """Sends one request after the other."""
+    """Sends requests on a stream one at a time."""
 
     def __init__(
         self,

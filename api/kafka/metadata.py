@@ -3,9 +3,9 @@
 The controller's view is its image, a broker's comes from the controller's updates; both implement
 `KnownCluster`.
 
-A client that does not know modes sees READ_ONLY partitions as usual, and its writes are refused by
-the broker; partitions of mode NONE are LEADER_NOT_AVAILABLE to it. Under the strict rule of the
-proposal both are.
+For a client that does not know partition modes, READ_ONLY partitions look normal, and the broker
+refuses its writes; partitions of mode NONE are LEADER_NOT_AVAILABLE. Under the strict rule of the
+proposal, READ_ONLY partitions are LEADER_NOT_AVAILABLE as well.
 
 Only brokers are listed, because clients place replicas on any listed node. The controller id is
 that of a broker too, as in KRaft; admin requests go there, and brokers forward them.
@@ -54,7 +54,7 @@ NO_CONTROLLER = -1
 
 
 class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic in a node's view; partitions carry no error yet."""
+    """A topic in a node's view; its partitions have no error codes yet."""
 
     name: str
     topic_id: Uuid
@@ -74,7 +74,7 @@ class KnownCluster(Protocol):
         """Return all topics."""
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers, and their addresses for the clients of a listener."""
+        """Return the live brokers with the addresses for clients of the listener."""
 
 
 def metadata_response(
@@ -87,14 +87,14 @@ def metadata_response(
     strict: bool = False,
     listener: ListenerAddress = LOCAL,
 ) -> MetadataResponse:
-    """Return the response, limited to what the caller may see.
+    """Return the Metadata response, limited to the topics that the caller may see.
 
-    A request for all topics omits those the caller may not see; a named one is refused, whether it
-    exists or not.
+    A request for all topics omits topics that the caller may not see. A topic requested by name is
+    then refused, whether it exists or not.
 
     Args:
-        strict: READ_ONLY partitions have no leader for clients that do not know modes.
-        listener: Where the client asks.
+        strict: Report no leader for READ_ONLY partitions to clients that do not know modes.
+        listener: The listener to which the client is connected.
     """
     hidden = {NONE, READ_ONLY} if strict else {NONE}
     if request.knows_modes:
@@ -119,19 +119,22 @@ def metadata_response(
 
 
 def may_see(access: Access, name: str) -> bool:
-    """True if the caller may know that a topic exists."""
+    """True if the caller may know whether the topic exists."""
     return access.allows(Operation.DESCRIBE, topic_resource(name))
 
 
 def cluster_operations(access: Access) -> int:
-    """Return the operations on the cluster that the caller may do, as bits."""
+    """Return the bits of the operations that the caller may do on the cluster."""
     if not access.allows(Operation.DESCRIBE, CLUSTER):
         return 0
     return operation_bits(o for o in CLUSTER_OPERATIONS if access.allows(o, CLUSTER))
 
 
 def forwarding_broker(live: Sequence[int]) -> int:
-    """Return a random live broker, so that one that cannot forward is not always chosen."""
+    """Return the id of a random live broker as controller id, NO_CONTROLLER if there is none.
+
+    The choice is random so that a broker that cannot forward is not always chosen.
+    """
     return random.choice(live) if live else NO_CONTROLLER
 
 
@@ -177,14 +180,14 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
 
 
 def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]]) -> int | None:
-    """Return which of a broker's endpoints a client of a listener is told, None if none.
+    """Return the index of the endpoint to report to clients of a listener; None if none fits.
 
-    As in Kafka that of the same name; the names of a service and of its brokers may differ, so
-    else the first one of the same security protocol. An address that the client cannot speak to is
-    not told.
+    As in Kafka, it is the broker's endpoint with the listener's name. If there is none, it is the
+    first endpoint with the same security protocol, because a service and its brokers may use
+    different names; clients could not connect to an endpoint with another protocol.
 
     Args:
-        endpoints: Name and security protocol of each.
+        endpoints: Name and security protocol of each endpoint.
     """
     for at, (name, _) in enumerate(endpoints):
         if name == listener.name:
@@ -196,7 +199,7 @@ def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]])
 
 
 class ImageCluster:
-    """The view of the cluster in an image."""
+    """The view of the cluster in a metadata image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -213,12 +216,12 @@ class ImageCluster:
         return None if topic is None else self._known(topic)
 
     def all_topics(self) -> Iterable[KnownTopic]:
-        """Return all topics, by name."""
+        """Return all topics, ordered by name."""
         named = sorted((self._image.full_name(topic), topic) for topic in self._image.topics())
         return [self._known(topic) for _, topic in named]
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers, and their addresses for the clients of a listener."""
+        """Return the live brokers with the addresses for clients of the listener."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
         nodes = []
         for broker in sorted(live, key=lambda broker: broker.broker_id):

@@ -47,7 +47,7 @@ def growth(request: CreatePartitionsRequest) -> CreatePartitions:
 
 
 def growth_response(results: Iterable[TopicResult]) -> CreatePartitionsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each topic."""
     results = tuple(results)
     return CreatePartitionsResponse(
         throttle_time_ms=throttle_ms([result.refusal for result in results]),
@@ -69,7 +69,7 @@ def election(request: ElectLeadersRequest) -> ElectLeaders:
     """Return the command for an ElectLeaders.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such type of elections.
+        RequestError: INVALID_REQUEST, the election type does not exist.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise RequestError("INVALID_REQUEST", f"there is no election type {request.election_type}")
@@ -86,7 +86,7 @@ def election(request: ElectLeadersRequest) -> ElectLeaders:
 
 
 def election_response(results: Iterable[ElectionResult]) -> ElectLeadersResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each partition."""
     return ElectLeadersResponse(
         replica_election_results=tuple(
             [
@@ -133,7 +133,7 @@ def moves(request: AlterPartitionReassignmentsRequest) -> AlterReassignments:
 
 
 def moves_response(results: Iterable[ReassignmentResult]) -> AlterPartitionReassignmentsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each partition."""
     return AlterPartitionReassignmentsResponse(
         responses=tuple(
             [
@@ -164,7 +164,7 @@ def moves_refused(error: RequestError) -> AlterPartitionReassignmentsResponse:
 
 
 def listing(request: ListPartitionReassignmentsRequest) -> ListReassignments:
-    """Return the question for a ListPartitionReassignments."""
+    """Return the query for a ListPartitionReassignments."""
     if request.topics is None:
         return ListReassignments()
     named = [(topic.name, index) for topic in request.topics for index in topic.partition_indexes]
@@ -172,7 +172,7 @@ def listing(request: ListPartitionReassignmentsRequest) -> ListReassignments:
 
 
 def listing_response(found: Iterable[OngoingReassignment]) -> ListPartitionReassignmentsResponse:
-    """Return the response with the moves found."""
+    """Return the response with the ongoing reassignments."""
     return ListPartitionReassignmentsResponse(
         topics=tuple(
             [
@@ -217,7 +217,7 @@ def _grown(name: str, refusal: Refusal | None) -> GrownTopicResult:
 
 
 def _by_topic(items: Iterable[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Group items by topic, in the order of each topic's first one."""
+    """Yield each topic with its items, in the order in which the topics first occur."""
     ordered: dict[str, list[Any]] = {}
     for item in items:
         ordered.setdefault(item.topic, []).append(item)

@@ -23,10 +23,10 @@ _UNKNOWN = -1
 
 
 def question(request: DescribeQuorumRequest) -> ListBrokers:
-    """Return the question for a DescribeQuorum.
+    """Return the query for a DescribeQuorum.
 
     Raises:
-        RequestError: INVALID_REQUEST, no partition is named.
+        RequestError: INVALID_REQUEST, the request contains no partition.
     """
     if not request.topics:
         raise RequestError("INVALID_REQUEST", f"no topic is named; ask for {METADATA_TOPIC}")
@@ -45,7 +45,7 @@ def described(
     """Return the response.
 
     Args:
-        end_offset: End of what is committed, exclusive; the only voter has all of it.
+        end_offset: End of the committed records, exclusive; the only voter has all of them.
     """
     leader = QuorumReplica(
         replica_id=node_id, log_end_offset=end_offset, last_caught_up_timestamp=now_ms

@@ -23,10 +23,10 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
-    """Return the question for a DescribeClientQuotas.
+    """Return the query for a DescribeClientQuotas.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such match type.
+        RequestError: INVALID_REQUEST, the match type does not exist.
     """
     return DescribeQuotas(
         filters=tuple([_filter(component) for component in request.components]),
@@ -35,7 +35,7 @@ def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
 
 
 def description_response(found: Iterable[EntityQuotas]) -> DescribeClientQuotasResponse:
-    """Return the response with the quotas found."""
+    """Return the response with the quotas of each matching entity."""
     return DescribeClientQuotasResponse(
         entries=tuple(
             [
@@ -50,7 +50,7 @@ def description_response(found: Iterable[EntityQuotas]) -> DescribeClientQuotasR
 
 
 def description_refused(error: RequestError) -> DescribeClientQuotasResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused DescribeClientQuotas."""
     return DescribeClientQuotasResponse(error_code=code_of(error.code), error_message=str(error))
 
 
@@ -73,7 +73,7 @@ def alteration(request: AlterClientQuotasRequest) -> AlterQuotas:
 
 
 def alteration_response(results: Iterable[QuotaResult]) -> AlterClientQuotasResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each entity."""
     return AlterClientQuotasResponse(
         entries=tuple(
             [

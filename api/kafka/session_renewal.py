@@ -1,4 +1,4 @@
-"""A client logs in again before its session ends, on the same connection (KIP-368)."""
+"""Renewal of a client's SASL session before its end, on the same connection (KIP-368)."""
 
 import asyncio
 import random
@@ -12,20 +12,21 @@ once. Source: SaslClientAuthenticator of Kafka 4.0."""
 
 
 class SessionRenewal:
-    """Renews the session of one connection with the first request that comes late in it.
+    """Renews a connection's SASL session when a request is sent after most of its lifetime.
 
-    An idle connection needs no session: the server closes it only when it is used.
+    The session of an idle connection is not renewed: the server closes a connection with an ended
+    session only when it is used.
     """
 
     def __init__(self, login: ClientLogin, address: str, session_ms: int) -> None:
-        """Begin with a session that holds for some time."""
+        """Start with a session that is valid for `session_ms`."""
         self._login, self._address = login, address
         self._turn = asyncio.Lock()
         self._renew_at: float | None = None
         self._begin(session_ms)
 
     async def renew_in_time(self, ask: Ask) -> None:
-        """Renew the session if it is late in it; other requests wait meanwhile.
+        """Renew the session if renewal is due; concurrent requests wait for it.
 
         Raises:
             UnavailableError, RequestError: as `log_in`.

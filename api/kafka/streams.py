@@ -1,4 +1,4 @@
-"""Frames on a stream: four bytes of length, then that many bytes."""
+"""Frames on a stream: a length of four bytes, then that many bytes."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from api.receive_budget import Share
 async def read_frame(
     reader: asyncio.StreamReader, size_bytes_max: int = FRAME_SIZE_BYTES_MAX
 ) -> bytes | None:
-    """Read one frame, without its length; None at the end of the stream.
+    """Return the next frame without its length prefix; None at the end of the stream.
 
     Raises:
-        MalformedFrameError: the length is negative or above `size_bytes_max`; nothing more was
+        MalformedFrameError: the length is negative or above `size_bytes_max`; only the length was
             read.
     """
     try:
@@ -26,7 +26,7 @@ async def read_frame(
 
 
 class Received:
-    """A received frame and its share of the memory budget, until `release`."""
+    """A received frame; `release` frees its share of the memory budget."""
 
     def __init__(self, raw: bytes, place: Place, share: Share | None) -> None:
         """Count the frame as a request in flight."""
@@ -37,7 +37,7 @@ class Received:
         place.request_begun(self._counted_bytes)
 
     def release(self) -> None:
-        """Free the memory: the request is answered."""
+        """Free the frame's share of the memory budget, because the request is answered."""
         self._place.request_ended(self._counted_bytes)
         if self._share is not None:
             self._place.give_back(self._share)
@@ -46,7 +46,7 @@ class Received:
 async def receive_frame(
     reader: asyncio.StreamReader, size_bytes_max: int, place: Place
 ) -> Received | None:
-    """Read one frame within the limits of the client's place; None at the end of the stream.
+    """Read one frame within the memory limits of its connection; None at the end of the stream.
 
     Raises:
         MalformedFrameError: as `read_frame`.
@@ -98,7 +98,8 @@ async def _read(
 class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
     """A stream that receives through one small buffer, shared by all connections of a listener.
 
-    Otherwise asyncio reads 256 KiB at once, which a connection may then hold unread.
+    A plain asyncio stream reads up to 256 KiB at a time, and each connection could keep that much
+    unread.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
         buffer: memoryview,
         connected: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None],
     ) -> None:
-        """Call `connected` once the connection is open."""
+        """Create the stream; `connected` is called once the connection is open."""
         super().__init__(asyncio.StreamReader(limits.STREAM_BYTES_MAX), connected)
         self._buffer = buffer
 
@@ -115,12 +116,12 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the bytes out before another connection uses the buffer."""
+        """Copy the received bytes out of the buffer, before another connection uses it."""
         self.data_received(bytes(self._buffer[:nbytes]))
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
-    """Close a stream in any state, whatever the other side does."""
+    """Close a stream in any state; abort it if closing takes too long."""
     writer.close()
     try:
         async with asyncio.timeout(limits.CLOSE_TIMEOUT_S):

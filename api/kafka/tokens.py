@@ -1,7 +1,7 @@
 """Requests about delegation tokens: conversion between Kafka's messages and our commands.
 
-Kafka's description holds the id and the HMAC of each token. Here the id is redacted and the HMAC
-empty: the log does not hold it, and only the answer to the creation has it.
+In Kafka, a token's description includes its id and HMAC. Here the id is redacted and the HMAC is
+empty: the log does not store the HMAC, so only the response to the token's creation has it.
 """
 
 from collections.abc import Iterable
@@ -63,7 +63,7 @@ def creation_response(created: TokenCreated) -> CreateDelegationTokenResponse:
 def creation_refused(
     request: CreateDelegationTokenRequest, error: RequestError
 ) -> CreateDelegationTokenResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused CreateDelegationToken."""
     return CreateDelegationTokenResponse(error_code=code_of(error.code))
 
 
@@ -73,14 +73,14 @@ def renewal(request: RenewDelegationTokenRequest) -> RenewToken:
 
 
 def renewal_response(expiry: TokenExpiry) -> RenewDelegationTokenResponse:
-    """Return the response with the new expiry."""
+    """Return the response with the new expiry time."""
     return RenewDelegationTokenResponse(expiry_timestamp_ms=expiry.expiration_timestamp)
 
 
 def renewal_refused(
     request: RenewDelegationTokenRequest, error: RequestError
 ) -> RenewDelegationTokenResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused RenewDelegationToken."""
     return RenewDelegationTokenResponse(error_code=code_of(error.code))
 
 
@@ -90,19 +90,19 @@ def expiration(request: ExpireDelegationTokenRequest) -> ExpireToken:
 
 
 def expiration_response(expiry: TokenExpiry) -> ExpireDelegationTokenResponse:
-    """Return the response with the new expiry."""
+    """Return the response with the new expiry time."""
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry.expiration_timestamp)
 
 
 def expiration_refused(
     request: ExpireDelegationTokenRequest, error: RequestError
 ) -> ExpireDelegationTokenResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused ExpireDelegationToken."""
     return ExpireDelegationTokenResponse(error_code=code_of(error.code))
 
 
 def description(request: DescribeDelegationTokenRequest) -> DescribeTokens:
-    """Return the question for a DescribeDelegationToken."""
+    """Return the query for a DescribeDelegationToken."""
     return DescribeTokens(owners=tuple([_text(owner) for owner in request.owners or ()]))
 
 
@@ -114,7 +114,7 @@ def description_response(found: Iterable[TokenDescription]) -> DescribeDelegatio
 def description_refused(
     request: DescribeDelegationTokenRequest, error: RequestError
 ) -> DescribeDelegationTokenResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused DescribeDelegationToken."""
     return DescribeDelegationTokenResponse(error_code=code_of(error.code))
 
 

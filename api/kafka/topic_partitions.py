@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics in the order of their names, as many partitions as fit a page.
+"""DescribeTopicPartitions: topics ordered by name, as many partitions as fit a page.
 
 Source: KIP-966; DescribeTopicPartitionsRequestHandler of Kafka 4.0.
 """
@@ -36,7 +36,7 @@ def described(
     """Return a page of topics, as of the image of `access`.
 
     Args:
-        strict: READ_ONLY partitions have no leader.
+        strict: Report no leader for READ_ONLY partitions.
 
     Raises:
         RequestError: INVALID_REQUEST, the limit or the cursor is out of range.
@@ -64,7 +64,7 @@ def described(
 def refused(
     request: DescribeTopicPartitionsRequest, error: RequestError
 ) -> DescribeTopicPartitionsResponse:
-    """Return the response to a request that is refused: the error for each named topic."""
+    """Return the response to a refused request, with the error for each requested topic."""
     code = code_of(error.code)
     return DescribeTopicPartitionsResponse(
         topics=tuple(
@@ -77,7 +77,7 @@ def refused(
 
 
 def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) -> Sequence[str]:
-    """Return the names of the topics from `first` on, in order."""
+    """Return the requested topic names, or those of all visible topics, from `first` on, sorted."""
     if request.topics:
         names = {asked.name for asked in request.topics}
     else:

@@ -44,7 +44,7 @@ _REFUSED = -1
 
 
 def creation(request: CreateTopicsRequest) -> CreateTopics:
-    """Return the decision's request for a CreateTopics."""
+    """Return the controller's request for a CreateTopics message."""
     return CreateTopics(
         topics=tuple([_new_topic(topic) for topic in request.topics]),
         validate_only=request.validate_only,
@@ -65,7 +65,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 def creation_request(request: CreateTopics) -> CreateTopicsRequest:
-    """Return the CreateTopics message for a request.
+    """Return the CreateTopics message for a controller's request.
 
     Raises:
         RequestError: INVALID_REQUEST, the request has a placement or a topic id.
@@ -96,7 +96,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each topic."""
     results = tuple(results)
     return CreateTopicsResponse(
         throttle_time_ms=throttle_ms([result.refusal for result in results]),
@@ -105,7 +105,7 @@ def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
 
 
 def _creatable_result(result: TopicResult) -> CreatableTopicResult:
-    """Return a topic's result; counts and configs need the right to describe configs."""
+    """Return a topic's result; counts and configs only if the caller may describe configs."""
     common = CreatableTopicResult(
         name=result.name,
         topic_id=result.topic_id or ZERO_UUID,
@@ -144,7 +144,7 @@ def creation_refused(request: CreateTopicsRequest, error: RequestError) -> Creat
 def created(
     response: CreateTopicsResponse, *, with_configs: bool = False
 ) -> tuple[TopicResult, ...]:
-    """Return the results in a response, with configs if they were asked for."""
+    """Return the result of each topic in a response, with its configs if `with_configs`."""
     return tuple(
         [
             TopicResult(
@@ -172,16 +172,16 @@ def _created_configs(topic: CreatableTopicResult) -> tuple[CreatedConfig, ...] |
 
 
 def deletion(request: DeleteTopicsRequest) -> DeleteTopics:
-    """Return the decision's request for a DeleteTopics."""
+    """Return the controller's request for a DeleteTopics message."""
     states = [topic.topic_id if topic.name is None else topic.name for topic in request.topics]
     return DeleteTopics(topics=(*request.topic_names, *states))
 
 
 def deletion_request(request: DeleteTopics) -> DeleteTopicsRequest:
-    """Return the DeleteTopics message for a request.
+    """Return the DeleteTopics message for a controller's request.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is a dry run.
+        RequestError: INVALID_REQUEST, the request is a dry run.
     """
     if request.validate_only:
         raise RequestError("INVALID_REQUEST", "DeleteTopics has no dry run; see `run`")
@@ -197,11 +197,11 @@ def _state(ref: TopicRef) -> DeleteTopicState:
 def deletion_response(
     refs: Iterable[TopicRef], results: Iterable[TopicResult], before: Access
 ) -> DeleteTopicsResponse:
-    """Return the response with the results.
+    """Return the response with the result of each topic.
 
     Args:
-        before: The caller's access before the deletion; decides if a topic named by id may be
-            answered with its name.
+        before: The caller's access before the deletion; decides whether the result of a topic
+            requested by id may include its name.
     """
     results = tuple(results)
     return DeleteTopicsResponse(
@@ -242,7 +242,7 @@ def deletion_refused(request: DeleteTopicsRequest, error: RequestError) -> Delet
 
 
 def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
-    """Return the results in a response."""
+    """Return the result of each topic in a response."""
     return tuple(
         [
             TopicResult(
@@ -256,7 +256,7 @@ def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
 
 
 def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
-    """Return the decision's request for a DeletePartitions."""
+    """Return the controller's request for a DeletePartitions message."""
     return DeletePartitions(
         topics=tuple([TopicShrink(topic=t.name, partitions=t.partitions) for t in request.topics]),
         delay_ms=request.delete_partitions_delay,
@@ -264,10 +264,11 @@ def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
 
 
 def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
-    """Return the DeletePartitions message for a request; topics go by name.
+    """Return the DeletePartitions message for a controller's request.
 
     Raises:
-        RequestError: INVALID_REQUEST, a topic is named by its id, or it is a dry run.
+        RequestError: INVALID_REQUEST, a topic is given by id instead of name, or the request is a
+            dry run.
     """
     if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
         raise RequestError(
@@ -284,7 +285,7 @@ def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
 def shrinking_response(
     results: Iterable[ShrinkResult], request: DeletePartitionsRequest
 ) -> DeletePartitionsResponse:
-    """Return the response with the results."""
+    """Return the response with the result of each topic."""
     mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
     results = tuple(results)
     return DeletePartitionsResponse(
@@ -317,7 +318,7 @@ def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
 
 
 def command_refused(error: RequestError) -> RunCommandResponse:
-    """Return the response to a refused command, with its outcome."""
+    """Return the response to a refused command, with the error's outcome."""
     versions = error.texts() if isinstance(error, VersionMismatchError) else ("", "", "")
     version_object, expected_version, current_version = versions
     return RunCommandResponse(
@@ -333,7 +334,7 @@ def command_refused(error: RequestError) -> RunCommandResponse:
 
 
 def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
-    """Return the results in a response."""
+    """Return the result of each topic in a response."""
     results = []
     for topic in response.responses:
         refused = [status for status in topic.partitions if status.error_code != NONE]

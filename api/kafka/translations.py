@@ -1,4 +1,4 @@
-"""The command that a request stands for, and the conversions, by request."""
+"""Kafka requests that are run as commands, with the conversions of their messages."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,10 +13,11 @@ from records.errors import RequestError
 
 
 class Translation(msgspec.Struct, frozen=True):
-    """A command, and the conversions of its request, its response, and its refusal as a whole.
+    """A command, and functions that convert a Kafka request to and from it.
 
-    `request` raises RequestError for a message that no command can stand for. `needs_authorizer`:
-    refused where everything is allowed.
+    `request` converts the request, and raises RequestError if no command can express it. `response`
+    converts the result, `refused` the error of a request that is refused as a whole. If
+    `needs_authorizer`, the request is refused on a cluster whose authorizer allows everything.
     """
 
     command: str

@@ -1,7 +1,7 @@
 """Requests about SCRAM credentials: conversion between Kafka's messages and our commands.
 
-Kafka's request holds the salted password. The keys are derived here, at once, so that it goes no
-further.
+Kafka's request contains the salted password. The SCRAM keys are derived from it here, so that the
+salted password is not passed on.
 """
 
 from collections.abc import Iterable
@@ -25,14 +25,14 @@ from records.errors import RequestError
 
 
 def description(request: DescribeUserScramCredentialsRequest) -> DescribeUsers:
-    """Return the question for a DescribeUserScramCredentials."""
+    """Return the query for a DescribeUserScramCredentials."""
     return DescribeUsers(users=tuple([user.name for user in request.users or ()]))
 
 
 def description_response(
     users: Iterable[UserDescription],
 ) -> DescribeUserScramCredentialsResponse:
-    """Return the response with the users described."""
+    """Return the response with the credentials of each user."""
     return DescribeUserScramCredentialsResponse(
         results=tuple(
             [
@@ -71,7 +71,7 @@ def alteration(request: AlterUserScramCredentialsRequest) -> AlterUsers:
 
 
 def alteration_response(results: Iterable[UserResult]) -> AlterUserScramCredentialsResponse:
-    """Return the response with one result a user, also where it was named twice."""
+    """Return the response with one result per user, also for users that were named twice."""
     by_user = {result.user: result for result in results}
     return AlterUserScramCredentialsResponse(
         results=tuple(
@@ -110,7 +110,7 @@ def _upsertion(item: ScramCredentialUpsertion) -> ScramUpsertion:
 
 
 def _keys(item: ScramCredentialUpsertion) -> ScramKeys:
-    """Return the keys; empty ones for what the command refuses."""
+    """Return the SCRAM keys; empty keys for a mechanism or size that the command will refuse."""
     try:
         mechanism = ScramMechanism(item.mechanism)
     except ValueError:

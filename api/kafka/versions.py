@@ -1,4 +1,4 @@
-"""ApiVersions responses: which requests a listener takes."""
+"""ApiVersions responses: the requests that a listener supports."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from api.kafka.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 
 def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsResponse:
-    """Return the ApiVersions response of a listener with these requests."""
+    """Return the ApiVersions response of a listener that supports these requests."""
     ranges = [
         ApiVersion(
             api_key=api.key,
@@ -23,6 +23,6 @@ def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsRe
 
 
 def unsupported_versions(apis: Iterable[Api], error: UnsupportedVersionError) -> bytes:
-    """Return the frame for a client whose ApiVersions is too new: in version 0, as in Kafka."""
+    """Return the response frame, of version 0 as in Kafka, for a too new ApiVersions request."""
     refusal = versions_response(apis, CODES["UNSUPPORTED_VERSION"])
     return frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)
