@@ -64,7 +64,9 @@ class Message(Record, frozen=True, gc=False):
 
 
 class Request(Message, frozen=True, gc=False):
-    """Base class of requests. Encoding fails if it would lose a field that is not at its default.
+    """Base class of requests.
+
+    Encoding fails if the version lacks a field that is not at its default.
     """
 
 

@@ -89,8 +89,8 @@ def metadata_response(
 ) -> MetadataResponse:
     """Return the Metadata response, limited to the topics that the caller may see.
 
-    A request for all topics omits topics that the caller may not see. A topic requested by name is
-    then refused, whether it exists or not.
+    A request for all topics leaves out topics that the caller may not see. If the request names
+    such a topic, that topic is refused, whether it exists or not.
 
     Args:
         strict: Report no leader for READ_ONLY partitions to clients that do not know modes.

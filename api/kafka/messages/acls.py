@@ -11,7 +11,7 @@ LITERAL, ANY = 3, 1
 
 
 class AclFilterFields(Message, frozen=True, kw_only=True):
-    """Selects entries; null, and the code 1, match everything."""
+    """A filter for ACLs; in each field, null or the code 1 (ANY) matches everything."""
 
     resource_type_filter: Int8 = ANY
     resource_name_filter: str | None = None
@@ -23,11 +23,11 @@ class AclFilterFields(Message, frozen=True, kw_only=True):
 
 
 class DescribeAclsRequest(AclFilterFields, Request, frozen=True, kw_only=True):
-    """List the entries that a filter selects."""
+    """List the ACLs that a filter matches."""
 
 
 class AclDescription(Message, frozen=True, kw_only=True):
-    """An entry on a resource."""
+    """An ACL, without its resource."""
 
     principal: str
     host: str
@@ -36,7 +36,7 @@ class AclDescription(Message, frozen=True, kw_only=True):
 
 
 class DescribeAclsResource(Message, frozen=True, kw_only=True):
-    """A resource pattern and its entries."""
+    """A resource pattern and its ACLs."""
 
     resource_type: Int8
     resource_name: str
@@ -45,7 +45,7 @@ class DescribeAclsResource(Message, frozen=True, kw_only=True):
 
 
 class DescribeAclsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The matching ACLs by resource pattern, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -54,7 +54,7 @@ class DescribeAclsResponse(Response, frozen=True, kw_only=True):
 
 
 class NewAcl(Message, frozen=True, kw_only=True):
-    """An entry to create."""
+    """An ACL to create."""
 
     resource_type: Int8
     resource_name: str
@@ -66,33 +66,33 @@ class NewAcl(Message, frozen=True, kw_only=True):
 
 
 class CreateAclsRequest(Request, frozen=True, kw_only=True):
-    """Create entries."""
+    """Create ACLs."""
 
     creations: tuple[NewAcl, ...]
 
 
 class AclCreationResult(Message, frozen=True, kw_only=True):
-    """Result of one entry."""
+    """Result of creating one ACL."""
 
     error_code: Int16 = 0
     error_message: str | None = None
 
 
 class CreateAclsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each ACL, in the order of the request."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[AclCreationResult, ...] = ()
 
 
 class DeleteAclsRequest(Request, frozen=True, kw_only=True):
-    """Delete all entries that each filter selects."""
+    """Delete all ACLs that match any of the filters."""
 
     filters: tuple[AclFilterFields, ...]
 
 
 class DeletedAcl(Message, frozen=True, kw_only=True):
-    """An entry that a filter selected."""
+    """A deleted ACL, or the error of its deletion."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -106,7 +106,7 @@ class DeletedAcl(Message, frozen=True, kw_only=True):
 
 
 class DeleteAclsFilterResult(Message, frozen=True, kw_only=True):
-    """Result of one filter."""
+    """The ACLs deleted for one filter, or an error."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -114,7 +114,7 @@ class DeleteAclsFilterResult(Message, frozen=True, kw_only=True):
 
 
 class DeleteAclsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each filter, in the order of the request."""
 
     throttle_time_ms: Int32 = 0
     filter_results: tuple[DeleteAclsFilterResult, ...] = ()

@@ -1,4 +1,4 @@
-"""ApiVersions: which requests a listener supports. Source: KIP-35, KIP-511, KIP-584."""
+"""ApiVersions: the requests that a listener supports. Source: KIP-35, KIP-511, KIP-584."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ class ApiVersionsRequest(Request, frozen=True, kw_only=True):
 
 
 class ApiVersion(Message, frozen=True, kw_only=True):
-    """The versions of one request, both inclusive."""
+    """The supported versions of one request, both bounds inclusive."""
 
     api_key: Int16
     min_version: Int16
@@ -37,7 +37,7 @@ class FinalizedFeature(Message, frozen=True, kw_only=True):
 
 
 class ApiVersionsResponse(Response, frozen=True, kw_only=True):
-    """The response; its header is of version 0 in every version."""
+    """The supported requests and features; its header is of version 0 in every version."""
 
     error_code: Int16 = 0
     api_keys: tuple[ApiVersion, ...] = ()

@@ -1,4 +1,4 @@
-"""Broker to controller: registration, heartbeats, AlterPartition, and the stream of updates.
+"""Broker to controller: registration, heartbeats, AlterPartition, and the subscription to the log.
 
 Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
 directories).
@@ -34,7 +34,7 @@ class Listener(Message, frozen=True, kw_only=True):
 
 
 class Feature(Message, frozen=True, kw_only=True):
-    """The levels of a feature that a broker supports, both inclusive."""
+    """The levels of a feature that a broker supports, both bounds inclusive."""
 
     name: str
     min_supported_version: Int16
@@ -42,7 +42,7 @@ class Feature(Message, frozen=True, kw_only=True):
 
 
 class BrokerRegistrationRequest(Request, frozen=True, kw_only=True):
-    """A broker process registers."""
+    """Register a broker process."""
 
     broker_id: Int32
     cluster_id: str
@@ -56,7 +56,7 @@ class BrokerRegistrationRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerRegistrationResponse(Response, frozen=True, kw_only=True):
-    """The response, with the epoch to name in later requests."""
+    """Result of a registration: the broker epoch to send in later requests."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -64,7 +64,7 @@ class BrokerRegistrationResponse(Response, frozen=True, kw_only=True):
 
 
 class ReplicaLag(Message, frozen=True, kw_only=True):
-    """How many records a follower still has to fetch; ours."""
+    """The number of records that a follower still has to fetch; not in Kafka."""
 
     topic_id: Uuid
     partition_index: Int32
@@ -72,7 +72,7 @@ class ReplicaLag(Message, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
-    """A broker's heartbeat, with the last offset it has applied, inclusive."""
+    """A broker's heartbeat, with the last log offset it has applied, inclusive."""
 
     broker_id: Int32
     broker_epoch: Int64
@@ -84,7 +84,7 @@ class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The response: what the broker should do."""
+    """The broker's state in the controller: caught up, fenced, allowed to shut down."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -94,14 +94,14 @@ class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
 
 
 class IsrBroker(Message, frozen=True, kw_only=True):
-    """A replica in sync, with the broker epoch under which it fetched."""
+    """An in-sync replica, with the broker epoch under which it fetched."""
 
     broker_id: Int32
     broker_epoch: Int64 = -1
 
 
 class AlteredPartition(Message, frozen=True, kw_only=True):
-    """The state that a leader proposes for a partition, and the epochs it is based on."""
+    """The ISR that a leader proposes for a partition, and the epochs it is based on."""
 
     partition_index: Int32
     leader_epoch: Int32
@@ -112,14 +112,14 @@ class AlteredPartition(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopic(Message, frozen=True, kw_only=True):
-    """A topic by its id; topic names were removed in version 2."""
+    """A topic's partitions to alter. The topic has only an id: version 2 removed the name."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartition, ...]
 
 
 class AlterPartitionRequest(Request, frozen=True, kw_only=True):
-    """A leader proposes which of its followers are in sync."""
+    """A leader's proposal of which replicas are in sync."""
 
     broker_id: Int32
     broker_epoch: Int64
@@ -127,7 +127,7 @@ class AlterPartitionRequest(Request, frozen=True, kw_only=True):
 
 
 class AlteredPartitionResult(Message, frozen=True, kw_only=True):
-    """A partition after the request."""
+    """A partition's state after the request, or an error."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -139,14 +139,14 @@ class AlteredPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopicResult(Message, frozen=True, kw_only=True):
-    """A topic by its id."""
+    """Results for the partitions of one topic."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartitionResult, ...]
 
 
 class AlterPartitionResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results for the partitions of all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -154,10 +154,11 @@ class AlterPartitionResponse(Response, frozen=True, kw_only=True):
 
 
 class FollowLogRequest(Request, frozen=True, kw_only=True):
-    """A broker subscribes; from here on the controller sends the requests.
+    """A broker's subscription to the metadata log; after it, the controller sends the requests.
 
-    It names what it has: the controller's leader epoch and the last applied offset, -1 and -1 after
-    a start. With `wants_users`, updates also bring what SASL checks users with.
+    The broker gives the controller's leader epoch and the last offset that it has applied; both are
+    -1 after a start. With `wants_users`, updates include the records that SASL needs to check
+    users.
     """
 
     broker_id: Int32
@@ -168,7 +169,7 @@ class FollowLogRequest(Request, frozen=True, kw_only=True):
 
 
 class FollowLogResponse(Response, frozen=True, kw_only=True):
-    """The response, before the first request in the other direction."""
+    """Result of a subscription, sent before the controller's first request."""
 
     error_code: Int16 = 0
     controller_epoch: Int32 = -1

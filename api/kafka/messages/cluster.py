@@ -1,4 +1,4 @@
-"""The cluster as a whole: its nodes, the resources with configs, brokers that leave it.
+"""The whole cluster: its nodes, the resources with configs, removal of brokers.
 
 Source: KIP-700 and KIP-919 (DescribeCluster), KIP-1073 (fenced brokers), KIP-1142
 (ListConfigResources), KIP-500 (UnregisterBroker).
@@ -34,7 +34,7 @@ class DescribedNode(Message, frozen=True, kw_only=True):
 
 
 class DescribeClusterResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The nodes of the cluster, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -47,20 +47,23 @@ class DescribeClusterResponse(Response, frozen=True, kw_only=True):
 
 
 class ListConfigResourcesRequest(Request, frozen=True, kw_only=True):
-    """List resources of some types; an empty list means all types. Version 0: client metrics."""
+    """List resources of some types; an empty list means all types.
+
+    Version 0 lists only client metrics.
+    """
 
     resource_types: Annotated[tuple[Int8, ...], since(1)] = ()
 
 
 class ListedConfigResource(Message, frozen=True, kw_only=True):
-    """One resource."""
+    """Name and type of one resource."""
 
     resource_name: str
     resource_type: Annotated[Int8, since(1)] = CLIENT_METRICS
 
 
 class ListConfigResourcesResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The resources of the requested types, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -68,13 +71,13 @@ class ListConfigResourcesResponse(Response, frozen=True, kw_only=True):
 
 
 class UnregisterBrokerRequest(Request, frozen=True, kw_only=True):
-    """Remove a broker that will not come back."""
+    """Remove the registration of a broker that will not return."""
 
     broker_id: Int32
 
 
 class UnregisterBrokerResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Success or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""Configs: describe, replace all, change some, list the resources that have any.
+"""Configs: describe, replace all, change some.
 
 Source: KIP-133, KIP-226 (synonyms), KIP-339 (incremental changes), KIP-569 (types, documentation),
 KIP-1142 (list of resources).
@@ -12,7 +12,7 @@ UNKNOWN_SOURCE = 0
 
 
 class DescribeConfigsResource(Message, frozen=True, kw_only=True):
-    """A resource; no keys, or null, stand for all of its configs."""
+    """A resource and the names of its configs to describe; null or empty means all."""
 
     resource_type: Int8
     resource_name: str
@@ -28,7 +28,7 @@ class DescribeConfigsRequest(Request, frozen=True, kw_only=True):
 
 
 class DescribeConfigsSynonym(Message, frozen=True, kw_only=True):
-    """A level that sets a config, and the name and value there; secrets have no value."""
+    """A level that sets a config, with the name and value there; a secret's value is null."""
 
     name: str
     value: str | None = None
@@ -36,7 +36,7 @@ class DescribeConfigsSynonym(Message, frozen=True, kw_only=True):
 
 
 class DescribeConfigsResourceResult(Message, frozen=True, kw_only=True):
-    """A config and its effective value; secrets have none."""
+    """A config and its effective value; a secret's value is null."""
 
     name: str
     value: str | None = None
@@ -49,7 +49,7 @@ class DescribeConfigsResourceResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeConfigsResult(Message, frozen=True, kw_only=True):
-    """The configs of a resource, or why they are not described."""
+    """The configs of a resource, or an error."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -59,7 +59,7 @@ class DescribeConfigsResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeConfigsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each resource."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[DescribeConfigsResult, ...] = ()
@@ -73,7 +73,7 @@ class ReplacedConfig(Message, frozen=True, kw_only=True):
 
 
 class ReplacedResource(Message, frozen=True, kw_only=True):
-    """A resource and all of its configs."""
+    """A resource and the new list of all its configs."""
 
     resource_type: Int8
     resource_name: str
@@ -81,7 +81,7 @@ class ReplacedResource(Message, frozen=True, kw_only=True):
 
 
 class AlterConfigsRequest(Request, frozen=True, kw_only=True):
-    """Replace the configs of resources: what is not named is deleted."""
+    """Replace all configs of resources; configs that are not in the request are deleted."""
 
     resources: tuple[ReplacedResource, ...]
     validate_only: bool = False
@@ -96,7 +96,7 @@ class AlterableConfig(Message, frozen=True, kw_only=True):
 
 
 class AlterableResource(Message, frozen=True, kw_only=True):
-    """A resource and the changes of its configs."""
+    """A resource and the changes to its configs."""
 
     resource_type: Int8
     resource_name: str
@@ -104,7 +104,7 @@ class AlterableResource(Message, frozen=True, kw_only=True):
 
 
 class IncrementalAlterConfigsRequest(Request, frozen=True, kw_only=True):
-    """Change configs of resources."""
+    """Change some configs of resources."""
 
     resources: tuple[AlterableResource, ...]
     validate_only: bool = False
@@ -120,11 +120,11 @@ class AlterConfigsResourceResponse(Message, frozen=True, kw_only=True):
 
 
 class AlterConfigsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each resource."""
 
     throttle_time_ms: Int32 = 0
     responses: tuple[AlterConfigsResourceResponse, ...] = ()
 
 
 class IncrementalAlterConfigsResponse(AlterConfigsResponse, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each resource."""

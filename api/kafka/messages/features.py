@@ -1,4 +1,4 @@
-"""Changes of feature levels.
+"""UpdateFeatures: changes of finalized feature levels.
 
 Source: KIP-584, KIP-778 (upgrade types, version 1), KIP-1022 (no results, version 2).
 """
@@ -11,7 +11,7 @@ UPGRADE = 1
 
 
 class FeatureUpdateKey(Message, frozen=True, kw_only=True):
-    """A feature and its new level; a level below 1 deletes it."""
+    """A feature and its new level; a level below 1 deletes the feature."""
 
     feature: str
     max_version_level: Int16
@@ -36,7 +36,7 @@ class UpdatableFeatureResult(Message, frozen=True, kw_only=True):
 
 
 class UpdateFeaturesResponse(Response, frozen=True, kw_only=True):
-    """The answer; all features are changed or none."""
+    """Success or an error; either all features are changed or none."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

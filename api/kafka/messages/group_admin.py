@@ -1,4 +1,4 @@
-"""Groups as administrators see them.
+"""Requests of administrators about groups: list, describe, delete.
 
 Source: KIP-518 and KIP-848 (filters), KIP-1043 (errors of DescribeGroups).
 """
@@ -11,14 +11,14 @@ from records.base import Uuid
 
 
 class ListGroupsRequest(Request, frozen=True, kw_only=True):
-    """List groups; empty filters mean all."""
+    """List groups; an empty filter matches all."""
 
     states_filter: Annotated[tuple[str, ...], since(4)] = ()
     types_filter: Annotated[tuple[str, ...], since(5)] = ()
 
 
 class ListedGroup(Message, frozen=True, kw_only=True):
-    """One group."""
+    """Id, type and state of one group."""
 
     group_id: str
     protocol_type: str
@@ -27,7 +27,7 @@ class ListedGroup(Message, frozen=True, kw_only=True):
 
 
 class ListGroupsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The matching groups, or an error."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0
@@ -53,7 +53,7 @@ class DescribedGroupMember(Message, frozen=True, kw_only=True):
 
 
 class DescribedGroup(Message, frozen=True, kw_only=True):
-    """One group, or an error."""
+    """State and members of one group, or an error."""
 
     error_code: Int16 = 0
     error_message: Annotated[str | None, since(6)] = None
@@ -66,7 +66,7 @@ class DescribedGroup(Message, frozen=True, kw_only=True):
 
 
 class DescribeGroupsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One description for each group."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     groups: tuple[DescribedGroup, ...] = ()
@@ -86,14 +86,14 @@ class DeletableGroupResult(Message, frozen=True, kw_only=True):
 
 
 class DeleteGroupsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each group."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[DeletableGroupResult, ...] = ()
 
 
 class ConsumerGroupDescribeRequest(Request, frozen=True, kw_only=True):
-    """Describe groups whose partitions the coordinator assigns."""
+    """Describe groups of the consumer protocol, in which the coordinator assigns the partitions."""
 
     group_ids: tuple[str, ...]
     include_authorized_operations: bool
@@ -108,13 +108,13 @@ class ConsumerTopicPartitions(Message, frozen=True, kw_only=True):
 
 
 class ConsumerAssignment(Message, frozen=True, kw_only=True):
-    """Partitions that a member has, or is to have."""
+    """The current or target assignment of partitions to a member."""
 
     topic_partitions: tuple[ConsumerTopicPartitions, ...]
 
 
 class ConsumerGroupMember(Message, frozen=True, kw_only=True):
-    """A member of such a group."""
+    """A member of a group of the consumer protocol."""
 
     member_id: str
     instance_id: str | None = None
@@ -130,7 +130,7 @@ class ConsumerGroupMember(Message, frozen=True, kw_only=True):
 
 
 class DescribedConsumerGroup(Message, frozen=True, kw_only=True):
-    """One group, or an error."""
+    """State and members of one group, or an error."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -144,7 +144,7 @@ class DescribedConsumerGroup(Message, frozen=True, kw_only=True):
 
 
 class ConsumerGroupDescribeResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One description for each group."""
 
     throttle_time_ms: Int32 = 0
     groups: tuple[DescribedConsumerGroup, ...] = ()

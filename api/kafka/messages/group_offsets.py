@@ -1,4 +1,4 @@
-"""Offsets that groups keep.
+"""Committed offsets of groups: commit, fetch, delete.
 
 Source: KIP-211, KIP-447 (stable offsets), KIP-709 (many groups), KIP-496 (OffsetDelete).
 """
@@ -10,7 +10,7 @@ from records.base import ZERO_UUID, Uuid
 
 
 class CommittedPartition(Message, frozen=True, kw_only=True):
-    """The offset of one partition."""
+    """The offset to commit for one partition."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -19,7 +19,7 @@ class CommittedPartition(Message, frozen=True, kw_only=True):
 
 
 class CommittedTopic(Message, frozen=True, kw_only=True):
-    """Offsets of one topic."""
+    """The offsets to commit for one topic."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -27,7 +27,7 @@ class CommittedTopic(Message, frozen=True, kw_only=True):
 
 
 class OffsetCommitRequest(Request, frozen=True, kw_only=True):
-    """Keep offsets for a group."""
+    """Commit offsets for a group."""
 
     group_id: str
     generation_id_or_member_epoch: Int32 = -1
@@ -53,21 +53,21 @@ class CommittedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetCommitResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: tuple[CommittedTopicResult, ...] = ()
 
 
 class FetchedOffsetsTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic, up to version 7."""
+    """The requested partitions of a topic, up to version 7."""
 
     name: str
     partition_indexes: tuple[Int32, ...]
 
 
 class GroupOffsetsTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic of a group."""
+    """The requested partitions of a topic, for one group."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -75,7 +75,7 @@ class GroupOffsetsTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchedOffsetsGroup(Message, frozen=True, kw_only=True):
-    """A group, and the topics asked for."""
+    """A group and its requested topics; null means all topics."""
 
     group_id: str
     member_id: Annotated[str | None, since(9)] = None
@@ -84,7 +84,7 @@ class FetchedOffsetsGroup(Message, frozen=True, kw_only=True):
 
 
 class OffsetFetchRequest(Request, frozen=True, kw_only=True):
-    """Ask for the offsets of groups; no topics means all."""
+    """Return the committed offsets of groups; null instead of topics means all topics."""
 
     group_id: Annotated[str, until(7)] = ""
     topics: Annotated[tuple[FetchedOffsetsTopic, ...] | None, until(7)] = None
@@ -93,7 +93,7 @@ class OffsetFetchRequest(Request, frozen=True, kw_only=True):
 
 
 class OffsetResult(Message, frozen=True, kw_only=True):
-    """The offset of one partition."""
+    """The committed offset of one partition, or an error."""
 
     partition_index: Int32
     committed_offset: Int64
@@ -103,14 +103,14 @@ class OffsetResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetsTopicResult(Message, frozen=True, kw_only=True):
-    """Offsets of one topic, up to version 7."""
+    """The committed offsets of one topic, up to version 7."""
 
     name: str
     partitions: tuple[OffsetResult, ...]
 
 
 class GroupOffsetsTopicResult(Message, frozen=True, kw_only=True):
-    """Offsets of one topic of a group."""
+    """The committed offsets of one topic, for one group."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -118,7 +118,7 @@ class GroupOffsetsTopicResult(Message, frozen=True, kw_only=True):
 
 
 class GroupOffsetsResult(Message, frozen=True, kw_only=True):
-    """Offsets of one group."""
+    """The committed offsets of one group, or an error."""
 
     group_id: str
     topics: tuple[GroupOffsetsTopicResult, ...]
@@ -126,7 +126,7 @@ class GroupOffsetsResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetFetchResponse(Response, frozen=True, kw_only=True):
-    """The answer; up to version 7 of one group."""
+    """The committed offsets of the groups; up to version 7, of only one group."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: Annotated[tuple[OffsetsTopicResult, ...], until(7)] = ()
@@ -135,20 +135,20 @@ class OffsetFetchResponse(Response, frozen=True, kw_only=True):
 
 
 class ForgottenOffset(Message, frozen=True, kw_only=True):
-    """A partition whose offset goes."""
+    """A partition whose committed offset is to be deleted."""
 
     partition_index: Int32
 
 
 class ForgottenOffsetsTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic whose offsets go."""
+    """A topic's partitions whose committed offsets are to be deleted."""
 
     name: str
     partitions: tuple[ForgottenOffset, ...]
 
 
 class OffsetDeleteRequest(Request, frozen=True, kw_only=True):
-    """Remove offsets of a group."""
+    """Delete committed offsets of a group."""
 
     group_id: str
     topics: tuple[ForgottenOffsetsTopic, ...]
@@ -169,7 +169,7 @@ class ForgottenOffsetsTopicResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetDeleteResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics, or an error."""
 
     error_code: Int16 = 0
     throttle_time_ms: Int32 = 0

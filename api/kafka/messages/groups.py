@@ -1,4 +1,4 @@
-"""Members of groups, and where their coordinator is.
+"""Requests of group members, and lookup of their coordinator.
 
 Source: KIP-62, KIP-345 (static members), KIP-699 (many coordinators), KIP-848
 (ConsumerGroupHeartbeat).
@@ -30,7 +30,7 @@ class FoundCoordinator(Message, frozen=True, kw_only=True):
 
 
 class FindCoordinatorResponse(Response, frozen=True, kw_only=True):
-    """The answer; from version 4 on, one for each key."""
+    """The coordinator, or from version 4 on the coordinator of each key."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, until(3)] = 0
@@ -42,14 +42,14 @@ class FindCoordinatorResponse(Response, frozen=True, kw_only=True):
 
 
 class GroupProtocol(Message, frozen=True, kw_only=True):
-    """A way to assign partitions that a member offers."""
+    """A partition assignment strategy that a member supports."""
 
     name: str
     metadata: bytes
 
 
 class JoinGroupRequest(Request, frozen=True, kw_only=True):
-    """Become a member of a group."""
+    """Join a group."""
 
     group_id: str
     session_timeout_ms: Int32
@@ -62,7 +62,7 @@ class JoinGroupRequest(Request, frozen=True, kw_only=True):
 
 
 class JoinedMember(Message, frozen=True, kw_only=True):
-    """A member, as the leader of the group sees it."""
+    """A member, as described to the leader of the group."""
 
     member_id: str
     group_instance_id: Annotated[str | None, since(5)] = None
@@ -70,7 +70,7 @@ class JoinedMember(Message, frozen=True, kw_only=True):
 
 
 class JoinGroupResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The new generation of the group; the leader also gets its members."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     error_code: Int16 = 0
@@ -84,14 +84,14 @@ class JoinGroupResponse(Response, frozen=True, kw_only=True):
 
 
 class MemberAssignment(Message, frozen=True, kw_only=True):
-    """The partitions of one member."""
+    """The partitions assigned to one member."""
 
     member_id: str
     assignment: bytes
 
 
 class SyncGroupRequest(Request, frozen=True, kw_only=True):
-    """Ask for the member's partitions; the leader brings those of all."""
+    """Request the member's assignment; the group's leader sends the assignments of all members."""
 
     group_id: str
     generation_id: Int32
@@ -103,7 +103,7 @@ class SyncGroupRequest(Request, frozen=True, kw_only=True):
 
 
 class SyncGroupResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The member's assignment, or an error."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0
@@ -113,7 +113,7 @@ class SyncGroupResponse(Response, frozen=True, kw_only=True):
 
 
 class HeartbeatRequest(Request, frozen=True, kw_only=True):
-    """A member of a group is alive."""
+    """A heartbeat of a group member."""
 
     group_id: str
     generation_id: Int32
@@ -122,14 +122,14 @@ class HeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class HeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Success or an error."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0
 
 
 class LeavingMember(Message, frozen=True, kw_only=True):
-    """A member that leaves."""
+    """A member to remove from the group."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -137,7 +137,7 @@ class LeavingMember(Message, frozen=True, kw_only=True):
 
 
 class LeaveGroupRequest(Request, frozen=True, kw_only=True):
-    """Members leave a group."""
+    """Remove members from a group."""
 
     group_id: str
     member_id: Annotated[str, until(2)] = ""
@@ -145,7 +145,7 @@ class LeaveGroupRequest(Request, frozen=True, kw_only=True):
 
 
 class LeftMember(Message, frozen=True, kw_only=True):
-    """The result of one member."""
+    """Result of one member."""
 
     member_id: str
     group_instance_id: str | None
@@ -153,7 +153,7 @@ class LeftMember(Message, frozen=True, kw_only=True):
 
 
 class LeaveGroupResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each member, or an error."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0
@@ -168,7 +168,7 @@ class OwnedPartitions(Message, frozen=True, kw_only=True):
 
 
 class ConsumerGroupHeartbeatRequest(Request, frozen=True, kw_only=True):
-    """Join, stay in, or leave a group whose partitions the coordinator assigns."""
+    """Join, stay in, or leave a group of the consumer protocol."""
 
     group_id: str
     member_id: str
@@ -190,13 +190,13 @@ class GroupPartitions(Message, frozen=True, kw_only=True):
 
 
 class GroupAssignment(Message, frozen=True, kw_only=True):
-    """The partitions that a member has now."""
+    """The partitions assigned to a member."""
 
     topic_partitions: tuple[GroupPartitions, ...]
 
 
 class ConsumerGroupHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The member's epoch and, if it has changed, its assignment."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""The log directories of a broker, and what they hold.
+"""The log directories of a broker and the replicas in them.
 
 Source: KIP-113 (DescribeLogDirs, AlterReplicaLogDirs), KIP-827 (sizes of the file system).
 """
@@ -12,61 +12,64 @@ UNKNOWN_BYTES = -1
 
 
 class MovedLogDirTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic that are to lie in a directory."""
+    """Partitions of one topic that are to be moved to a directory."""
 
     name: str
     partitions: tuple[Int32, ...]
 
 
 class AlterReplicaLogDir(Message, frozen=True, kw_only=True):
-    """A directory by its absolute path, and the replicas to move there."""
+    """A directory's absolute path, and the replicas to move there."""
 
     path: str
     topics: tuple[MovedLogDirTopic, ...]
 
 
 class AlterReplicaLogDirsRequest(Request, frozen=True, kw_only=True):
-    """Move replicas of this broker between its directories; answered when the moves have begun."""
+    """Move replicas of this broker between its directories.
+
+    The response is sent when the moves have begun.
+    """
 
     dirs: tuple[AlterReplicaLogDir, ...]
 
 
 class AlterReplicaLogDirPartition(Message, frozen=True, kw_only=True):
-    """What became of one replica."""
+    """Result of one replica."""
 
     partition_index: Int32
     error_code: Int16 = 0
 
 
 class AlterReplicaLogDirTopic(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """Results of one topic."""
 
     topic_name: str
     partitions: tuple[AlterReplicaLogDirPartition, ...]
 
 
 class AlterReplicaLogDirsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[AlterReplicaLogDirTopic, ...] = ()
 
 
 class DescribableLogDirTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic that are asked about."""
+    """The requested partitions of one topic."""
 
     topic: str
     partitions: tuple[Int32, ...]
 
 
 class DescribeLogDirsRequest(Request, frozen=True, kw_only=True):
-    """Describe the directories with the replicas of these topics; None: of all topics."""
+    """Describe the log directories with the replicas of these topics; null means all topics."""
 
     topics: tuple[DescribableLogDirTopic, ...] | None = None
 
 
 class DescribeLogDirsPartition(Message, frozen=True, kw_only=True):
-    """One replica: bytes of its segments, and how far its log is behind the high watermark."""
+    """One replica: size of its segments in bytes, and its log's lag behind the high watermark."""
 
     partition_index: Int32
     partition_size: Int64
@@ -82,7 +85,7 @@ class DescribeLogDirsTopic(Message, frozen=True, kw_only=True):
 
 
 class DescribeLogDirsResult(Message, frozen=True, kw_only=True):
-    """One directory, by its absolute path."""
+    """One directory, given by its absolute path."""
 
     error_code: Int16 = 0
     log_dir: str
@@ -92,7 +95,7 @@ class DescribeLogDirsResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeLogDirsResponse(Response, frozen=True, kw_only=True):
-    """The answer; before version 3 a refusal is an answer without directories."""
+    """The log directories, or an error; before version 3, a refused request gets no directories."""
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(3)] = 0

@@ -1,7 +1,7 @@
 """Metadata: brokers, topics, leaders.
 
-Topic ids exist since version 10. The mode of a partition is ours: a tagged field that is left out
-for READ_WRITE.
+Topic ids exist since version 10. The mode of a partition is not in Kafka; it is a tagged field that
+is left out for READ_WRITE.
 
 Source: KIP-516 (topic ids), KIP-694 (modes), KIP-430 (authorized operations).
 """
@@ -34,7 +34,7 @@ class MetadataRequestTopic(Message, frozen=True, kw_only=True):
 
 
 class MetadataRequest(Request, frozen=True, kw_only=True):
-    """Request for some topics, or for all of them (null; in version 0 an empty list)."""
+    """Request the metadata of some topics, or of all (null; in version 0 an empty list)."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = None
     allow_auto_topic_creation: Annotated[bool, since(4)] = True
@@ -54,7 +54,7 @@ class MetadataBroker(Message, frozen=True, kw_only=True):
 
 
 class MetadataPartition(Message, frozen=True, kw_only=True):
-    """One partition; `mode` as in the image."""
+    """One partition, or an error; `mode` has the image's values."""
 
     error_code: Int16 = 0
     partition_index: Int32
@@ -78,7 +78,7 @@ class MetadataTopic(Message, frozen=True, kw_only=True):
 
 
 class MetadataResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The brokers and the requested topics."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     brokers: tuple[MetadataBroker, ...] = ()

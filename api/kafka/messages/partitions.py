@@ -1,4 +1,4 @@
-"""Partitions that are added, led by others, and moved.
+"""Changes of partitions: creation, leader election, reassignment.
 
 Source: KIP-195 (CreatePartitions), KIP-460 (ElectLeaders), KIP-455 (reassignments), KIP-860
 (AllowReplicationFactorChange).
@@ -19,7 +19,10 @@ class NewPartition(Message, frozen=True, kw_only=True):
 
 
 class GrownTopic(Message, frozen=True, kw_only=True):
-    """A topic, its new number of partitions, and the replicas of each new one; None: ours."""
+    """A topic and its new number of partitions.
+
+    `assignments` has the replicas of each new partition; if null, the controller chooses them.
+    """
 
     name: str
     count: Int32
@@ -43,21 +46,21 @@ class GrownTopicResult(Message, frozen=True, kw_only=True):
 
 
 class CreatePartitionsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each topic."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[GrownTopicResult, ...] = ()
 
 
 class ElectedTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic that are to get another leader."""
+    """Partitions of a topic for which to elect leaders."""
 
     topic: str
     partitions: tuple[Int32, ...]
 
 
 class ElectLeadersRequest(Request, frozen=True, kw_only=True):
-    """Elect leaders; null means for all partitions."""
+    """Elect partition leaders; null means for all partitions."""
 
     election_type: Annotated[Int8, since(1)] = PREFERRED
     topic_partitions: tuple[ElectedTopic, ...] | None
@@ -80,7 +83,7 @@ class ElectedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class ElectLeadersResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(1)] = 0
@@ -88,21 +91,21 @@ class ElectLeadersResponse(Response, frozen=True, kw_only=True):
 
 
 class MovedPartition(Message, frozen=True, kw_only=True):
-    """A partition and its target; None cancels a move."""
+    """A partition and its new replicas; null cancels the reassignment."""
 
     partition_index: Int32
     replicas: tuple[Int32, ...] | None
 
 
 class MovedTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic that are to move."""
+    """Partitions of a topic to reassign."""
 
     name: str
     partitions: tuple[MovedPartition, ...]
 
 
 class AlterPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
-    """Move partitions, or cancel moves."""
+    """Start or cancel reassignments of partitions."""
 
     timeout_ms: Int32 = 60_000
     allow_replication_factor_change: Annotated[bool, since(1)] = True
@@ -125,7 +128,7 @@ class MovedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class AlterPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     allow_replication_factor_change: Annotated[bool, since(1)] = True
@@ -135,21 +138,21 @@ class AlterPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
 
 
 class ListedTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic whose moves are asked for."""
+    """Partitions of a topic whose reassignments are requested."""
 
     name: str
     partition_indexes: tuple[Int32, ...]
 
 
 class ListPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
-    """List moves; null means all."""
+    """List ongoing reassignments; null means of all partitions."""
 
     timeout_ms: Int32 = 60_000
     topics: tuple[ListedTopic, ...] | None = None
 
 
 class MovingPartition(Message, frozen=True, kw_only=True):
-    """A partition on its way."""
+    """A partition with an ongoing reassignment."""
 
     partition_index: Int32
     replicas: tuple[Int32, ...]
@@ -158,14 +161,14 @@ class MovingPartition(Message, frozen=True, kw_only=True):
 
 
 class MovingTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic on their way."""
+    """Partitions of a topic with ongoing reassignments."""
 
     name: str
     partitions: tuple[MovingPartition, ...]
 
 
 class ListPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The ongoing reassignments, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

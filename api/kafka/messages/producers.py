@@ -1,4 +1,4 @@
-"""Ids of idempotent producers.
+"""Producer ids, for idempotent producers.
 
 Source: KIP-98 (InitProducerId), KIP-360 (its epoch), KIP-730 (AllocateProducerIds).
 """
@@ -12,7 +12,7 @@ NO_PRODUCER_EPOCH = -1
 
 
 class InitProducerIdRequest(Request, frozen=True, kw_only=True):
-    """A producer asks for an id, or, with the one that it has, for a later epoch."""
+    """Request a producer id or, if the producer already has one, a later epoch of it."""
 
     transactional_id: str | None
     transaction_timeout_ms: Int32
@@ -21,7 +21,7 @@ class InitProducerIdRequest(Request, frozen=True, kw_only=True):
 
 
 class InitProducerIdResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The producer id and epoch, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -30,14 +30,14 @@ class InitProducerIdResponse(Response, frozen=True, kw_only=True):
 
 
 class AllocateProducerIdsRequest(Request, frozen=True, kw_only=True):
-    """A broker asks the controller for a block of ids."""
+    """A broker's request for a block of producer ids."""
 
     broker_id: Int32
     broker_epoch: Int64
 
 
 class AllocateProducerIdsResponse(Response, frozen=True, kw_only=True):
-    """The block: its first id, and how many there are."""
+    """A block of producer ids: the first id and the number of ids, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -1,4 +1,7 @@
-"""The nodes that keep the metadata log. Source: KIP-595, KIP-836 (times), KIP-853 (directories)."""
+"""The nodes that replicate the metadata log.
+
+Source: KIP-595, KIP-836 (times), KIP-853 (directories).
+"""
 
 from typing import Annotated
 
@@ -20,13 +23,16 @@ class QuorumTopic(Message, frozen=True, kw_only=True):
 
 
 class DescribeQuorumRequest(Request, frozen=True, kw_only=True):
-    """Describe the quorum of the metadata log, the only topic that has one."""
+    """Describe the quorum of the metadata log, the only topic with a quorum."""
 
     topics: tuple[QuorumTopic, ...]
 
 
 class QuorumReplica(Message, frozen=True, kw_only=True):
-    """A node that has the log, and how far it has it. Times in ms since 1970, -1 if unknown."""
+    """A node with a copy of the log, and the end of its copy.
+
+    Times are in ms since 1970, -1 if unknown.
+    """
 
     replica_id: Int32
     replica_directory_id: Annotated[Uuid, since(2)] = ZERO_UUID
@@ -36,7 +42,7 @@ class QuorumReplica(Message, frozen=True, kw_only=True):
 
 
 class DescribedQuorum(Message, frozen=True, kw_only=True):
-    """The quorum of one partition."""
+    """The quorum of one partition, or an error."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -49,14 +55,14 @@ class DescribedQuorum(Message, frozen=True, kw_only=True):
 
 
 class DescribedQuorumTopic(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """The quorums of one topic's partitions."""
 
     topic_name: str
     partitions: tuple[DescribedQuorum, ...]
 
 
 class QuorumListener(Message, frozen=True, kw_only=True):
-    """One address."""
+    """Address of a controller's listener."""
 
     name: str
     host: str
@@ -64,14 +70,14 @@ class QuorumListener(Message, frozen=True, kw_only=True):
 
 
 class QuorumNode(Message, frozen=True, kw_only=True):
-    """The addresses of a controller."""
+    """A controller and its addresses."""
 
     node_id: Int32
     listeners: tuple[QuorumListener, ...]
 
 
 class DescribeQuorumResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The quorums of the requested topics, or an error."""
 
     error_code: Int16 = 0
     error_message: Annotated[str | None, since(2)] = None

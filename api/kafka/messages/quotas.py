@@ -7,7 +7,7 @@ from api.kafka.fields import Float64, Int8, Int16, Int32, Message, Request, Resp
 
 
 class ComponentData(Message, frozen=True, kw_only=True):
-    """A filter by one entity type."""
+    """A filter for names of one entity type."""
 
     entity_type: str
     match_type: Int8
@@ -15,21 +15,21 @@ class ComponentData(Message, frozen=True, kw_only=True):
 
 
 class DescribeClientQuotasRequest(Request, frozen=True, kw_only=True):
-    """Describe the quotas of entities that match all components."""
+    """Describe the quotas of entities that match all filters."""
 
     components: tuple[ComponentData, ...] = ()
     strict: bool = False
 
 
 class EntityData(Message, frozen=True, kw_only=True):
-    """One part of an entity; a null name is the default."""
+    """One part of an entity: a type and a name; a null name is the default entity."""
 
     entity_type: str
     entity_name: str | None = None
 
 
 class ValueData(Message, frozen=True, kw_only=True):
-    """A quota."""
+    """One quota of an entity."""
 
     key: str
     value: Float64
@@ -43,7 +43,7 @@ class QuotaEntryData(Message, frozen=True, kw_only=True):
 
 
 class DescribeClientQuotasResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The quotas of the matching entities, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -52,7 +52,7 @@ class DescribeClientQuotasResponse(Response, frozen=True, kw_only=True):
 
 
 class OpData(Message, frozen=True, kw_only=True):
-    """A quota to set, or to remove."""
+    """A quota to set or remove."""
 
     key: str
     value: Float64 = 0.0
@@ -60,14 +60,14 @@ class OpData(Message, frozen=True, kw_only=True):
 
 
 class EntryAlteration(Message, frozen=True, kw_only=True):
-    """Changes of one entity."""
+    """Changes to the quotas of one entity."""
 
     entity: tuple[EntityData, ...]
     ops: tuple[OpData, ...]
 
 
 class AlterClientQuotasRequest(Request, frozen=True, kw_only=True):
-    """Change quotas."""
+    """Set or remove quotas."""
 
     entries: tuple[EntryAlteration, ...]
     validate_only: bool = False
@@ -82,7 +82,7 @@ class EntryResult(Message, frozen=True, kw_only=True):
 
 
 class AlterClientQuotasResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each entity."""
 
     throttle_time_ms: Int32 = 0
     entries: tuple[EntryResult, ...] = ()

@@ -12,7 +12,7 @@ INVALID_LOW_WATERMARK = -1
 
 
 class DeleteRecordsPartition(Message, frozen=True, kw_only=True):
-    """Delete the records of a partition below an offset."""
+    """A partition and the offset below which to delete its records."""
 
     partition_index: Int32
     offset: Int64
@@ -26,14 +26,14 @@ class DeleteRecordsTopic(Message, frozen=True, kw_only=True):
 
 
 class DeleteRecordsRequest(Request, frozen=True, kw_only=True):
-    """Delete records; wait until the live replicas have, at most `timeout_ms`."""
+    """Delete records; wait until the live replicas have deleted them, at most `timeout_ms`."""
 
     topics: tuple[DeleteRecordsTopic, ...]
     timeout_ms: Int32
 
 
 class DeleteRecordsPartitionResult(Message, frozen=True, kw_only=True):
-    """The lowest offset that a live replica has now, or an error."""
+    """The lowest log start offset of the live replicas, or an error."""
 
     partition_index: Int32
     low_watermark: Int64 = INVALID_LOW_WATERMARK
@@ -41,14 +41,14 @@ class DeleteRecordsPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class DeleteRecordsTopicResult(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """Results of one topic."""
 
     name: str
     partitions: tuple[DeleteRecordsPartitionResult, ...]
 
 
 class DeleteRecordsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     throttle_time_ms: Int32 = 0
     topics: tuple[DeleteRecordsTopicResult, ...] = ()

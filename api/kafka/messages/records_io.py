@@ -1,8 +1,8 @@
 """Client or follower to leader: produce, fetch, offset lookups.
 
-Before the versions that name topics by id alone, the topic id is a tagged field, as in the early
-proposal for topic ids; clients that do not know it leave it out. Tagged hints of an answer, such as
-the current leader, are left out.
+In versions whose topics still have names, the topic id is a tagged field, as in the early proposal
+for topic ids; clients that do not know it leave it out. Responses do not have Kafka's optional
+tagged fields, such as the current leader.
 
 Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids), KIP-903
 (the replica's state), KIP-227 (fetch sessions, which are declined).
@@ -62,8 +62,10 @@ class ProducedTopic(Message, frozen=True, kw_only=True):
 
 
 class ProduceRequest(Request, frozen=True, kw_only=True):
-    """Write batches; `acks` is 0 (no answer), 1 (the leader has them) or -1 (all in-sync
-    replicas).
+    """Write batches.
+
+    `acks` is 0 (no response), 1 (respond once the leader has the batches) or -1 (once all in-sync
+    replicas have them).
     """
 
     transactional_id: Annotated[str | None, since(3)] = None
@@ -92,7 +94,7 @@ class ProducedPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class ProducedTopicResult(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """Results of one topic."""
 
     name: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9, 12), since(13)] = ZERO_UUID
@@ -100,14 +102,14 @@ class ProducedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class ProduceResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     responses: tuple[ProducedTopicResult, ...] = ()
     throttle_time_ms: Annotated[Int32, since(1)] = 0
 
 
 class FetchPartition(Message, frozen=True, kw_only=True):
-    """The offset to read a partition from."""
+    """A partition and the offset to read from."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(9)] = -1
@@ -126,7 +128,7 @@ class FetchTopic(Message, frozen=True, kw_only=True):
 
 
 class ForgottenTopic(Message, frozen=True, kw_only=True):
-    """Partitions that leave a fetch session."""
+    """Partitions to remove from a fetch session."""
 
     topic: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, since(13)] = ZERO_UUID
@@ -134,14 +136,14 @@ class ForgottenTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchingReplica(Message, frozen=True, kw_only=True):
-    """The follower that asks, and its broker epoch; -1 for a client."""
+    """The id and broker epoch of the follower that fetches; both -1 for a client."""
 
     replica_id: Int32 = NOT_A_REPLICA
     replica_epoch: Int64 = -1
 
 
 class FetchRequest(Request, frozen=True, kw_only=True):
-    """Read batches; waits up to `max_wait_ms` for `min_bytes`."""
+    """Read batches; the leader waits up to `max_wait_ms` for `min_bytes`."""
 
     replica_id: Annotated[Int32, until(14)] = NOT_A_REPLICA
     replica_state: Annotated[FetchingReplica, tagged(1, 15)] = FetchingReplica()
@@ -158,19 +160,19 @@ class FetchRequest(Request, frozen=True, kw_only=True):
 
     @property
     def follower(self) -> int:
-        """Id of the broker that asks, NOT_A_REPLICA for a client; stands in one of two places."""
+        """Id of the fetching broker, from either of its two fields; NOT_A_REPLICA for a client."""
         return max(self.replica_id, self.replica_state.replica_id)
 
 
 class AbortedTransaction(Message, frozen=True, kw_only=True):
-    """A transaction whose records a reader must leave out."""
+    """An aborted transaction, whose records a reader must skip."""
 
     producer_id: Int64
     first_offset: Int64
 
 
 class FetchedPartition(Message, frozen=True, kw_only=True):
-    """Batches of one partition, from the one that holds the requested offset."""
+    """Batches of one partition, starting with the batch that contains the requested offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -183,7 +185,7 @@ class FetchedPartition(Message, frozen=True, kw_only=True):
 
 
 class FetchedTopic(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """The fetched partitions of one topic."""
 
     topic: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12, 12), since(13)] = ZERO_UUID
@@ -191,7 +193,7 @@ class FetchedTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchResponse(Response, frozen=True, kw_only=True):
-    """The response; session id 0 means no session."""
+    """The fetched batches; session id 0 means no session."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, since(7)] = 0
@@ -200,7 +202,7 @@ class FetchResponse(Response, frozen=True, kw_only=True):
 
 
 class ListOffsetsPartition(Message, frozen=True, kw_only=True):
-    """Look up the first offset at or after a time (ms since 1970), or a special timestamp."""
+    """A partition, and a time (ms since 1970) or special timestamp whose offset to look up."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
@@ -216,7 +218,7 @@ class ListOffsetsTopic(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsRequest(Request, frozen=True, kw_only=True):
-    """Look up offsets by time."""
+    """Look up offsets by time: for each partition, the first offset at or after it."""
 
     replica_id: Int32 = NOT_A_REPLICA
     isolation_level: Annotated[Int8, since(2)] = 0
@@ -225,7 +227,7 @@ class ListOffsetsRequest(Request, frozen=True, kw_only=True):
 
 
 class ListedOffset(Message, frozen=True, kw_only=True):
-    """The offset of one partition, -1 if there is none."""
+    """The offset found in one partition, -1 if there is none."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -235,7 +237,7 @@ class ListedOffset(Message, frozen=True, kw_only=True):
 
 
 class ListedTopic(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """Results of one topic."""
 
     name: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
@@ -243,14 +245,14 @@ class ListedTopic(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[ListedTopic, ...] = ()
 
 
 class EpochPartition(Message, frozen=True, kw_only=True):
-    """Look up where a leader epoch ended."""
+    """A partition and the leader epoch whose end to look up."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(2)] = -1
@@ -266,7 +268,7 @@ class EpochTopic(Message, frozen=True, kw_only=True):
 
 
 class OffsetForLeaderEpochRequest(Request, frozen=True, kw_only=True):
-    """Find where the follower's and the leader's log diverge."""
+    """Look up where leader epochs end, to find where a follower's log diverges."""
 
     replica_id: Annotated[Int32, since(3)] = -2
     topics: tuple[EpochTopic, ...]
@@ -282,7 +284,7 @@ class EpochEnd(Message, frozen=True, kw_only=True):
 
 
 class EpochTopicResult(Message, frozen=True, kw_only=True):
-    """One topic of the answer."""
+    """Results of one topic."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID
@@ -290,7 +292,7 @@ class EpochTopicResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetForLeaderEpochResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of all topics."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[EpochTopicResult, ...] = ()

@@ -1,7 +1,7 @@
 """Controller to broker: replica roles, removals, and metadata updates.
 
-The layouts are those of the early proposal for topic ids, with ids as tagged fields, and of the
-proposal for partition modes; the offsets are ours, tagged as well.
+The layouts are those of two proposals: the early one for topic ids, with ids as tagged fields, and
+the one for partition modes. Our own offset fields are tagged as well.
 
 Source: KIP-516 (LeaderAndIsr with a type, StopReplica), KIP-694 (UpdateMetadata with mode).
 """
@@ -37,11 +37,11 @@ LEADER_DURING_DELETE = -2
 
 
 class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
-    """A partition's state for its replicas.
+    """A partition's state, for the brokers with its replicas.
 
     `create_offset` is the offset of the record that created this incarnation of the partition, -1
-    if no longer known. A partition id that was removed and created again has the same topic id, but
-    another offset.
+    if no longer known. A partition that was removed and created again has the same topic id and
+    partition id, but another offset.
     """
 
     partition: Int32
@@ -56,7 +56,7 @@ class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrTopic(Message, frozen=True, kw_only=True):
-    """A topic; the id is zero if the controller does not know ids."""
+    """A topic's partitions; the id is zero if the controller does not know topic ids."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -72,9 +72,9 @@ class LiveLeader(Message, frozen=True, kw_only=True):
 
 
 class BrokerConfig(Message, frozen=True, kw_only=True):
-    """A followed config of the broker; ours.
+    """A config that the broker follows; not in Kafka.
 
-    `is_static`: from the controller's static configuration, not from the log.
+    `is_static`: the value is from the controller's static configuration, not from the log.
     """
 
     name: str
@@ -83,7 +83,7 @@ class BrokerConfig(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
-    """Roles of the broker's replicas; FULL names all of them."""
+    """Assign roles to the broker's replicas; a request of type FULL lists all of them."""
 
     controller_id: Int32
     controller_epoch: Int32
@@ -104,14 +104,14 @@ class ReplicaResult(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of the partitions, or an error."""
 
     error_code: Int16 = 0
     partitions: tuple[ReplicaResult, ...] = ()
 
 
 class StoppedTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic to stop."""
+    """Partitions of one topic whose replicas are to stop."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -119,7 +119,7 @@ class StoppedTopic(Message, frozen=True, kw_only=True):
 
 
 class StopReplicaRequest(Request, frozen=True, kw_only=True):
-    """Stop following partitions; delete them if requested."""
+    """Stop the replicas of partitions; delete them if requested."""
 
     controller_id: Int32
     controller_epoch: Int32
@@ -129,14 +129,14 @@ class StopReplicaRequest(Request, frozen=True, kw_only=True):
 
 
 class StopReplicaResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Results of the partitions, or an error."""
 
     error_code: Int16 = 0
     partitions: tuple[ReplicaResult, ...] = ()
 
 
 class UpdatedPartition(Message, frozen=True, kw_only=True):
-    """A partition's state for every broker's metadata."""
+    """A partition's state, for the metadata of every broker."""
 
     partition_index: Int32
     controller_epoch: Int32
@@ -175,13 +175,13 @@ class LiveBroker(Message, frozen=True, kw_only=True):
 
 
 class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
-    """Changed topics and ACLs, and all live brokers; FULL has every topic and ACL.
+    """Changed topics and ACLs, and all live brokers; type FULL has every topic and ACL.
 
-    `rights` are records that an authorizer reads, as in Kafka's metadata log: ACLs, and the level
-    of `metadata.version`.
+    `rights` are the records for the authorizer, encoded as in Kafka's metadata log: ACLs, and the
+    level of `metadata.version`.
 
-    It is the last request about an offset, and names it: the broker has then applied the log up to
-    there, inclusive.
+    This is the last request that the controller sends for an offset. Once it is applied, the broker
+    has applied the log up to `metadata_offset`, inclusive.
     """
 
     controller_id: Int32
@@ -196,6 +196,6 @@ class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
 
 
 class UpdateMetadataResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """Success or an error."""
 
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""SASL: the choice of a mechanism, and its messages. Source: KIP-43, KIP-152, KIP-368."""
+"""SASL: choice of a mechanism and exchange of its messages. Source: KIP-43, KIP-152, KIP-368."""
 
 from typing import Annotated
 
@@ -6,30 +6,33 @@ from api.kafka.fields import Int16, Int64, Request, Response, since
 
 
 class SaslHandshakeRequest(Request, frozen=True, kw_only=True):
-    """A client chooses a mechanism. In version 0 its messages follow without headers."""
+    """A client's choice of a mechanism.
+
+    If the version is 0, the client's SASL messages follow without headers.
+    """
 
     mechanism: str
 
 
 class SaslHandshakeResponse(Response, frozen=True, kw_only=True):
-    """The response, with the mechanisms that are offered."""
+    """The mechanisms that the listener offers, and an error if the handshake failed."""
 
     error_code: Int16 = 0
     mechanisms: tuple[str, ...] = ()
 
 
 class SaslAuthenticateRequest(Request, frozen=True, kw_only=True):
-    """A message of the mechanism."""
+    """A SASL message of the client."""
 
     auth_bytes: bytes
 
     def __repr__(self) -> str:
-        """Return a text without the message, which may be a password."""
+        """Return a text without the message, which may contain a password."""
         return "SaslAuthenticateRequest(...)"
 
 
 class SaslAuthenticateResponse(Response, frozen=True, kw_only=True):
-    """The mechanism's answer. `session_lifetime_ms` of 0: the client need not come again."""
+    """The server's SASL message. If `session_lifetime_ms` is 0, the session has no end."""
 
     error_code: Int16 = 0
     error_message: str | None = None

@@ -9,7 +9,7 @@ from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, si
 
 
 class TokenPrincipal(Message, frozen=True, kw_only=True):
-    """A principal, such as `User` and `ann`."""
+    """A principal: its type and name, such as `User` and `ann`."""
 
     principal_type: str
     principal_name: str
@@ -25,7 +25,7 @@ class CreateDelegationTokenRequest(Request, frozen=True, kw_only=True):
 
 
 class CreateDelegationTokenResponse(Response, frozen=True, kw_only=True):
-    """The answer: the only one that holds the HMAC."""
+    """The new token; only this response contains the HMAC."""
 
     error_code: Int16 = 0
     principal_type: str = ""
@@ -41,14 +41,14 @@ class CreateDelegationTokenResponse(Response, frozen=True, kw_only=True):
 
 
 class RenewDelegationTokenRequest(Request, frozen=True, kw_only=True):
-    """Let a token live longer."""
+    """Extend the life of a token."""
 
     hmac: bytes
     renew_period_ms: Int64 = -1
 
 
 class RenewDelegationTokenResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The token's new expiry time, or an error."""
 
     error_code: Int16 = 0
     expiry_timestamp_ms: Int64 = -1
@@ -56,14 +56,14 @@ class RenewDelegationTokenResponse(Response, frozen=True, kw_only=True):
 
 
 class ExpireDelegationTokenRequest(Request, frozen=True, kw_only=True):
-    """End a token; at once if the period is below 0."""
+    """Set a token's expiry time; a negative period expires the token immediately."""
 
     hmac: bytes
     expiry_time_period_ms: Int64 = -1
 
 
 class ExpireDelegationTokenResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The token's new expiry time, or an error."""
 
     error_code: Int16 = 0
     expiry_timestamp_ms: Int64 = -1
@@ -71,13 +71,13 @@ class ExpireDelegationTokenResponse(Response, frozen=True, kw_only=True):
 
 
 class DescribeDelegationTokenRequest(Request, frozen=True, kw_only=True):
-    """Describe tokens of some owners; null means all."""
+    """Describe the tokens of some owners; null means of all."""
 
     owners: tuple[TokenPrincipal, ...] | None = None
 
 
 class DescribedDelegationToken(Message, frozen=True, kw_only=True):
-    """A token."""
+    """A token: its principals, times and renewers."""
 
     principal_type: str
     principal_name: str
@@ -92,7 +92,7 @@ class DescribedDelegationToken(Message, frozen=True, kw_only=True):
 
 
 class DescribeDelegationTokenResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """The tokens, or an error."""
 
     error_code: Int16 = 0
     tokens: tuple[DescribedDelegationToken, ...] = ()

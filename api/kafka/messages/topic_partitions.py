@@ -1,4 +1,4 @@
-"""Topics and their partitions, page by page. Source: KIP-966."""
+"""DescribeTopicPartitions: topics and their partitions, in pages. Source: KIP-966."""
 
 from api.kafka.fields import Int16, Int32, Message, Request, Response
 from api.kafka.messages.metadata import OPERATIONS_UNKNOWN
@@ -12,14 +12,14 @@ class AskedTopic(Message, frozen=True, kw_only=True):
 
 
 class PartitionCursor(Message, frozen=True, kw_only=True):
-    """Where a page begins."""
+    """The topic and partition with which a page begins."""
 
     topic_name: str
     partition_index: Int32
 
 
 class DescribeTopicPartitionsRequest(Request, frozen=True, kw_only=True):
-    """Describe topics, all if none is named, from `cursor` on."""
+    """Describe topics from `cursor` on; an empty list means all topics."""
 
     topics: tuple[AskedTopic, ...]
     response_partition_limit: Int32 = 2000
@@ -52,7 +52,7 @@ class DescribedTopic(Message, frozen=True, kw_only=True):
 
 
 class DescribeTopicPartitionsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """A page of topics, and the cursor of the next page."""
 
     throttle_time_ms: Int32 = 0
     topics: tuple[DescribedTopic, ...] = ()

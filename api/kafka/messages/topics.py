@@ -1,6 +1,6 @@
-"""Creation and deletion of topics, and of their partitions.
+"""Creation and deletion of topics, and of their partitions; commands.
 
-Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the answer), KIP-694
+Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the response), KIP-694
 (DeletePartitions, under a private key).
 """
 
@@ -50,7 +50,7 @@ class TopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopic(Message, frozen=True, kw_only=True):
-    """A topic to create; counts are -1 for the server's default, or with manual assignments."""
+    """A topic to create; counts are -1 for the server's default or if `assignments` are given."""
 
     name: str
     num_partitions: Int32
@@ -91,7 +91,7 @@ class CreatableTopicResult(Message, frozen=True, kw_only=True):
 
 
 class CreateTopicsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each topic."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[CreatableTopicResult, ...] = ()
@@ -122,7 +122,7 @@ class DeletableTopicResult(Message, frozen=True, kw_only=True):
 
 
 class DeleteTopicsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each topic."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     responses: tuple[DeletableTopicResult, ...] = ()
@@ -136,7 +136,7 @@ class ShrinkingTopic(Message, frozen=True, kw_only=True):
 
 
 class DeletePartitionsRequest(Request, frozen=True, kw_only=True):
-    """Remove the highest partitions of topics, `delete_partitions_delay` ms from now."""
+    """Remove the highest partitions of topics after `delete_partitions_delay` ms."""
 
     timeout_ms: Int32 = 60_000
     delete_partitions_delay: Int64 = 0
@@ -153,14 +153,14 @@ class PartitionStatus(Message, frozen=True, kw_only=True):
 
 
 class ShrunkTopic(Message, frozen=True, kw_only=True):
-    """Result of one topic; an error is reported for partition -1."""
+    """Results of one topic's partitions; an error of the whole topic has partition -1."""
 
     name: str
     partitions: tuple[PartitionStatus, ...] = ()
 
 
 class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each topic, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -169,12 +169,13 @@ class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
 
 
 class RunCommandRequest(Request, frozen=True, kw_only=True):
-    """Ask for a command or a question by its name; ours.
+    """Run a command or a read-only query by its name; not in Kafka.
 
-    `payload` is its request as `controller.wire` writes it. With a `request_id` a command can be
-    sent again, and is carried out once. `principal` is an identity that the caller takes, which
-    needs a right of its own. With a `point` it is a question about that point in time, `cursor`
-    asks for another page of its answer, and `min_offset` waits for that offset; -1: for none.
+    `payload` is the command's request, encoded by `controller.wire`. A command with a `request_id`
+    can be sent repeatedly, but is carried out only once. `principal` is the identity to act as;
+    using it needs a right. A request with a `point` is a query about that point in time: `cursor`
+    requests another page of its result, and `min_offset` makes it wait until that offset is reached
+    (-1: do not wait).
     """
 
     command: str
@@ -189,14 +190,14 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):
-    """The decision's response and where it was committed (exclusive), or the error.
+    """The result of a command and the offset at which it was committed (exclusive), or an error.
 
-    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` are those of the error; `outcome`
-    is empty from a service that does not send it, `done_to` is -1 if there is none. For a question,
-    the last page has `about` (its position in the log) and an empty `cursor`; other pages have the
-    `cursor` of the next page. Both are encoded so. `version_object` and the versions are those of a
-    VersionMismatchError, as texts. `versions` are those of the objects that a command changed,
-    packed.
+    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` belong to the error; `outcome` is
+    empty if the service does not send it, `done_to` is -1 if the error has none. The last page of a
+    query has `about`, its encoded position in the log, and an empty `cursor`; other pages have the
+    encoded `cursor` of the next page. `version_object`, `expected_version` and `current_version`
+    are the texts of a VersionMismatchError. `versions` are the packed versions of the objects that
+    a command changed.
     """
 
     error_code: Int16 = 0

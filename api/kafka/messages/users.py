@@ -13,13 +13,13 @@ class UserName(Message, frozen=True, kw_only=True):
 
 
 class DescribeUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
-    """Describe the credentials of users; null or empty means all."""
+    """Describe the credentials of users; null or empty means of all."""
 
     users: tuple[UserName, ...] | None = None
 
 
 class CredentialInfo(Message, frozen=True, kw_only=True):
-    """A credential of a user."""
+    """Mechanism and iterations of a user's credential."""
 
     mechanism: Int8
     iterations: Int32
@@ -35,7 +35,7 @@ class DescribeUserScramCredentialsResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each user, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -44,7 +44,7 @@ class DescribeUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
 
 
 class ScramCredentialDeletion(Message, frozen=True, kw_only=True):
-    """A credential to remove."""
+    """A credential to delete."""
 
     name: str
     mechanism: Int8
@@ -61,7 +61,7 @@ class ScramCredentialUpsertion(Message, frozen=True, kw_only=True):
 
 
 class AlterUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
-    """Remove and set credentials."""
+    """Delete and set credentials."""
 
     deletions: tuple[ScramCredentialDeletion, ...] = ()
     upsertions: tuple[ScramCredentialUpsertion, ...] = ()
@@ -76,7 +76,7 @@ class AlterUserScramCredentialsResult(Message, frozen=True, kw_only=True):
 
 
 class AlterUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
-    """The answer."""
+    """One result for each user."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[AlterUserScramCredentialsResult, ...] = ()
