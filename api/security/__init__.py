@@ -1,1 +1,1 @@
-"""Who is connected: TLS, certificates, SASL."""
+"""Encryption and authentication of connections: TLS, certificates, SASL."""

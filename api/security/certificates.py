@@ -1,7 +1,7 @@
-"""X.509 certificates: the subject's name as Kafka writes it, and the time of validity.
+"""X.509 certificates: the subject's name as Kafka writes it, and the period of validity.
 
-The standard library decodes neither a name with its types nor a certificate that is not verified
-yet. Only the fields before the public key are read here; verification is OpenSSL's.
+The standard library decodes neither a name with its attribute types nor a certificate that is not
+verified yet. Only the fields before the public key are read here; OpenSSL does the verification.
 
 Source: RFC 5280 (the fields), RFC 2253 (names), X500Principal.getName of Java 17 (escapes).
 """
@@ -61,7 +61,7 @@ def decode_certificate(der: bytes) -> Certificate:
     """Decode a certificate.
 
     Raises:
-        ValueError: it is malformed.
+        ValueError: the certificate is malformed.
     """
     try:
         certificate = next(_elements(der))
@@ -94,7 +94,7 @@ def _elements(content: bytes) -> Iterator[_Element]:
 
 
 def _time(element: _Element) -> dt.datetime:
-    """Decode a time; of two digits of a year, those from 50 on are of the last century."""
+    """Decode a time; a two-digit year is 1950 to 2049."""
     text = element.value.decode("ascii")
     if element.tag == _UTC_TIME:
         text = ("19" if text[:2] >= "50" else "20") + text
@@ -104,7 +104,7 @@ def _time(element: _Element) -> dt.datetime:
 
 
 def _name(content: bytes) -> str:
-    """Return a name as RFC 2253 does: the last part of it first."""
+    """Return a distinguished name in RFC 2253 form, i.e. with its last part first."""
     parts = [
         "+".join(_attribute(attribute.value) for attribute in _elements(part.value))
         for part in _elements(content)

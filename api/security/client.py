@@ -1,4 +1,4 @@
-"""The security of a client's connections: by the URL, and by a file or the environment.
+"""Security of a client's connections: the protocol from the URL, the rest from a file.
 
     METALOG_CLIENT=FILE      a TOML file with the settings below; paths are relative to it
 
@@ -10,7 +10,7 @@
     certificate_file         the client's own certificate
     key_file                 its private key; default: in certificate_file
 
-Neither a password nor a key stands in an argument or in the environment.
+Passwords and keys are never given in arguments or the environment.
 """
 
 import asyncio
@@ -38,11 +38,12 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client proves who it is, and whom it trusts; the protocol is the URL's.
+    """How a client authenticates itself and whom it trusts; the security protocol comes from the
+    URL.
 
     Attributes:
-        tls: Its files.
-        login: None: no SASL.
+        tls: The client's certificate and key, and the trusted authorities.
+        login: User and password for SASL; None: no SASL.
     """
 
     tls: TlsFiles = TlsFiles()
@@ -50,7 +51,8 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_environment(cls) -> Self:
-        """Return the settings of the file in $METALOG_CLIENT; without it, nothing is set.
+        """Return the settings in the file that $METALOG_CLIENT names; if it is not set, empty
+        settings.
 
         Raises:
             RequestError: INVALID_CONFIG, the file cannot be read or is malformed.
@@ -72,7 +74,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, settings: "_Settings", directory: Path) -> Self:
-        """Return settings whose paths are relative to a directory."""
+        """Return the security for parsed settings, whose paths are relative to a directory."""
 
         def file(name: str | None) -> Path | None:
             return None if name is None else directory / name
@@ -93,7 +95,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
         return cls(tls=tls, login=login)
 
     def used_with(self, protocol: SecurityProtocol) -> "ConnectionSecurity":
-        """Return what a connection of a protocol needs.
+        """Return the TLS context and login that connections of a protocol need.
 
         Raises:
             RequestError: INVALID_CONFIG, a file cannot be used, or there is no user for SASL.
@@ -109,7 +111,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def read_again(self, used: "ConnectionSecurity") -> Callable[[], None]:
-        """Read the client's certificate; return what puts it to use in connections from now on.
+        """Check the TLS files; return a function that loads the certificate for later connections.
 
         Raises:
             RequestError: as `used_with`.
@@ -121,7 +123,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """What one connection of a client uses; None: nothing of this kind."""
+    """TLS context and login of one connection; None: no TLS, or no SASL."""
 
     tls: ssl.SSLContext | None = None
     login: ClientLogin | None = None
@@ -133,7 +135,7 @@ PLAIN_TEXT = ConnectionSecurity()
 async def open_stream(
     host: str, port: int, tls: ssl.SSLContext | None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect, with the TLS handshake if there is one.
+    """Connect, with a TLS handshake if a TLS context is given.
 
     Raises:
         UnavailableError: no answer in time, or one side refuses the other's certificate.
@@ -158,10 +160,10 @@ class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def client_login(
     user: str, password_file: Path | None, *, mechanism: str, is_token: bool = False
 ) -> ClientLogin:
-    """Return a login with the password of a file, without the newline at its end.
+    """Return a login with the password read from a file, without the newline at its end.
 
     Raises:
-        RequestError: INVALID_CONFIG, there is no file, or it cannot be read.
+        RequestError: INVALID_CONFIG, no file is given, or it cannot be read.
     """
     if password_file is None:
         raise _wrong(f"user {user!r} has no password_file")

@@ -2,8 +2,8 @@
 
 
 class AuthenticationError(Exception):
-    """A client, or a server, did not prove who it is.
+    """A client, or a server, failed to prove its identity.
 
-    The message says why, for this side's log. The other side is told only that it failed, so that
-    it does not learn which users exist.
+    The message gives the reason, for the log on this side. The other side is told only that
+    authentication failed, so that it does not learn which users exist.
     """

@@ -1,4 +1,4 @@
-"""Listeners: security protocol, address, and what a connection must prove.
+"""Listeners: security protocol, address, and the required authentication.
 
 Source: SecurityProtocol of Kafka 4.0 (names and ids).
 """
@@ -39,7 +39,10 @@ class SecurityProtocol(enum.Enum):
 
 
 class ListenerAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """One listener; port 0 lets the system choose. `name` goes to clients of the same listener."""
+    """Address of a listener; port 0 lets the system choose.
+
+    A client that connects to a listener is given the other nodes' listeners of the same `name`.
+    """
 
     name: str
     protocol: SecurityProtocol
@@ -52,7 +55,7 @@ class ListenerAddress(msgspec.Struct, frozen=True, kw_only=True):
         return is_loopback(self.host)
 
     def url(self, port: int) -> str:
-        """Return the address with the port in use, and the protocol unless it is plain text."""
+        """Return the address with the actual port, after the protocol unless that is PLAINTEXT."""
         address = f"{self.host}:{port}"
         if self.protocol is SecurityProtocol.PLAINTEXT:
             return address
@@ -69,10 +72,12 @@ LOCAL = ListenerAddress(
 
 
 def parse_listener(text: str) -> ListenerAddress:
-    """Parse `[NAME=][PROTOCOL://]HOST:PORT`; the protocol is PLAINTEXT, the name the protocol's.
+    """Parse `[NAME=][PROTOCOL://]HOST:PORT`.
+
+    The protocol is PLAINTEXT if left out, and the name is that of the protocol.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is malformed.
+        RequestError: INVALID_REQUEST, the text is malformed.
     """
     scheme, separator, address = text.rpartition("://")
     name, equals, scheme = scheme.rpartition("=")
@@ -95,10 +100,10 @@ def parse_listener(text: str) -> ListenerAddress:
 
 
 class ListenerSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """What the connections of a listener must prove.
+    """Encryption and authentication of the connections of a listener.
 
     Attributes:
-        name: Of the listener.
+        name: The listener's name.
         tls: None: no encryption.
         mapping: Gives certificates their principal.
         authenticator: None: no SASL.
@@ -110,10 +115,10 @@ class ListenerSecurity(msgspec.Struct, frozen=True, kw_only=True):
     authenticator: Authenticator | None = None
 
     def connected(self, transport: asyncio.BaseTransport) -> Caller:
-        """Return the caller of a connection as it begins, known by its certificate or not at all.
+        """Return the caller of a new connection: the principal of its certificate, else anonymous.
 
         Raises:
-            RequestError: its certificate names nobody.
+            RequestError: no rule gives the certificate a principal.
         """
         caller = connected_caller(transport)
         if self.authenticator is not None:
@@ -125,7 +130,7 @@ class ListenerSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def logged_in(caller: Caller, login: Login) -> Caller:
-    """Return the caller of a connection after SASL."""
+    """Return the caller of a connection, with the principal that SASL authenticated."""
     how = Authentication.TOKEN if login.by_token else Authentication.SASL
     return replace(caller, principal=login.principal, authentication=how)
 

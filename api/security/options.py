@@ -1,4 +1,4 @@
-"""The security of a process's listeners, from its options."""
+"""Creates the security settings of a process's listeners from its options."""
 
 import logging
 import ssl
@@ -29,10 +29,10 @@ class SecurityOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tls: Files for the listeners with TLS.
-        client_auth: For SSL listeners; on SASL_SSL the password counts.
+        client_auth: Client certificates on SSL listeners; SASL_SSL uses the password instead.
         principal_rules: `ssl.principal.mapping.rules`.
-        mechanisms: None: all, but PLAIN only where what it sends cannot be read on the way.
-        session_ms_max: `connections.max.reauth.ms`: after that clients log in again; 0: never.
+        mechanisms: None: all, but PLAIN only with TLS or on loopback.
+        session_ms_max: `connections.max.reauth.ms`: time until clients must log in again; 0: never.
     """
 
     tls: TlsFiles = TlsFiles()
@@ -43,7 +43,7 @@ class SecurityOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_reachable(address: ListenerAddress, options: SecurityOptions) -> None:
-    """Refuse a listener that anybody on other machines could use without authentication.
+    """Refuse a listener that other machines can reach without authentication.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -53,7 +53,7 @@ def check_reachable(address: ListenerAddress, options: SecurityOptions) -> None:
 
 
 def is_authenticated(address: ListenerAddress, options: SecurityOptions) -> bool:
-    """True if all clients of a listener must prove who they are."""
+    """True if a listener requires authentication of all clients."""
     has_certificates = (
         address.protocol is SecurityProtocol.SSL and options.client_auth is ClientAuth.REQUIRED
     )
@@ -61,7 +61,7 @@ def is_authenticated(address: ListenerAddress, options: SecurityOptions) -> bool
 
 
 def check_mechanisms(mechanisms: tuple[str, ...]) -> None:
-    """Check names of mechanisms.
+    """Check that these SASL mechanisms are supported.
 
     Raises:
         RequestError: UNSUPPORTED_SASL_MECHANISM.
@@ -75,14 +75,14 @@ def check_mechanisms(mechanisms: tuple[str, ...]) -> None:
 
 
 class ListenerSecurities:
-    """Makes the security of each listener of a process; files are read at once.
+    """Creates the security settings (TLS, SASL) of each listener; reads the files immediately.
 
     Attributes:
-        authenticators: Those made so far; they count logins.
+        authenticators: The authenticators created so far; they count logins.
     """
 
     def __init__(self, options: SecurityOptions, users: Users) -> None:
-        """Use the options.
+        """Check the options; no file is read yet.
 
         Raises:
             RequestError: an option is malformed.
@@ -94,7 +94,7 @@ class ListenerSecurities:
         self.authenticators: list[Authenticator] = []
 
     def of(self, address: ListenerAddress) -> ListenerSecurity:
-        """Return the security of a listener.
+        """Return the security settings of a listener.
 
         Raises:
             RequestError: INVALID_CONFIG, a file cannot be used.
@@ -116,7 +116,7 @@ class ListenerSecurities:
         )
 
     def tls_of(self, address: ListenerAddress) -> ssl.SSLContext | None:
-        """Read the files of a listener with TLS, as they are now; raises as `of`."""
+        """Return a listener's TLS context, read from the files now, or None; raises as `of`."""
         protocol, options = address.protocol, self._options
         if not protocol.has_tls:
             return None
@@ -127,7 +127,12 @@ class ListenerSecurities:
     def read_again(
         self, address: ListenerAddress, renew: Callable[[ssl.SSLContext | None], None]
     ) -> Callable[[], None]:
-        """Read the files of a listener; return what renews it with them. Raises as `of`."""
+        """Read a listener's TLS files again; return a function that passes the new context to
+        `renew`.
+
+        Raises:
+            RequestError: as `of`.
+        """
         return partial(renew, self.tls_of(address))
 
     def _mechanisms(self, address: ListenerAddress) -> tuple[str, ...]:
@@ -145,7 +150,7 @@ class ListenerSecurities:
 
 
 def users_of(image: Callable[[], MetadataImage], cluster_id: str, token_key: str | None) -> Users:
-    """Return the users of a cluster, by the image of the moment."""
+    """Return the users of a cluster, looked up in the image that is current at each call."""
     return Users(
         image=image,
         now_ms=lambda: time.time_ns() // 1_000_000,

@@ -1,7 +1,6 @@
 """The principal of a certificate's subject: Kafka's `ssl.principal.mapping.rules`.
 
-A list of rules, separated by commas; the first one that matches the whole distinguished name
-counts:
+A comma-separated list of rules; the first rule that matches the whole distinguished name is used:
 
     RULE:^CN=([^,]+),OU=.*$/$1/L     the name is replaced, and made lower case (L) or upper (U)
     DEFAULT                          the name as it is
@@ -29,14 +28,16 @@ _GROUP = re.compile(r"\$(\d)")
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """`pattern` is None for DEFAULT; `replacement` is in Python's form."""
+    """A rule. `pattern` is None for DEFAULT; `replacement` is in Python's syntax; `case`: L, U or
+    "".
+    """
 
     pattern: re.Pattern[str] | None
     replacement: str = ""
     case: str = ""
 
     def name(self, subject: str) -> str | None:
-        """Return the name of a subject, None if the rule does not match."""
+        """Return the name that the rule gives a subject, None if the rule does not match."""
         if self.pattern is None:
             return subject
         found = self.pattern.fullmatch(subject)
@@ -68,7 +69,9 @@ class PrincipalMapping(msgspec.Struct, frozen=True):
         return cls(tuple(rules)) if rules else cls()
 
     def principal(self, subject: str) -> str | None:
-        """Return the principal of a subject, None if no rule matches or it has no name."""
+        """Return the principal of a subject, None if no rule matches or the resulting name is
+        empty.
+        """
         for rule in self.rules:
             name = rule.name(subject)
             if name is not None:

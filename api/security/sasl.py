@@ -1,6 +1,7 @@
 """SASL on both sides: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, without sockets.
 
-PLAIN is checked against a SCRAM credential of the user: the log stores nothing else.
+A PLAIN password is checked against the user's SCRAM credential, because the log stores no other
+credentials.
 
 Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM).
 """
@@ -36,10 +37,10 @@ _NONCE_SIZE_BYTES = 24
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has authenticated.
+    """A successful login, with its principal.
 
     Attributes:
-        by_token: With a delegation token of the principal.
+        by_token: True if a delegation token of the principal was used.
         expires_ms: When the token expires; None: never.
     """
 
@@ -49,12 +50,12 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Authenticator:
-    """Checks who connects to one listener.
+    """Authenticates the clients of one listener.
 
     Attributes:
-        mechanisms: Those that are offered.
+        mechanisms: The mechanisms offered.
         listener: Name of the listener.
-        succeeded, failed: Logins so far; one that took too long has failed.
+        succeeded, failed: Logins so far; a login that took too long counts as failed.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Authenticator:
         self.failed = 0
 
     def begin(self, mechanism: str) -> "Attempt":
-        """Begin a login by a mechanism.
+        """Begin a login with the mechanism that the client chose.
 
         Raises:
             AuthenticationError: the mechanism is not offered.
@@ -87,7 +88,7 @@ class Authenticator:
         return Attempt(mechanism, _ScramExchange(self._users, SCRAM[mechanism]))
 
     def session_ms(self, login: Login) -> int:
-        """Return how long a login holds before the client must log in again; 0: always.
+        """Return the time in ms after which the client must log in again; 0: never.
 
         Source: KIP-368; ReauthInfo of Kafka 4.0.
         """
@@ -98,7 +99,7 @@ class Authenticator:
 
 
 class Attempt:
-    """One login on a server, whatever protocol carries its messages.
+    """One login on the server; independent of the protocol that carries the messages.
 
     Attributes:
         mechanism: The mechanism that the client chose.
@@ -109,11 +110,11 @@ class Attempt:
         self._exchange = exchange
 
     async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
-        """Return the answer to a client's message, and the login if that was the last one.
+        """Return the answer to a client's message, and the login if that was the last message.
 
         Raises:
-            AuthenticationError: the login has failed; raised after a delay, however early the
-                failure was known.
+            AuthenticationError: the login has failed; raised after a fixed delay, which hides how
+                long the check took.
         """
         loop, exchange = asyncio.get_running_loop(), self._exchange
         answered_at = loop.time() + FAILED_DELAY_S
@@ -126,16 +127,16 @@ class Attempt:
 
 
 class ServerExchange(Protocol):
-    """An exchange on a server.
+    """The server's side of one SASL exchange.
 
     Attributes:
-        user: Whom the client claims to be, as far as it said so.
+        user: The user name that the client claims; empty before the client sent it.
     """
 
     user: str
 
     async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
-        """Return the answer to a client's message, and the login if that was the last one.
+        """Return the answer to a client's message, and the login if that was the last message.
 
         Raises:
             AuthenticationError: the exchange has failed.
@@ -208,7 +209,7 @@ def _check_name(name: str) -> None:
 
 
 class ClientLogin(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client proves who it is. `is_token`: user and password are id and HMAC of a token."""
+    """A client's credentials. `is_token`: they are the id and HMAC of a delegation token."""
 
     mechanism: str
     user: str
@@ -221,7 +222,9 @@ class ClientLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientExchange:
-    """An exchange on a client: `begin`, then `go_on` with each answer until it returns None."""
+    """The client's side of one SASL exchange: `begin`, then `go_on` with each answer until it
+    returns None.
+    """
 
     def __init__(self, login: ClientLogin) -> None:
         self._login = login
@@ -247,7 +250,8 @@ class ClientExchange:
         """Return the next message, None after the last one.
 
         Raises:
-            AuthenticationError: the server does not know the user, or answers something else.
+            AuthenticationError: the server did not prove that it knows the user's keys, or its
+                answer is malformed.
         """
         if self._scram is None:
             return None

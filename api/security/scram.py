@@ -48,11 +48,11 @@ _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)")
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server knows of a user, or pretends to.
+    """A user's credential as stored, or a decoy for a user that does not exist.
 
     Attributes:
-        principal: Whom the credential proves; None: nobody, as the user does not exist.
-        expires_ms: When it ends; None: never.
+        principal: The principal that the credential proves; None for a decoy.
+        expires_ms: When the credential expires; None: never.
     """
 
     credential: ScramCredential
@@ -61,7 +61,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScramServer:
-    """One exchange on a server: `first`, then `final`."""
+    """The server's side of one exchange: `first`, then `final`."""
 
     def __init__(
         self, mechanism: ScramMechanism, find: Callable[[str, bool], Stored], nonce: str
@@ -69,7 +69,7 @@ class ScramServer:
         """Begin an exchange.
 
         Args:
-            find: Returns what is stored for a user, or for the id of a token if the flag is set.
+            find: Returns the stored credential of a user, or of a token id if the flag is True.
             nonce: The server's part of the nonce, printable and without a comma.
         """
         self._hash = mechanism.hash_name
@@ -83,7 +83,7 @@ class ScramServer:
         """Return the answer to the client's first message.
 
         Raises:
-            AuthenticationError: it is malformed.
+            AuthenticationError: the message is malformed.
         """
         found = _parsed(_CLIENT_FIRST, token)
         self.user = _decoded_name(found["user"])
@@ -103,7 +103,7 @@ class ScramServer:
         """Return the answer to the client's proof, and the principal that is proved.
 
         Raises:
-            AuthenticationError: the proof is wrong, there is no such user, or it is malformed.
+            AuthenticationError: the proof is wrong or malformed, or there is no such user.
         """
         assert self._stored is not None, "first comes before"
         found = _parsed(_CLIENT_FINAL, token)
@@ -124,7 +124,7 @@ class ScramServer:
 
 
 class ScramClient:
-    """One exchange on a client: `first`, `final`, then `check`."""
+    """The client's side of one exchange: `first`, `final`, then `check`."""
 
     def __init__(
         self,
@@ -147,10 +147,10 @@ class ScramClient:
         return f"n,,{self._bare}".encode()
 
     def final(self, token: bytes) -> bytes:
-        """Return the proof for the server's first message.
+        """Return the proof in answer to the server's first message.
 
         Raises:
-            AuthenticationError: the message is malformed, or asks for too much or too little work.
+            AuthenticationError: the message is malformed, or has too many or too few iterations.
         """
         found = _parsed(_SERVER_FIRST, token)
         if not found["nonce"].startswith(self._nonce) or found["nonce"] == self._nonce:
@@ -171,10 +171,10 @@ class ScramClient:
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
     def check(self, token: bytes) -> None:
-        """Check that the server knows the user's keys, too.
+        """Check the server's last message, which proves that the server knows the user's keys, too.
 
         Raises:
-            AuthenticationError: it does not.
+            AuthenticationError: the proof is wrong.
         """
         found = _parsed(_SERVER_FINAL, token)
         if not hmac.compare_digest(_unpacked(found["signature"]), self._expected):

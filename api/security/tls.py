@@ -1,7 +1,7 @@
-"""TLS: contexts made from PEM files, with errors that name the file, and the principal of a peer.
+"""TLS: contexts made from PEM files, with errors that name the file; and the peer's principal.
 
-A certificate is checked when it is loaded, so that a wrong file stops the start of a service and
-not the first client.
+A certificate is checked when it is loaded, so that a wrong file is found when the service starts,
+not when the first client connects.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _END = "-----END CERTIFICATE-----"
 
 
 class ClientAuth(enum.Enum):
-    """Whether clients show a certificate: Kafka's `ssl.client.auth`."""
+    """Whether clients must present a certificate: Kafka's `ssl.client.auth`."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -36,10 +36,10 @@ _VERIFY_MODES = {
 
 
 class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """PEM files of one side.
+    """PEM files of a client or server.
 
     Attributes:
-        certificate: Its certificate, followed by the intermediate ones.
+        certificate: The own certificate, followed by the intermediate ones.
         key: The private key; None: in the same file as the certificate.
         ca: The authorities whose certificates are trusted; a client's default is the system's.
     """
@@ -52,14 +52,14 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
 def server_context(
     files: TlsFiles, client_auth: ClientAuth = ClientAuth.NONE, *, now: dt.datetime | None = None
 ) -> ssl.SSLContext:
-    """Return the context of a server.
+    """Return the TLS context of a server.
 
     Args:
         now: For tests; None: this machine's time.
 
     Raises:
-        RequestError: INVALID_CONFIG, a file is missing, unreadable or not what it should be; the
-            key is not the certificate's; or the certificate is not valid now.
+        RequestError: INVALID_CONFIG, a file is missing, unreadable or of the wrong kind; the key
+            does not belong to the certificate; or the certificate is not valid now.
     """
     if files.certificate is None:
         raise _wrong("a listener with TLS needs a certificate (--certificate-file)")
@@ -80,7 +80,7 @@ def server_context(
 def client_context(
     files: TlsFiles, *, check_host: bool = True, now: dt.datetime | None = None
 ) -> ssl.SSLContext:
-    """Return the context of a client; with a certificate of its own, the client shows that.
+    """Return the TLS context of a client, with the client's own certificate if there is one.
 
     Raises:
         RequestError: as `server_context`.
@@ -100,12 +100,12 @@ def client_context(
 def load_certificate(
     context: ssl.SSLContext, files: TlsFiles, *, now: dt.datetime | None = None
 ) -> None:
-    """Load certificate and key into a context; again after they were renewed.
+    """Load certificate and key into a context; called again when the files were renewed.
 
-    Connections that are open keep what they have.
+    Open connections are not affected.
 
     Raises:
-        RequestError: as `server_context`; the context is as before.
+        RequestError: as `server_context`; the context is then unchanged.
     """
     path = files.certificate
     assert path is not None
@@ -127,7 +127,7 @@ def load_certificate(
 
 
 def peer_certificate(transport: asyncio.BaseTransport) -> Certificate | None:
-    """Return the verified certificate of the other side, None if it showed none."""
+    """Return the verified certificate of the other side, None if it presented none."""
     connection = transport.get_extra_info("ssl_object")
     der = None if connection is None else connection.getpeercert(binary_form=True)
     return None if der is None else decode_certificate(der)
@@ -136,10 +136,10 @@ def peer_certificate(transport: asyncio.BaseTransport) -> Certificate | None:
 def peer_principal(
     transport: asyncio.BaseTransport, mapping: PrincipalMapping | None = None
 ) -> str | None:
-    """Return the principal of the other side's certificate, None if it showed none.
+    """Return the principal of the other side's certificate, None if it presented none.
 
     Raises:
-        RequestError: SASL_AUTHENTICATION_FAILED, its certificate names nobody.
+        RequestError: SASL_AUTHENTICATION_FAILED, no rule gives the certificate a principal.
     """
     certificate = peer_certificate(transport)
     if certificate is None:
@@ -191,7 +191,7 @@ _REASONS = {
 
 
 def unconnected(address: str, error: OSError) -> UnavailableError:
-    """Return the error of a server that a client could not connect to, with TLS or without."""
+    """Return the error for a failure to connect to a server, with or without TLS."""
     # Only asyncio raises without a number, when a connection ends in its TLS handshake.
     ended = isinstance(error, ConnectionError) and error.errno is None
     if ended or isinstance(error, ssl.SSLError):
@@ -202,9 +202,9 @@ def unconnected(address: str, error: OSError) -> UnavailableError:
 
 
 def ended_after_handshake(address: str) -> UnavailableError:
-    """Return the error of a server that disconnects before its first answer over TLS.
+    """Return the error for a TLS server that disconnects before its first answer.
 
-    A server checks a client's certificate after the client's part of the handshake, and asyncio
+    The server checks the client's certificate after the client's part of the handshake, and asyncio
     sends no alert then.
     """
     return UnavailableError(
@@ -214,7 +214,7 @@ def ended_after_handshake(address: str) -> UnavailableError:
 
 
 class _EncryptedKeyError(Exception):
-    """A key asks for a password."""
+    """Raised when a key file is encrypted and would need a password."""
 
 
 def _no_password() -> str:

@@ -1,7 +1,7 @@
-"""The users that SASL checks: SCRAM credentials and delegation tokens of an image.
+"""The users that SASL authenticates: SCRAM credentials and delegation tokens of an image.
 
-A user who does not exist has a decoy, so that nobody can find out by asking who exists: the same
-salt each time, on every node of the cluster.
+A user who does not exist gets a decoy credential, so that a client cannot find out which users
+exist. Its salt is the same each time, and on every node of the cluster.
 """
 
 import base64
@@ -27,13 +27,13 @@ from replay.image.scram import ScramCredential
 
 
 class Users(msgspec.Struct, frozen=True, kw_only=True):
-    """Finds users.
+    """Looks up credentials of users and tokens.
 
     Attributes:
-        image: Returns the image of the moment.
-        now_ms: Returns the time, for tokens.
-        token_key: `delegation.token.secret.key`; None or empty: tokens authenticate nobody.
-        decoy_key: Decoys are made from it; the same on every node, and not known to clients.
+        image: Returns the current image.
+        now_ms: Returns the time, for the expiry of tokens.
+        token_key: `delegation.token.secret.key`; None or empty: token logins are refused.
+        decoy_key: Key from which decoys are derived; the same on every node, unknown to clients.
     """
 
     image: Callable[[], MetadataImage]
@@ -42,21 +42,23 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
     token_key: str | None = None
 
     def user(self, name: str, mechanism: ScramMechanism) -> Stored:
-        """Return what is stored for a user, or a decoy."""
+        """Return a user's stored credential, or a decoy."""
         found = self.image().scram_credential(name, mechanism.value)
         if found is None:
             return self._decoy(name, mechanism)
         return Stored(credential=found, principal=USER + name)
 
     def user_of_any_mechanism(self, name: str) -> tuple[ScramMechanism, Stored]:
-        """Return the credential to check a plain password with, or a decoy."""
+        """Return a mechanism and the credential to check a plain password with, or a decoy."""
         for mechanism in reversed(ScramMechanism):
             if self.image().scram_credential(name, mechanism.value) is not None:
                 return mechanism, self.user(name, mechanism)
         return ScramMechanism.SCRAM_SHA_512, self._decoy(name, ScramMechanism.SCRAM_SHA_512)
 
     def token(self, token_id: str, mechanism: ScramMechanism) -> Stored:
-        """Return the credential that proves a token, whose principal is its owner; or a decoy."""
+        """Return the credential of a delegation token, with the token's owner as principal; or a
+        decoy.
+        """
         token = self.image().delegation_token(token_id)
         now_ms = self.now_ms()
         if (
@@ -88,10 +90,11 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decoy_key(cluster_id: str, secret: str | None) -> bytes:
-    """Return the key for decoys: clients learn the cluster id only once they are authenticated.
+    """Return the key for decoys. It includes the cluster id, which clients learn only after logging
+    in.
 
     Args:
-        secret: What the nodes of the cluster share and nobody else knows, if there is such.
+        secret: A secret that only the nodes of the cluster share; None if there is none.
     """
     return hashlib.sha512(f"decoys of {cluster_id} {secret or ''}".encode()).digest()
 
@@ -101,7 +104,9 @@ def decoy_key(cluster_id: str, secret: str | None) -> bytes:
 def _token_credential(
     secret_key: str, token_id: str, mechanism: ScramMechanism, salt: bytes
 ) -> ScramCredential:
-    """Return the credential whose password is the token's HMAC, in base64 as clients have it."""
+    """Return the credential whose password is the token's HMAC in base64, the form that clients
+    use.
+    """
     password = base64.b64encode(token_hmac(secret_key, token_id)).decode()
     name = mechanism.hash_name
     keys = keys_of(name, salted_password(name, password, salt, ITERATIONS_MIN))
