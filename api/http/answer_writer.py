@@ -1,12 +1,13 @@
-"""Sends the head of an answer with the first part of its body: one write to the socket, not two."""
+"""Sends the head of an HTTP response together with the first part of its body, in one write."""
 
 import asyncio
 
 
 class AnswerWriter(asyncio.Transport):
-    """The transport of a connection, for one answer.
+    """The transport of a connection, for one response.
 
-    The head waits for the part that follows it, at most until the event loop's next turn.
+    The head is sent with the next part of the response, at the latest in the event loop's next
+    turn.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""The application: routes made from the tables, and the errors of all of them."""
+"""The HTTP application: routes made from the tables, and error responses for all routes."""
 
 import logging
 from typing import Any
@@ -25,13 +25,13 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """What the service says of itself."""
+    """The state of the service: running or ready."""
 
     status: str
 
 
 def make_app(room: Room) -> Litestar:
-    """Return the application; `room` is what its handlers share."""
+    """Return the application; `room` is the state that its handlers share."""
     append = asking.path_of(changing.APPEND)
     app = Litestar(
         [
@@ -60,12 +60,12 @@ def make_app(room: Room) -> Litestar:
 
 
 async def _health(request: _Request) -> Response[bytes]:
-    """Answer that the process runs, whatever it does."""
+    """Return 200 as long as the process can answer at all."""
     return Response(msgspec.json.encode(Health(status="running")), media_type=JSON)
 
 
 async def _ready(request: _Request) -> Response[bytes]:
-    """Answer whether requests are decided: the log is loaded, and this process writes it."""
+    """Return 200 if requests can be decided: the log is loaded, and this process is its writer."""
     room: Room = request.app.state.room
     if room.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
@@ -80,7 +80,7 @@ async def _openapi(request: _Request) -> Response[bytes]:
 
 
 async def _operations(request: _Request) -> Response[str]:
-    """Return the page of all operations."""
+    """Return the HTML page that lists all operations."""
     return Response(operations.page(), media_type=HTML)
 
 

@@ -1,4 +1,4 @@
-"""Questions over HTTP: one handler for all, which answers as `metalog ... --json` does."""
+"""Questions over HTTP: one handler for all, with the same answers as `metalog ... --json`."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ _at_once = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
 
 
 class Route(msgspec.Struct, frozen=True):
-    """A question with its parameters; `request` is the structure that holds them."""
+    """A question with its parameters; `request` is the struct that the parameters fill."""
 
     question: Question
     request: Any
@@ -50,17 +50,17 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def document(self) -> Document | None:
-        """The document of the answer; None for a page."""
+        """The document type of the answer; None if the answer is an HTML page."""
         return DOCUMENTS.get(self.question.name)
 
     @property
     def is_stream(self) -> bool:
-        """True if the answer is a document per line."""
+        """True if the answer is one JSON document per line."""
         return self.document is not None and self.document.is_stream
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Names of parameters that are not fields of the request."""
+        """Names of the parameters that are not fields of the request."""
         own = () if self.document is None else self.document.flags
         common = (*COMMON, MIN_OFFSET)
         return (*common, *own, VERBOSE) if self.is_stream else (*common, *own)
@@ -72,7 +72,7 @@ def _route(question: Question) -> Route:
 
 
 def path_of(name: str) -> str:
-    """Return the path of a question or command."""
+    """Return the URL path of a question or command."""
     return f"/v1/{name.replace(' ', '/')}"
 
 
@@ -81,7 +81,7 @@ ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items(
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """One question, asked by one caller; its pages are computed as they are taken."""
+    """The answer to a caller's question, whose pages are computed on demand."""
 
     service: Service
     question: Question
@@ -91,7 +91,7 @@ class Answers(msgspec.Struct, frozen=True):
     min_offset: int | None = None
 
     async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
-        """Yield the pages, each with what it says."""
+        """Yield each page's decoded content, and the page."""
         cursor = None
         while True:
             page = await self.service.answers.page(
@@ -108,7 +108,7 @@ class Answers(msgspec.Struct, frozen=True):
                 return
 
     async def whole(self) -> tuple[Any, Place]:
-        """Return the whole answer and its place in the log."""
+        """Return the whole answer and its position in the log."""
         pages = [page async for page in self.pages()]
         answer, last = pages[-1]
         if self.question.item is not None:
@@ -117,10 +117,10 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Answer the question of a path.
+    """Answer the question of the request's path.
 
     Raises:
-        RequestError: a parameter is malformed; or the question's own.
+        RequestError: a parameter is malformed; or as the question raises.
         UnavailableError: the service cannot answer now.
     """
     route = ROUTES[request.scope["path"]]
@@ -181,7 +181,7 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
 
 
 async def _explained(answers: Answers, code: str, message: str, object_: str) -> str:
-    """Return an error's message with the reason why an object is absent."""
+    """Return an error's message with the reason why an object is absent, if it can be found out."""
     if code not in ABSENT:
         return message
     blame = msgspec.structs.replace(
@@ -198,7 +198,7 @@ async def _explained(answers: Answers, code: str, message: str, object_: str) ->
 
 
 async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str, Any]]:
-    """Return the errors of the items that were asked for by name and not found.
+    """Return the errors of the requested items that were not found.
 
     Raises:
         RequestError: none was found.
@@ -262,7 +262,7 @@ def _line(document: Any) -> bytes:
 
 
 async def packed_report(answers: Answers) -> bytes:
-    """Return the columns of a report; raises as `ask`."""
+    """Return the columns of a report in packed form; raises as `ask`."""
     async with _at_once:
         pieces, _ = await answers.whole()
         return b"".join([piece.content for piece in pieces])

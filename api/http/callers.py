@@ -1,7 +1,7 @@
-"""Who asks over HTTP, and what a page in a browser must not reach.
+"""Authenticates HTTP requests, and refuses requests that a foreign web page makes a browser send.
 
-A browser sends requests to loopback for any page that it shows. So a request must name a host that
-only this machine or its owner can give (DNS rebinding), and must not come from another page's
+Any page shown in a browser can make it send requests to loopback. So a request must have a Host
+that only this machine or its owner can give (DNS rebinding), and must not come from another page's
 origin (cross-site requests).
 """
 
@@ -34,11 +34,11 @@ _CLIENT_ID_CHARACTERS_MAX = 100
 
 
 class Entrance(msgspec.Struct, frozen=True, kw_only=True):
-    """The address that is listened on, and how its clients are known.
+    """The address that is listened on, and the authentication of its clients.
 
     Attributes:
         host: The name or address that is listened on; None: a unix socket.
-        tokens: If there are any, every request needs one, or a certificate.
+        tokens: If not empty, every request needs a token or a certificate.
     """
 
     host: str | None
@@ -47,15 +47,16 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_renamed(self) -> bool:
-        """True if a page can let its own name point here, and be answered.
+        """True if DNS rebinding is possible: a page points its own host name here, and gets
+        answers.
 
-        With TLS the certificate has another name, and no page knows a token.
+        With TLS the certificate does not match that name, and a page does not know any token.
         """
         return self.host is not None and not self.has_tls and not self.tokens
 
 
 def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem | None:
-    """Return why a request may come from a page of somebody else; None if it may not."""
+    """Return a problem if the request may come from another site's page; None if it cannot."""
     headers = headers_of(scope)
     if not _names_one_host(scope):
         return problem(400, "INVALID_REQUEST", "a request names one Host")
@@ -73,14 +74,14 @@ def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem |
 
 
 def _names_one_host(scope: Mapping[str, Any]) -> bool:
-    """True if a request has as many headers `Host` as it may. Source: RFC 9112, 3.2."""
+    """True if a request has one Host header; HTTP/1.0 may omit it. Source: RFC 9112, 3.2."""
     names: list[bytes] = [name for name, _ in scope["headers"]]
     count, version = names.count(b"host"), str(scope["http_version"])
     return count == 1 or (count == 0 and version == "1.0")
 
 
 def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """True if a link of another page opens the web page, which by itself tells nothing.
+    """True if another page's link opens the web page itself, whose files tell nothing of a cluster.
 
     Source: Fetch Metadata Request Headers, 2.
     """
@@ -93,7 +94,9 @@ def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=32)
 def _is_own_host(given: str, listening: str) -> bool:
-    """True for an address or a name that no page can let point to this machine."""
+    """True for an IP address, localhost or the name listened on: a foreign page cannot use these as
+    its own host.
+    """
     try:
         name = urlsplit(f"//{given}").hostname or ""
     except ValueError:
@@ -108,9 +111,9 @@ def _is_own_host(given: str, listening: str) -> bool:
 
 
 def authenticated(entrance: Entrance, scope: Mapping[str, Any]) -> Caller | None:
-    """Return who sends a request; None if that must be proved, and is not.
+    """Return the caller of a request; None if authentication is required and has failed.
 
-    A certificate counts, then a token. A token that is not known is never passed over.
+    A certificate takes precedence over a token. An unknown token always fails.
     """
     caller = _anonymous(entrance, scope)
     principal = scope["state"].get(PRINCIPAL)
@@ -133,9 +136,9 @@ def _anonymous(entrance: Entrance, scope: Mapping[str, Any]) -> Caller:
 
 
 def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a request, by their names in lower case.
+    """Return the headers of a request by name, in lower case.
 
-    A repeated header is one list, so that no part of it is lost. Source: RFC 9110, 5.2.
+    The values of a repeated header are joined by commas. Source: RFC 9110, 5.2.
     """
     state: dict[str, Any] = scope["state"]
     found: dict[str, str] | None = state.get(_HEADERS)

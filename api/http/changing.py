@@ -1,4 +1,4 @@
-"""Commands over HTTP: one handler for all, and one for records as JSON lines."""
+"""Commands over HTTP: one handler for all, and one that appends records given as JSON lines."""
 
 import asyncio
 import hashlib
@@ -59,7 +59,7 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def change(scope: Mapping[str, Any], body: bytes) -> Reply:
-    """Run the command of a path; answer once it is committed.
+    """Run the command of the request's path; answer once it is committed.
 
     Raises:
         RequestError: the request cannot be read, or is refused as a whole.
@@ -152,7 +152,7 @@ def _check_parameters(asked: Asked, known: tuple[str, ...]) -> None:
 
 
 def _refused(response: Any) -> Refusal | None:
-    """Return the first refusal if every item was refused."""
+    """Return the first refusal if every item was refused, else None."""
     items = response if isinstance(response, tuple) else (response,)
     refusals = [getattr(item, "refusal", None) for item in items]
     found: Refusal | None = refusals[0] if refusals and all(refusals) else None

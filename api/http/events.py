@@ -4,9 +4,9 @@
     event: record
     data: {"offset": 4107, ...}
 
-A client that comes back with `Last-Event-ID` goes on after that record. Silence is broken by
-comments. A stream that cannot keep up is told so by an event `behind`, and goes on from the log.
-Before each chunk it is checked that the caller's token is still known, and its rights.
+A client that reconnects with `Last-Event-ID` continues after that record. After some silence a
+comment is sent. A stream that falls too far behind gets an event `behind`, and then records read
+from the log. Before each chunk, the caller's token and rights are checked again.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ PARAMETERS = tuple(
 
 
 async def follow(request: Request[Any, Any, Any]) -> Stream:
-    """Send the records from a point on, and then each as it commits.
+    """Stream the records from a point on, and then each new record as it commits.
 
     Raises:
         RequestError: a parameter is malformed, the point is before the kept history, or the caller
@@ -73,7 +73,7 @@ def _offset(text: str) -> int:
 
 
 class _Events:
-    """One stream."""
+    """One client's stream of events."""
 
     def __init__(
         self, asked: Asked, feed: Feed, wanted: FollowRows, is_known: Callable[[], bool]
@@ -86,7 +86,7 @@ class _Events:
         self._first: RowsFollowed | None = None
 
     async def begin(self) -> None:
-        """Find the first record."""
+        """Find the offset of the first record to send."""
         self._check()
         first = self._wanted.first
         if not first:
@@ -110,7 +110,9 @@ class _Events:
             self._first = await self._page(first)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the events as bytes until the service ends, or the caller may not go on."""
+        """Yield the events as bytes until the service ends or the caller loses the right to read
+        them.
+        """
         loop = asyncio.get_running_loop()
         self._feed.streams += 1
         try:
@@ -142,7 +144,7 @@ class _Events:
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self, within_s: float) -> bytes:
-        """Return the next events; none if there are none in time, or none that are wanted."""
+        """Return the next wanted events as bytes; empty if there are none within the time."""
         if self._first is not None:
             return await self._from_log()
         await self._feed.beyond(self._offset, within_s)

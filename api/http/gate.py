@@ -1,4 +1,4 @@
-"""What is checked before a request is routed: where it comes from, and the form of its body."""
+"""Checks before a request is routed: its origin, its authentication, and the type of its body."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +43,14 @@ _ENCODED = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.
 
 
 class Gate:
-    """Lets a request through to the application, or answers it."""
+    """Passes a request to the application, or refuses it."""
 
     def __init__(self, app: "ASGIApp", room: Room) -> None:
         self._app = app
         self._room = room
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request; see ASGI."""
+        """Process a request; see ASGI."""
 
         async def send_guarded(message: "Message") -> None:
             if message["type"] == "http.response.start":
@@ -76,15 +76,18 @@ class Gate:
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
-    """Return why a connection that came when all places were taken is not answered."""
+    """Return a problem if the connection has a place reserved for monitoring but requests another
+    path.
+    """
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 
 
 def _refused_by_form(scope: "Scope") -> Problem | None:
-    """Return why a body cannot be read; None if it can.
+    """Return a problem if the body does not have the required content type, else None.
 
-    A page of somebody else can send other types without asking first.
+    A foreign web page can send some other content types without the browser asking the service
+    first.
     """
     path = scope["path"]
     if scope["method"] != "POST" or path not in _TAKE_BODIES:  # type: ignore[typeddict-item]

@@ -1,4 +1,4 @@
-"""Every maximum of HTTP, with its reason; those of connections are in `api/limits.py`."""
+"""Limits of HTTP, each with its reason; those of connections are in `api/limits.py`."""
 
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB
 

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus' form, read from the service when they are asked for."""
+"""Metrics in Prometheus' format, computed from the service when requested."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,11 +34,11 @@ _SYNC_SECONDS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the process knows.
+    """State for metrics that belongs to the process rather than the service.
 
     Attributes:
-        connections: Returns how many there are of each listener.
-        jobs: What runs in the background.
+        connections: Returns the number of connections of each listener.
+        jobs: The background jobs.
         authenticators: Those of the listeners with SASL.
     """
 
@@ -70,11 +70,11 @@ class Metrics(Collector):
         service.observe_syncs(self._syncs.observe)
 
     def text(self) -> bytes:
-        """Return all metrics."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        """Yield what is read from the service."""
+        """Yield the metrics that are read from the service."""
         service, feed = self._service, self._feed
         end = service.image.provenance.next_offset
         yield _gauge("metalog_log_end_offset", "End of the committed log, exclusive.", end)
@@ -123,7 +123,7 @@ def _by(name: str, help_: str, label: str, values: Mapping[str, float]) -> Metri
 
 
 def _silences(view: View) -> dict[str, float]:
-    """Return for how many seconds each broker was not heard."""
+    """Return the seconds since each broker's last heartbeat."""
     if view.sessions is None:
         return {}
     now_ms = time.time() * 1_000
@@ -136,7 +136,7 @@ def _silences(view: View) -> dict[str, float]:
 
 
 def _jobs(jobs: Sequence[JobRuns], end: int) -> Iterable[Metric]:
-    """Yield the metrics of each job, and how far behind the log those are that follow it."""
+    """Yield the metrics of all jobs, and for jobs that follow the log, how far they are behind."""
     runs = CounterMetricFamily(
         "metalog_job_runs", "Runs in the background.", labels=["job", "outcome"]
     )
@@ -167,7 +167,7 @@ def _logins(authenticators: Sequence[Authenticator]) -> Metric:
 
 
 async def measure(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return the metrics, to whoever may describe the cluster.
+    """Return the metrics; the caller needs the right to describe the cluster.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the tables of questions and commands and the types in them."""
+"""The OpenAPI document, made from the tables of questions and commands and from their types."""
 
 import enum
 import typing
@@ -66,7 +66,7 @@ _OTHERS = {
 
 
 class _Schemas:
-    """The schemas of types, those of structures by name."""
+    """Collects the schemas of types; those of structs are stored by name."""
 
     def __init__(self) -> None:
         self.found: dict[str, _Schema] = {}

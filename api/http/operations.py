@@ -1,4 +1,6 @@
-"""A page of all operations, made from the OpenAPI document; it asks no other host for anything."""
+"""The HTML page of all operations, made from the OpenAPI document; it loads nothing from other
+hosts.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -26,7 +28,7 @@ td { padding: 0 1rem 0 0; vertical-align: top; }
 
 @cache
 def page() -> str:
-    """Return the page."""
+    """Return the page's HTML."""
     paths = msgspec.json.decode(openapi())["paths"]
     operations = [
         _operation(path, method, of)

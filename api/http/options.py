@@ -1,4 +1,4 @@
-"""Where HTTP is listened for; knows nothing of the libraries that serve it."""
+"""Options of the HTTP listener; does not import the libraries that serve HTTP."""
 
 import importlib.util
 from pathlib import Path
@@ -23,10 +23,10 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where to listen: a host and a port, 0 for any; or the path of a unix socket.
 
     Attributes:
-        has_tls: With the certificate of all listeners.
-        tokens: Principals by the digest of their bearer token; empty: no token is asked for.
-        tokens_file: Where these were read.
-        connections_max: How many connections it takes, besides those that watch the service.
+        has_tls: True to use TLS, with the certificate that all listeners share.
+        tokens: Principals by the digest of their bearer token; empty: no token is required.
+        tokens_file: The file that the tokens were read from.
+        connections_max: Maximum number of connections, besides those reserved for monitoring.
     """
 
     host: str | None = None
@@ -46,15 +46,15 @@ class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
         *,
         connections_max: int = CONNECTIONS_MAX,
     ) -> "HttpOptions":
-        """Read `[http://]HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
+        """Parse `[http://]HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
 
         Args:
             tokens: A file of bearer tokens.
-            security: That of all listeners.
+            security: The security options that all listeners share.
 
         Raises:
-            RequestError: INVALID_REQUEST, it is none of them; other machines can reach the address
-                and nobody is authenticated; or the libraries are not installed. INVALID_CONFIG,
+            RequestError: INVALID_REQUEST, the text is malformed; other machines can reach the
+                address without authentication; or the libraries are not installed. INVALID_CONFIG,
                 the tokens cannot be read.
         """
         missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]

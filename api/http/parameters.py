@@ -1,7 +1,7 @@
-"""Questions as query parameters: the fields of the request, and the points it is about.
+"""Parses query parameters into the request of a question and its point or points.
 
-A request about a range names its points `from` and `to`, every other one `at`. A topic is a name,
-or its id as `@ID`; a list repeats its parameter; a structure is JSON.
+A request about a range has its points in `from` and `to`, every other request in `at`. A topic is
+given by name, or by id as `@ID`; a list repeats its parameter; a struct is JSON.
 """
 
 import enum
@@ -27,10 +27,10 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One query parameter.
 
     Attributes:
-        field: Of the request; None for the point of the question, and what is no field.
-        type: Its Python type; that of one value if `is_repeated`.
-        is_json: The value is JSON, not a text.
-        default: NODEFAULT if it is required.
+        field: The request's field; None for the question's point and parameters read elsewhere.
+        type: The field's Python type; the item's type if `is_repeated`.
+        is_json: True if the value is JSON, not plain text.
+        default: NODEFAULT if the parameter is required.
     """
 
     name: str
@@ -45,7 +45,8 @@ def parameters_of(question: Question, request: Any) -> tuple[Parameter, ...]:
     """Return the parameters of a question.
 
     Args:
-        request: The structure with the fields; differs from the question's for a bare value.
+        request: The struct with the fields; differs from the question's request if that is a bare
+            value.
     """
     found = [_parameter(field, hint) for field, hint in typed_fields(request)]
     has_range = any(parameter.name == "from" for parameter in found)
@@ -76,7 +77,7 @@ def _parameter(field: msgspec.structs.FieldInfo, hint: Any) -> Parameter:
 def read_request(
     parameters: Iterable[Parameter], request: Any, values: Values, others: Iterable[str] = ()
 ) -> tuple[Any, str]:
-    """Return the request in a query, and the point of the question.
+    """Return the request given by query parameters, and the point of the question.
 
     Args:
         others: Names of parameters that are read elsewhere.
@@ -101,10 +102,10 @@ def read_request(
 
 
 def one(values: Values, name: str) -> str | None:
-    """Return the value of a parameter that may be given once; None without it.
+    """Return the value of a parameter that may be given once; None if it is not given.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is repeated.
+        RequestError: INVALID_REQUEST, the parameter is repeated.
     """
     found = values.get(name)
     if found is None:
@@ -115,10 +116,10 @@ def one(values: Values, name: str) -> str | None:
 
 
 def one_offset(values: Values, name: str) -> int | None:
-    """Return the offset in a parameter that may be given once; None without it.
+    """Return the offset in a parameter that may be given once; None if it is not given.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is repeated, or no offset.
+        RequestError: INVALID_REQUEST, the parameter is repeated, or is not an offset.
     """
     found = one(values, name)
     if found is not None and not is_offset(found):
@@ -127,10 +128,10 @@ def one_offset(values: Values, name: str) -> int | None:
 
 
 def flag(values: Values, name: str) -> bool:
-    """Return the value of a parameter that is true or false; False without it.
+    """Return the value of a boolean parameter; False if it is not given.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is neither.
+        RequestError: INVALID_REQUEST, the value is neither true nor false.
     """
     found = one(values, name)
     return found is not None and bool(_scalar(name, found, bool))

@@ -1,7 +1,7 @@
 """Requests with a body: commands and appends, whose handlers take bytes and return a reply.
 
-Litestar routes them and answers their errors. Its requests and responses are made for handlers of
-any signature, and alone would cost as much as all the rest of an append.
+Litestar routes them and handles their errors. Its own request and response objects support handlers
+of any signature; they alone would cost as much as the rest of an append.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """What is sent back."""
+    """The response of a handler."""
 
     content: bytes
     status: int = 200
@@ -35,17 +35,17 @@ Handler = Callable[["Scope", bytes], Awaitable[Reply]]
 
 
 def reply_with(found: Problem) -> Reply:
-    """Return the reply that tells of a problem."""
+    """Return the reply that reports a problem."""
     headers = headers_of_status(found.status)
     return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
 
 
 def post(paths: list[str], handle: Handler, size_max: int) -> ASGIRouteHandler:
-    """Return the route of what is posted to some paths.
+    """Return a route that passes POST requests for these paths to a handler.
 
     Args:
         handle: Takes the scope of a request and its body.
-        size_max: Of the body, in bytes.
+        size_max: Maximum size of the body in bytes.
     """
 
     async def route(scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -59,7 +59,7 @@ def post(paths: list[str], handle: Handler, size_max: int) -> ASGIRouteHandler:
 
 
 async def _body(scope: "Scope", receive: "Receive", size_max: int) -> bytes | None:
-    """Return the body of a request; None if its connection is lost.
+    """Return the body of a request; None if the client disconnects.
 
     Raises:
         RequestError: MESSAGE_TOO_LARGE.

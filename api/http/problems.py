@@ -62,7 +62,7 @@ STATUSES = {
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request was refused, and what became of it.
+    """Why a request was refused, and the outcome of the requested change.
 
     Attributes:
         title: The error's code in words.
@@ -85,7 +85,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def problem_of(error: MetadataLogError) -> Problem:
-    """Return the problem that an error is."""
+    """Return the problem that reports an error."""
     code = code_of(error)
     return Problem(
         title=_words(code),
@@ -99,7 +99,7 @@ def problem_of(error: MetadataLogError) -> Problem:
 
 
 def problem_of_refusal(refusal: Refusal, results: Any) -> Problem:
-    """Return the problem of a request of which every item was refused."""
+    """Return the problem for a request whose items were all refused."""
     return Problem(
         title=_words(refusal.code),
         status=STATUSES.get(refusal.code, BAD_REQUEST),
@@ -110,12 +110,12 @@ def problem_of_refusal(refusal: Refusal, results: Any) -> Problem:
 
 
 def problem(status: int, code: str, detail: str) -> Problem:
-    """Return a problem that HTTP itself has with a request."""
+    """Return a problem found by the HTTP layer itself."""
     return Problem(title=_words(code), status=status, detail=detail, code=code)
 
 
 def headers_of(status: int) -> dict[str, str]:
-    """Return the headers that go with a status."""
+    """Return the headers that a status requires."""
     return {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}
 
 

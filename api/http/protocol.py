@@ -1,4 +1,4 @@
-"""A connection: uvicorn's HTTP/1.1, within the limits of all connections of the process."""
+"""Connections: uvicorn's HTTP/1.1, within the limits that all connections of the process share."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ _REFUSAL = (
 
 
 class Connection(HttpToolsProtocol):
-    """Answers the requests of one connection, one after the other."""
+    """Answers the requests of one connection in order, one at a time."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Connection(HttpToolsProtocol):
         self._read()
 
     def _read(self) -> None:
-        """Read what was received, but no further than the request after the one in progress."""
+        """Parse received bytes, but at most one request beyond the one in progress."""
         while self._unread and not self.pipeline and not self.transport.is_closing():
             # In pieces, as each may hold many requests, and all of it is parsed at once.
             size = len(self._unread) if self._is_in_body else PIECE_SIZE_BYTES
@@ -139,8 +139,9 @@ class Connection(HttpToolsProtocol):
         self._read()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; where an answer is due or has begun, only the connection can
-        end."""
+        """Refuse bytes that are not valid HTTP; if a response is due or has begun, disconnect
+        instead.
+        """
         is_started = self.cycle is not None and self.cycle.response_started
         if self._unanswered or (is_started and not self.cycle.response_complete):
             self._abort()
@@ -185,5 +186,5 @@ def connections_of(
     quota: Quota,
     mapping: PrincipalMapping,
 ) -> Callable[[], Connection]:
-    """Return what makes the protocol of each connection."""
+    """Return a function that creates the protocol of each connection."""
     return lambda: Connection(config, state, connections, quota, mapping)

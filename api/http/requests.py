@@ -1,4 +1,4 @@
-"""What every request brings: its caller, its query, and the headers that go into the log."""
+"""The parts that all requests have: the caller, the query, and the headers stored in the log."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _FIELDS_MAX = 5_000
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, as far as it is the same for all."""
+    """The parts of a request that do not depend on its path."""
 
     service: Service
     caller: Caller
@@ -33,7 +33,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
 
     def acting_caller(self) -> Caller:
-        """Return the caller, with the identity that it takes by the parameter `as`.
+        """Return the caller, acting as the identity in the parameter `as` if that is given.
 
         Raises:
             RequestError: CLUSTER_AUTHORIZATION_FAILED.
@@ -42,24 +42,24 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str | None:
-        """Why a change is made."""
+        """The reason for a change, to be stored in the log."""
         return one(self.values, "reason")
 
     @property
     def request_id(self) -> str | None:
-        """The id of a request that may be repeated; None without one."""
+        """The id of a request that may be repeated; None if it has no id."""
         given = self.headers.get("idempotency-key")
         return given if given is None else given.removeprefix('"').removesuffix('"')
 
     @property
     def trace_parent(self) -> str | None:
-        """The trace that the request belongs to; an invalid one is left out, as the W3C says."""
+        """The W3C trace parent of the request; None if invalid, as the W3C requires."""
         found = self.headers.get("traceparent", "")
         return found if _TRACE_PARENT.fullmatch(found) else None
 
     @property
     def expected_versions(self) -> tuple[ExpectedVersion, ...]:
-        """The versions that objects must have.
+        """The versions that objects must have, from the header If-Match.
 
         Raises:
             RequestError: INVALID_REQUEST, the header cannot be read.
@@ -68,13 +68,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def room_of(scope: Mapping[str, Any]) -> "Room":
-    """Return what the handlers of a request's application share."""
+    """Return the state that the handlers of a request's application share."""
     room: Room = scope["litestar_app"].state.room
     return room
 
 
 def asked_of(scope: Mapping[str, Any]) -> Asked:
-    """Return what a request brings.
+    """Return the parts of a request that do not depend on its path.
 
     Raises:
         UnavailableError: the service is still loading the log.

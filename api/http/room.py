@@ -1,4 +1,4 @@
-"""What the handlers of HTTP share."""
+"""State that the HTTP handlers share."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -11,10 +11,10 @@ from records.errors import UnavailableError
 
 
 class Room:
-    """The service, once the log is loaded, and what is made of it.
+    """The service, once the log is loaded, with its feed and metrics.
 
     Attributes:
-        entrance: Where requests come in.
+        entrance: The address listened on and its authentication.
         service: None while the log is being loaded.
     """
 
@@ -26,7 +26,7 @@ class Room:
         self._metrics: Metrics | None = None
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
-        """Answer from a service from now on."""
+        """Set the service that answers requests from now on."""
         self._kafka = kafka
         self._feed = service.feed
         self._metrics = Metrics(service, self._feed, sources)
@@ -35,13 +35,13 @@ class Room:
     def kafka_url(self, headers: Mapping[str, str]) -> str:
         """Return the URL of the Kafka listener, for command lines that pages show.
 
-        A listener on all addresses is named by the one that the request was sent to.
+        If the listener is on all addresses, the URL has the host that the request was sent to.
         """
         return reachable_url(self._kafka, headers.get("host", ""))
 
     @property
     def feed(self) -> Feed:
-        """The newest records.
+        """The feed of the newest records.
 
         Raises:
             UnavailableError: the log is being loaded.
@@ -52,7 +52,7 @@ class Room:
 
     @property
     def metrics(self) -> Metrics:
-        """The metrics; raises as `feed`."""
+        """The service's metrics; raises as `feed`."""
         if self._metrics is None:
             raise _loading()
         return self._metrics
@@ -64,7 +64,7 @@ class Room:
 
 
 def reachable_url(url: str, host: str) -> str:
-    """Return a URL with the name in a header `Host` instead of an address that means all."""
+    """Return the URL, with the host of a Host header if its own host means all addresses."""
     parts = urlsplit(url)
     if parts.hostname not in ("0.0.0.0", "::"):
         return url

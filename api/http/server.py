@@ -1,7 +1,7 @@
 """The HTTP listener of a service.
 
-It listens before the log is loaded, so that its health can be asked; everything else is answered
-once there is a service.
+It starts before the log is loaded and answers health checks; all other requests are answered once
+the service has started.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ _NO_SECURITY = SecurityOptions()
 
 
 class HttpServer:
-    """Listens, and answers. Created by `listen`.
+    """Listens for HTTP and answers. Created by `listen`.
 
     Attributes:
         address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
-        room: What its handlers share.
+        room: The state that its handlers share.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class HttpServer:
         connections: Connections,
         security: SecurityOptions = _NO_SECURITY,
     ) -> Self:
-        """Start to listen; answer health only, until `serve`.
+        """Start to listen; only health checks are answered until `serve` is called.
 
         Raises:
             UnavailableError: the address cannot be listened on.
@@ -102,16 +102,16 @@ class HttpServer:
         return cls(room, state, acceptor, address, options, security)
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
-        """Answer everything from now on.
+        """Answer all requests from now on.
 
         Args:
             kafka: URL of the service's Kafka listener.
-            sources: What metrics need of the process.
+            sources: State of the process for the metrics.
         """
         self.room.serve(service, kafka, sources)
 
     def read_again(self) -> Use:
-        """Read certificates and tokens; return what puts them to use.
+        """Read certificates and tokens again; return a function that applies them.
 
         Raises:
             RequestError: INVALID_CONFIG, a file cannot be used.
@@ -127,7 +127,7 @@ class HttpServer:
         return use
 
     async def close(self) -> None:
-        """Accept nothing more, answer what is in flight, disconnect; may be called again."""
+        """Stop accepting, answer requests in flight, and disconnect; may be called again."""
         await self._acceptor.close()
         self.room.close()
         for connection in list(self._state.connections):
@@ -144,7 +144,10 @@ class HttpServer:
 
 
 def _quota(options: HttpOptions, connections: Connections) -> Quota:
-    """Return the places of HTTP: never more than half, so that Kafka clients are not kept out."""
+    """Return HTTP's connection quota: at most half of all, and the reserve for monitoring.
+
+    The other half is left to Kafka clients.
+    """
     places = min(options.connections_max, connections.places_max // 2)
     return Quota(name="HTTP", places_max=places + WATCHING_RESERVE, reserve=WATCHING_RESERVE)
 

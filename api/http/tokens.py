@@ -1,8 +1,8 @@
 """Bearer tokens: a file of lines `NAME:SHA256`, the hexadecimal SHA-256 of each token.
 
-The principal is `User:NAME`; a name may have several tokens, so that one can be replaced by the
-next. Tokens are random and long, so that a plain hash cannot be guessed back. Lines that are empty
-or begin with `#` are passed over.
+The principal is `User:NAME`; a name may have several tokens, so that a new token can replace an old
+one gradually. Tokens are long and random, so a plain hash cannot be reversed by guessing. Empty
+lines and lines that begin with `#` are ignored.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ def read_tokens(path: Path) -> Tokens:
     """Read a file of tokens.
 
     Raises:
-        RequestError: INVALID_CONFIG, it cannot be read, a line is malformed, a token is empty or
-            given twice, or there is none.
+        RequestError: INVALID_CONFIG, the file cannot be read or has no token, a line is malformed,
+            or a token is empty or given twice.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -59,7 +59,7 @@ def _wrong(path: Path, line: int, problem: str) -> RequestError:
 
 
 def principal_of(tokens: Tokens, authorization: str) -> str | None:
-    """Return the principal of a header `Authorization`; None if its token is not known."""
+    """Return the principal for a header `Authorization`; None if its token is unknown."""
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer":
         return None

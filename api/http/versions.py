@@ -1,4 +1,4 @@
-"""Versions of objects as entity tags: `"topic:orders=17"`, which `If-Match` names again."""
+"""Versions of objects as entity tags such as `"topic:orders=17"`, for ETag and If-Match."""
 
 from typing import Any
 from urllib.parse import quote, unquote
@@ -12,7 +12,7 @@ _SAFE = "/:@#%!$&'()*+;<>?[]^_`{|}~.-"
 
 
 def etag_of(document: Any) -> str | None:
-    """Return the tag of a description of one object; None if it describes others, or none."""
+    """Return the entity tag of a document that describes one versioned object, else None."""
     match document:
         case TopicsDescribed(topics=(topic,)):
             return _tag(f"topic:{topic.name}", topic.version)
@@ -28,10 +28,10 @@ def _tag(name: str, version: int | None) -> str:
 
 
 def expected_versions(if_match: str | None) -> tuple[ExpectedVersion, ...]:
-    """Return the versions that a header `If-Match` names.
+    """Return the expected versions in a header `If-Match`.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is no list of such tags.
+        RequestError: INVALID_REQUEST, the header is not a list of such tags.
     """
     if if_match is None:
         return ()

@@ -1,7 +1,8 @@
-"""The web page: its files, and the columns that it draws.
+"""The web page: its files, and the columns of data that it draws.
 
-The files tell nothing of a cluster, so everybody gets them; the page asks for everything else as
-its reader. Nothing comes from another host, and nothing is run that is not one of these files.
+The files contain nothing about a cluster, so everybody may fetch them; the page requests all data
+with its reader's credentials. Nothing is loaded from other hosts, and only these files' scripts are
+run.
 """
 
 import base64
@@ -65,7 +66,7 @@ def _modules(prefix: str) -> list[tuple[str, str]]:
 
 
 def _policy(imports: str) -> str:
-    """Return what the page may do: run and ask what the service itself serves."""
+    """Return the Content-Security-Policy: scripts and requests only of the service itself."""
     digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; "
@@ -93,12 +94,13 @@ def _unless_known(
 
 
 async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return the columns of a range, without a first point those of the newest records.
+    """Return the columns of a range; without a first point, of the newest records.
 
-    A reader who may not describe the cluster gets those of the topics that the reader may see.
+    A reader who may not describe the cluster gets only the columns of the topics that this reader
+    may describe.
 
-    The workers of questions compute them. Nothing is computed while the log has not grown since
-    the answer that the caller has.
+    The question workers compute the columns. If the log has not grown since the answer that the
+    client has cached, nothing is computed.
 
     Raises:
         RequestError: a parameter is malformed; or as the question `report`.
@@ -127,7 +129,9 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 
 def _topics(access: Access, wanted: ShowReport) -> tuple[str, ...] | None:
-    """Return the topics to tell of; to a reader of some topics, of those alone."""
+    """Return the topics to include, None for all; a reader without the cluster right gets visible
+    ones.
+    """
     if wanted.topics is not None or access.allows(Operation.DESCRIBE, CLUSTER):
         return wanted.topics
     names = map(access.image.full_name, access.image.topics())
