@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import httptools
 import msgspec
 from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -31,6 +32,8 @@ _REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
     b"connection: close\r\n\r\n%b"
 )
+
+_BETWEEN_BYTES = len(": \r\n")
 
 
 class Connection(HttpToolsProtocol):
@@ -83,11 +86,30 @@ class Connection(HttpToolsProtocol):
             size = len(self._unread) if self._is_in_body else PIECE_SIZE_BYTES
             piece, self._unread = self._unread[:size], self._unread[size:]
             self._unparsed_bytes += len(piece)
-            super().data_received(piece)
+            self._parse(piece)
             if self._unparsed_bytes > HEAD_SIZE_BYTES_MAX and not self.transport.is_closing():
                 self.send_400_response("The head is too long.")
         if self._unread:
             self.flow.pause_reading()
+
+    def _parse(self, piece: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as upgrade:
+            # What follows the head is a body to a server that does not upgrade, but requests to
+            # this parser. RFC 9110, 7.8: `Upgrade` may be ignored.
+            self._unread = self._head_without_upgrade() + piece[upgrade.args[0] :] + self._unread
+            self.parser = httptools.HttpRequestParser(self)
+        except httptools.HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            self.send_400_response("This is not HTTP/1.1.")
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        kept = [b"%b: %b\r\n" % each for each in self.headers if each[0] != b"upgrade"]
+        line = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, version)
+        return b"".join([line, *kept, b"\r\n"])
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -99,7 +121,7 @@ class Connection(HttpToolsProtocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count(len(name) + len(value))
+        self._count(len(name) + len(value) + _BETWEEN_BYTES)
         if not self._is_in_body:  # else a trailer, which nothing asks for
             super().on_header(name, value)
 
@@ -110,8 +132,15 @@ class Connection(HttpToolsProtocol):
             raise ValueError("the head is too long")  # for the parser, which stops
 
     def on_headers_complete(self) -> None:
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError("this is no proxy")  # for the parser, which stops
+            return  # it is read again without
         super().on_headers_complete()
         self.cycle.transport = AnswerWriter(self.transport, self.loop)
+        if self.cycle.waiting_for_100_continue:
+            # If it is refused, it need not send the body: the next request would be taken for it.
+            self.cycle.keep_alive = False
         self._is_in_body = True
 
     def on_body(self, body: bytes) -> None:
@@ -119,6 +148,8 @@ class Connection(HttpToolsProtocol):
         self._unparsed_bytes = 0
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         super().on_message_complete()
         self._is_receiving = self._is_in_body = False
         self._unparsed_bytes = 0

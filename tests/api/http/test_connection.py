@@ -86,6 +86,53 @@ async def test_a_request_in_pieces_is_one(web: Web, client: Client) -> None:
     assert b'"records":1' in await client.pieces.get()
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["length", "chunked"])
+@pytest.mark.parametrize("is_late", [False, True], ids=["at once", "later"])
+async def test_the_body_after_an_upgrade_that_is_ignored_is_no_request(
+    web: Web, client: Client, *, protocol: bytes, is_chunked: bool, is_late: bool
+) -> None:
+    # As Java's own client sends each first request, and `curl --http2`.
+    end, hidden = _end(web), _append(2)
+    head = POST + b"Connection: Upgrade\r\nUpgrade: %b\r\n" % protocol
+    if is_chunked:
+        head += b"Transfer-Encoding: chunked\r\n\r\n"
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden)
+    else:
+        head += b"Content-Length: %d\r\n\r\n" % len(hidden)
+        body = hidden
+    last = _append(3).replace(b"Host", b"Connection: close\r\nHost")
+    if is_late:
+        client.transport.write(head)
+        assert (await web.http.get("/ready")).status_code == 200
+        client.transport.write(body + last)
+    else:
+        client.transport.write(head + body + last)
+    answer = await client.rest()
+    assert (answer.count(b"HTTP/1.1 400 "), answer.count(b"HTTP/1.1 200 ")) == (1, 1)
+    assert b"line 1" in answer
+    assert _end(web) == end + 1
+
+
+async def test_a_request_with_an_upgrade_is_answered_as_one_without(
+    web: Web, client: Client
+) -> None:
+    with_upgrade = _append(1).replace(b"Host", b"Connection: upgrade\r\nUpgrade: h2c\r\nHost")
+    for _ in range(2):
+        client.transport.write(with_upgrade)
+        assert b'"records":1' in await client.pieces.get()
+
+
+async def test_a_body_that_is_not_sent_is_not_taken_from_the_next_request(
+    web: Web, client: Client
+) -> None:
+    nowhere = POST.replace(b"append", b"never")
+    client.transport.write(nowhere + b"Expect: 100-continue\r\nContent-Length: 200\r\n\r\n")
+    answer = await client.rest()
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"connection: close" in answer
+
+
 async def test_half_a_body_appends_nothing(web: Web, client: Client) -> None:
     end = _end(web)
     client.transport.write(_append(1)[:-1])
@@ -131,12 +178,13 @@ async def test_what_can_be_read_in_two_ways_is_refused(
         b"GET /" + b"x" * TOO_MUCH,
         GET + b"X: " + b"x" * TOO_MUCH,
         GET + b"X: y\r\n" * TOO_MUCH,
+        GET + b"X:\r\n" * (HEAD_SIZE_BYTES_MAX // 4) + b"\r\n",
         b"\r\n" * TOO_MUCH,
         POST + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"x" * TOO_MUCH,
         POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"x" * TOO_MUCH,
         POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * TOO_MUCH,
     ],
-    ids=["path", "header", "headers", "nothing", "chunk", "trailer", "trailers"],
+    ids=["path", "header", "headers", "empty headers", "nothing", "chunk", "trailer", "trailers"],
 )
 async def test_what_never_ends_is_not_kept(web: Web, client: Client, endless: bytes) -> None:
     client.transport.write(endless)
