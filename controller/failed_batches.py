@@ -1,6 +1,7 @@
 """Errors for the callers of decisions whose batches failed.
 
-The log reports an outcome for each batch; this combines them into the outcome of each decision.
+The log reports an outcome for each batch; this module combines them into the outcome of each
+decision.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ END_DIFFERS = "INVALID_UPDATE_VERSION"
 
 
 class FailedBatch(msgspec.Struct, frozen=True):
-    """A batch that was not committed, or may not have been."""
+    """A batch that was not committed, or whose outcome is unknown."""
 
     base_offset: int
     error: MetadataLogError

@@ -1,7 +1,7 @@
-"""The answer that the log keeps of a request with an id: the response, and the objects' versions.
+"""Logged answer of a request with an id: the response, and the versions of changed objects.
 
 A response alone is MessagePack in the form of the log (`controller.wire`), as in all releases. With
-versions it is a MessagePack extension that holds both.
+versions, both are in a MessagePack extension.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class _Both(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode_answer(response: Any, versions: Sequence[ObjectVersion] | None) -> bytes:
-    """Encode a response, as `plain_of` gives it, and versions; None: leave them out."""
+    """Encode a response, in the form of `plain_of`, and versions; None: leave them out."""
     raw = msgspec.msgpack.encode(response)
     if versions is None:
         return raw
@@ -33,7 +33,7 @@ def encode_answer(response: Any, versions: Sequence[ObjectVersion] | None) -> by
 
 
 def decode_answer(raw: bytes) -> tuple[bytes, _VERSIONS | None]:
-    """Return the encoded response, and the versions; None if they were not kept."""
+    """Return the encoded response, and the versions; None if they were not logged."""
     found = msgspec.msgpack.decode(raw)
     if not isinstance(found, msgspec.msgpack.Ext):
         return raw, None

@@ -1,6 +1,6 @@
-"""Secrets in stored requests: removed for storage, restored for deciding again.
+"""Secrets in logged requests: removed when logging, restored for re-deciding.
 
-A secret is replaced by null, and a reference leads from its place to the record that holds it.
+Each secret is replaced by null, with a reference from its path to the record that contains it.
 Paths are indexes and keys, from the outside in.
 """
 
@@ -37,13 +37,13 @@ def restored(
     records: Sequence[Record],
     what_stored: str = "request",
 ) -> bytes:
-    """Return a stored request, or `response`, with its secrets.
+    """Return a logged request, or (`what_stored` "response") response, with its secrets.
 
-    A secret that no record holds belongs to a refused item; it becomes a placeholder. The HMAC of a
+    A secret that is in no record belongs to a refused item; it becomes a placeholder. The HMAC of a
     token stays null.
 
     Args:
-        records: Those of the decision.
+        records: The decision's records.
     """
     plain = msgspec.msgpack.decode(raw)
     for secret in secrets:
@@ -54,9 +54,9 @@ def restored(
 
 
 def without_secrets(wire: bytes) -> bytes | None:
-    """Return a request in the form of connections with null for its secrets; None: it has none.
+    """Return a request, encoded as over connections, with secrets as null; None if it has none.
 
-    Records to append stay as they are.
+    Records to append are not changed.
     """
     # A hash of an HMAC reveals nothing: it has 512 bits, made with a key.
     secrets = HiddenSecrets((), keeps_hmacs=True)
@@ -67,12 +67,12 @@ def without_secrets(wire: bytes) -> bytes | None:
 def has_same_secrets(
     request: Any, secrets: Sequence[SecretReference], records: Sequence[Record]
 ) -> bool:
-    """True if the secrets of a request are those that records hold for an equal one.
+    """True if a request has the same secrets as an otherwise equal one whose records are given.
 
     Secrets of refused items are in no record; they are not compared.
 
     Args:
-        records: The first ones of the decision.
+        records: The first records of the decision.
     """
     held = [
         (secret.path.split("/")[1:], getattr(records[secret.record_index], secret.field))
@@ -87,7 +87,7 @@ def has_same_secrets(
 
 
 def _at(plain: Any, path: Sequence[str]) -> Any:
-    """Return the value at a path of a plain value."""
+    """Return the value at a path in a plain value."""
     for step in path:
         if isinstance(plain, bytes):  # the encoded request of a transaction's step
             plain = msgspec.msgpack.decode(plain)
@@ -116,7 +116,7 @@ def _with(plain: Any, path: Sequence[str], value: str | bytes) -> Any:
 
 
 class HiddenSecrets:
-    """Removes secrets from a request and its response, and finds the records that hold them."""
+    """Removes secrets from a request and its response, and finds the records that contain them."""
 
     def __init__(self, records: Sequence[Record], *, keeps_hmacs: bool = False) -> None:
         self._records = records
@@ -125,11 +125,14 @@ class HiddenSecrets:
         self.references: list[SecretReference] = []
 
     def hidden(self, value: Any, path: str) -> Any:
-        """Return the plain form of a value with null in place of its secrets."""
+        """Return the plain form of a value, with secrets as null."""
         return plain_of(value, path, self._replacement)
 
     def without_quotes(self, plain: Any) -> Any:
-        """Return texts, alone or in lists, without the secrets found so far; other values as is."""
+        """Return a text, or a list of texts, with the secrets found so far redacted.
+
+        Other values are returned unchanged.
+        """
         match plain:
             case str():
                 for secret in filter(None, self._values):
@@ -139,7 +142,7 @@ class HiddenSecrets:
         return plain
 
     def _replacement(self, value: Any, path: str) -> Any:
-        """Return the replacement if a value is or quotes a secret; else the value."""
+        """Return the replacement of a value that is or contains a secret, or the value itself."""
         if isinstance(wire := getattr(value, "request", None), bytes):  # a transaction's step
             return [value.command, self._hidden_step(value.command, wire, f"{path}/1")]
         match value:
@@ -164,14 +167,17 @@ class HiddenSecrets:
         return value
 
     def _hidden_step(self, command: str, wire: bytes, path: str) -> bytes:
-        """Return the encoded request of a transaction's step; paths continue inside it."""
+        """Return the encoded request of a transaction's step, with secrets as null.
+
+        `path` is continued inside the step's request.
+        """
         plain = msgspec.msgpack.decode(wire)
         if command == "records append":
             plain = {**plain, "rows": b""}  # they stand in the batch itself
         return msgspec.msgpack.encode(self.hidden_plain(plain, path))
 
     def hidden_plain(self, plain: Any, path: str = "") -> Any:
-        """Return a request in the form of connections with null in place of its secrets."""
+        """Return a request in the form of connections, with secrets as null."""
         match plain:
             case {"command": str(), "request": bytes(wire)}:  # a transaction's step
                 step = self.hidden_plain(msgspec.msgpack.decode(wire), f"{path}/request")
@@ -222,7 +228,7 @@ class HiddenSecrets:
         return None
 
     def _refer_to_token(self, path: str) -> None:
-        """Refer to the id of the token that the records set or remove; it leads to the HMAC."""
+        """Add a reference to the token id in the records, from which the HMAC can be computed."""
         types = DelegationTokenRecord | RemoveDelegationTokenRecord
         found = (i for i, record in enumerate(self._records) if isinstance(record, types))
         index = next(found, None)

@@ -1,4 +1,4 @@
-"""The latest state: the base of the next decision, ahead of what is committed."""
+"""The latest state: the input of the next decision, ahead of the committed state."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Latest:
     """Applies batches as soon as they are decided.
 
     `next_offset` is where the next batch will be written: the end of the log including all batches
-    in flight. It is ahead of the image's while a transaction is open.
+    in flight. It is ahead of the image's own next offset while a transaction is open.
     """
 
     def __init__(self, state: State, next_offset: int) -> None:
@@ -50,10 +50,10 @@ class Latest:
         """Apply a batch and return the state after it.
 
         Args:
-            after: The image after the batch, if it was computed before.
+            after: The image after the batch, if it is already computed.
 
         Raises:
-            ContradictionError: a record contradicts the state before it; the object must not be
+            ContradictionError: a record contradicts the state before it; this `Latest` must not be
                 used afterwards.
         """
         if after is None:

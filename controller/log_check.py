@@ -1,4 +1,4 @@
-"""Check a log at every offset: the invariants, and conditions that the caller expects."""
+"""Checks a log at every offset: the invariants, and conditions that the caller expects."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -23,14 +23,14 @@ def check_log(
     expectations: Sequence[Expression] = (),
     progress: Callable[[int], None] | None = None,
 ) -> list[Violation]:
-    """Return every violation after an image, in the order in which they begin.
+    """Return all violations in a range of a log, in the order in which they begin.
 
-    Only the ends of batches outside transactions count.
+    The state is checked only at the ends of batches that are outside transactions.
 
     Args:
-        start: The image before the range; what it violates begins before the range.
+        start: The image before the range; its own violations begin before the range.
         to_offset: End of the range (exclusive).
-        expectations: Conditions that should hold at every offset.
+        expectations: Conditions that should be true at every offset.
         progress: Called with the end offset of each batch.
 
     Raises:

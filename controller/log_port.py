@@ -1,4 +1,4 @@
-"""The log as the controller needs it; `metadata_log.log.MetadataLog` implements it."""
+"""Interface of the log for the controller; `metadata_log.log.MetadataLog` implements it."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,18 +17,18 @@ class LogPort(Protocol):
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch this writer claimed."""
+        """The leader epoch of this writer."""
         ...
 
     @property
     def end_offset(self) -> int:
-        """First offset not yet written; exclusive, committed or not."""
+        """First offset not yet written; includes batches that are not committed yet."""
         ...
 
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> Awaitable[AppendResult]:
-        """Commit a batch: all of it or nothing, in the order of the calls.
+        """Commit a batch, completely or not at all, in the order of the calls.
 
         The error's outcome says whether the batch may be in the log.
 
@@ -42,10 +42,10 @@ class LogPort(Protocol):
 
 
 class ServedLog(LogPort, Protocol):
-    """A log as a service uses it: written, read, and asked for requests of before.
+    """Interface of the log for a service: write, read, and look up earlier requests.
 
     Attributes:
-        on_sync: Called in some thread with the seconds that each sync took.
+        on_sync: Called, in any thread, with the duration of each fsync in seconds.
     """
 
     on_sync: Callable[[float], None]
@@ -57,17 +57,17 @@ class ServedLog(LogPort, Protocol):
 
     @property
     def directory(self) -> Path:
-        """Where processes that a service starts beside it read the log."""
+        """The directory from which processes started by the service read the log."""
         ...
 
     def reader(self) -> LogReader:
-        """Open what is committed for reading; blocks."""
+        """Open the committed part of the log for reading; blocks."""
         ...
 
     async def find_request(
         self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
-        """Return where a request was committed; None for a new one, or one in flight.
+        """Return where a request was committed; None if it is new or still in flight.
 
         Args:
             earlier_hash: As in `RequestWindow.find`.
@@ -81,10 +81,10 @@ class ServedLog(LogPort, Protocol):
         """Return the first batch of a committed request; blocks.
 
         Raises:
-            UnknownHistoryError: the log no longer holds it.
+            UnknownHistoryError: the batch is no longer in the log.
         """
         ...
 
     async def close(self) -> None:
-        """Commit what was accepted and release the log."""
+        """Commit the accepted batches and release the log."""
         ...

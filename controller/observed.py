@@ -1,7 +1,7 @@
-"""What a decision reads that no record holds: chance, broker sessions, quotas, rights, policies.
+"""Inputs of a decision that are in no record: random numbers, sessions, quotas, rights, policies.
 
-While it is decided, `Observed...` notes what was read, to be kept beside the records. When it is
-decided again, `Recorded...` gives the same values back, read by read.
+While a decision is made, `Observed...` classes record the values it reads, to be logged with its
+records. When the decision is made again, `Recorded...` classes return the same values.
 """
 
 from collections import Counter
@@ -36,20 +36,20 @@ T = TypeVar("T")
 
 
 class Draws:
-    """The random numbers of one decision, from a generator of its own.
+    """The random numbers of one decision, from its own generator.
 
     Attributes:
-        seed: What the generator began with; None while nothing was drawn.
+        seed: The generator's seed; None if no number was used yet.
     """
 
     def __init__(self, seeds: Rng) -> None:
-        """Take a seed from `seeds` when the first number is drawn."""
+        """Create the generator lazily: its seed is taken from `seeds` on first use."""
         self._seeds = seeds
         self._random: Random | None = None
         self.seed: int | None = None
 
     def randbytes(self, size: int, /) -> bytes:
-        """Return that many random octets."""
+        """Return `size` random bytes."""
         return self._generator().randbytes(size)
 
     def randrange(self, stop: int, /) -> int:
@@ -57,7 +57,7 @@ class Draws:
         return self._generator().randrange(stop)
 
     def shuffle(self, items: Any, /) -> None:
-        """Put the items of a list into a random order."""
+        """Shuffle a list in place."""
         self._generator().shuffle(items)
 
     def _generator(self) -> Random:
@@ -70,27 +70,27 @@ class Draws:
 class Reads:
     """The values that one decision reads, by name.
 
-    Between two steps of a transaction a value can change. So a later read has a name of its own,
-    `NAME (2)` for the second one, where its value differs from that of the read before.
+    A value can change between two steps of a transaction. So a later read whose value differs from
+    that of the read before is kept under its own name: `NAME (2)` for the second read.
 
     Attributes:
-        kept: What goes into the log.
+        kept: The values to log, by name.
     """
 
     def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
-        """Start with nothing read; `kept` is given back by `again`."""
+        """Start before the first read; `again` returns the values in `kept`."""
         self.kept: dict[str, Any] = dict(kept or {})
         self._counts: Counter[str] = Counter()
         self._last: dict[str, Any] = {}
 
     def note(self, name: str, value: Any) -> None:
-        """Keep what is read."""
+        """Record a value that was read."""
         numbered = self._numbered(name)
         if name not in self._last or self._last[name] != value:
             self.kept[numbered] = self._last[name] = value
 
     def again(self, name: str) -> Any:
-        """Return what was read at this place before; None when nothing was."""
+        """Return the value that this read had in the past decision; None if there is none."""
         numbered = self._numbered(name)
         if numbered in self.kept:
             self._last[name] = self.kept[numbered]
@@ -103,13 +103,13 @@ class Reads:
 
 
 class ObservedSessions(Sessions, frozen=True, kw_only=True):
-    """Sessions that note what is read of them."""
+    """Sessions that record the values read from them."""
 
     reads: Reads
 
     @classmethod
     def noting(cls, sessions: Sessions, reads: Reads) -> "ObservedSessions":
-        """Return the same sessions, observed."""
+        """Return the same sessions, recording into `reads`."""
         return cls(timeout_ms=sessions.timeout_ms, _by_broker=sessions._by_broker, reads=reads)
 
     def get(self, broker_id: int) -> Session | None:
@@ -140,7 +140,7 @@ class ObservedSessions(Sessions, frozen=True, kw_only=True):
 
 
 class RecordedSessions(Sessions, frozen=True, kw_only=True):
-    """Sessions as a decision of the past saw them."""
+    """Sessions that return the values read by a past decision."""
 
     reads: Reads
 
@@ -172,13 +172,13 @@ class RecordedSessions(Sessions, frozen=True, kw_only=True):
 
 
 class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
-    """Buckets that note what a client with a quota had left."""
+    """Buckets that record how much of its quota a client had left."""
 
     reads: Reads
 
     @classmethod
     def noting(cls, buckets: MutationBuckets, reads: Reads) -> "ObservedBuckets":
-        """Return the same buckets, observed."""
+        """Return the same buckets, recording into `reads`."""
         return cls(buckets._by_client, reads=reads)
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
@@ -194,7 +194,7 @@ class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
 
 
 class RecordedBuckets(MutationBuckets, frozen=True, kw_only=True):
-    """Buckets as a decision of the past saw them."""
+    """Buckets that return the values read by a past decision."""
 
     reads: Reads
 
@@ -210,7 +210,7 @@ class RecordedBuckets(MutationBuckets, frozen=True, kw_only=True):
 
 
 class ObservedAuthorizer:
-    """An authorizer whose refusals are noted: they shape what is written."""
+    """An authorizer that records its refusals, because they affect the records of a decision."""
 
     def __init__(self, authorizer: Authorizer, reads: Reads) -> None:
         self._authorizer = authorizer
@@ -219,7 +219,7 @@ class ObservedAuthorizer:
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
     ) -> bool:
-        """Ask, and note a refusal."""
+        """Return the authorizer's answer, and record a refusal."""
         allowed = self._authorizer.allows(image, caller, operation, resource)
         if not allowed:
             self._reads.kept[_denied(operation, resource)] = True
@@ -227,7 +227,7 @@ class ObservedAuthorizer:
 
 
 class RecordedAuthorizer:
-    """Refuses what was refused to a decision of the past."""
+    """An authorizer that refuses the operations that were refused to a past decision."""
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -235,7 +235,7 @@ class RecordedAuthorizer:
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
     ) -> bool:
-        """True unless it was refused."""
+        """True unless the operation was refused to the past decision."""
         return _denied(operation, resource) not in self._reads.kept
 
 
@@ -244,7 +244,7 @@ def _denied(operation: Operation, resource: Resource) -> str:
 
 
 def observed(context: Context, reads: Reads) -> Context:
-    """Return the same context; what a decision reads of it, and no record holds, is noted."""
+    """Return the same context, recording into `reads` the inputs that are in no record."""
     settings = context.settings
     if settings.authorizer is not ALLOW_ALL:
         settings = replace(settings, authorizer=ObservedAuthorizer(settings.authorizer, reads))
@@ -263,7 +263,7 @@ def observed(context: Context, reads: Reads) -> Context:
 
 
 def recorded(context: Context, asked: Asked) -> Context:
-    """Return a context in which a decision reads again what it read when it was taken."""
+    """Return a context that gives a decision the values it read when it was first made."""
     reads = Reads({} if asked.observed is None else msgspec.msgpack.decode(asked.observed))
     return replace(
         context,

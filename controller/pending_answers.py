@@ -18,9 +18,9 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
 
     Attributes:
         wrote: True if the request wrote records, False if nothing had to change.
-        versions: Of the objects that a client's command changed, right after it: what the next
-            conditional change of the same caller expects. None: not known, because they are too
-            many, or because the request is repeated.
+        versions: Versions of the objects that a client's command changed, right after it; the
+            caller can expect them in its next conditional change. None: not known, because there
+            are too many, or because the request is repeated.
     """
 
     response: T
@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, Generic[T], frozen=True):
 
 
 class PendingAnswer(msgspec.Struct, frozen=True):
-    """A waiting answer, and the records of its own: [start_offset, answer.end_offset).
+    """A waiting answer, and the offsets of its records: [start_offset, answer.end_offset).
 
     `in_transaction`: the records take effect only when a transaction ends. `refusal`: the request
     is refused, and has no records.
@@ -43,7 +43,7 @@ class PendingAnswer(msgspec.Struct, frozen=True):
     refusal: RequestError | None = None
 
     def resolve(self) -> None:
-        """Answer, unless the caller has gone."""
+        """Set the caller's future to the answer or refusal, unless the caller cancelled it."""
         if self.future.done():
             return
         if self.refusal is None:
@@ -53,13 +53,13 @@ class PendingAnswer(msgspec.Struct, frozen=True):
 
 
 class PendingAnswers:
-    """Answers in the order of their end offsets, which never decrease."""
+    """Queue of answers in the order of their end offsets, which never decrease."""
 
     def __init__(self) -> None:
         self._queue: deque[PendingAnswer] = deque()
 
     def add(self, pending: PendingAnswer) -> None:
-        """Resolve the answer once the log is committed up to its end."""
+        """Add an answer, to be resolved once the log is committed up to its end."""
         self._queue.append(pending)
 
     def release(self, committed_end: int) -> None:

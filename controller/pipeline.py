@@ -1,9 +1,9 @@
 """The pipeline from a decision's records to the committed image, with many batches in flight.
 
-A batch is applied to the latest state when it is sent, and becomes the committed state when the log
-confirms it, in order. If one fails, all after it fail, because each names the offset at which it
-must be written. Once the log has answered for all of them, the latest state is replaced by the
-committed one, and each caller gets the outcome of its own records.
+A batch is applied to the latest state when it is sent. Its state becomes the committed state when
+the log confirms the batch, in order. If a batch fails, all batches after it fail, because each must
+be written at a given offset. Once the log has answered for all of them, the latest state is
+replaced by the committed one, and each caller gets the outcome of its own records.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _BRACKETS_MAX = 3
 
 
 class _InFlight(msgspec.Struct, frozen=True):
-    """A batch in flight, and the state once it is committed."""
+    """A batch in flight, and the state to commit with it."""
 
     batch: Batch
     state: State
@@ -57,13 +57,13 @@ class Pipeline:
     """Batches in flight to one log.
 
     Attributes:
-        committed: The state that is visible to everyone.
-        is_open: True if batches are accepted; False while a failure is handled, and for ever once
-            the log is lost.
+        committed: The state that all readers see.
+        is_open: True if batches are accepted; False while a failure is handled, and permanently
+            after the log is lost.
         is_lost: True if the log was lost: to another writer, or to an error that leaves its state
             unknown.
 
-    Invariant: the committed state <= the latest one, which holds all batches in flight.
+    Invariant: the committed state <= the latest one, which includes all batches in flight.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Pipeline:
         Args:
             image: The state at the log's end, without an open transaction.
             on_failure: Called after the latest state was replaced by the committed one.
-            on_commit: Called with each batch, in order, once the committed state holds it and
+            on_commit: Called with each batch, in order, after the committed state includes it and
                 before any answer that waits for it.
         """
         self._log = log
@@ -104,17 +104,19 @@ class Pipeline:
 
     @property
     def transaction(self) -> object | None:
-        """Token of the open transaction; None if there is none."""
+        """Identity token of the open transaction, unique to it; None if no transaction is open."""
         return self._inside
 
     @property
     def next_offset(self) -> int:
-        """Where the next record will be written."""
+        """Offset of the next record to be sent."""
         return self._latest.next_offset
 
     @property
     def room(self) -> int:
-        """How many more batches the log accepts now, besides those that bracket a transaction."""
+        """How many more batches the log accepts now, not counting those that begin or end a
+        transaction.
+        """
         return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
 
     @property
@@ -137,7 +139,7 @@ class Pipeline:
         Args:
             versions: The layout version of each record.
             timestamp: Time of the decision, ms since 1970; not below that of the last batch.
-            asked: Stored with the first record.
+            asked: Logged with the first record.
             after: The image after the batch, if `image_after` computed it.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
@@ -145,7 +147,7 @@ class Pipeline:
         return batch
 
     def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
-        """As `send`, for a batch that its decision has encoded and replayed."""
+        """Like `send`, for a batch that its decision has already encoded and replayed."""
         batch = checked.with_asked(asked)
         assert batch.base_offset == self.next_offset, "checked for this place"
         assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
@@ -156,7 +158,7 @@ class Pipeline:
     def image_after(
         self, batches: Iterable[tuple[Sequence[Record], Origin | None]], *, timestamp: int
     ) -> MetadataImage:
-        """Return the latest image as it will be after batches that are not sent yet."""
+        """Return the latest image plus batches that are not sent yet."""
         replayer = Replayer(self.latest.image, next_offset=self.next_offset)
         for records, origin in batches:
             versions = [0] * len(records)
@@ -165,7 +167,9 @@ class Pipeline:
         return replayer.image()
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
-        """Open a transaction: batches sent from now on are invisible to others until it ends."""
+        """Open a transaction: batches sent from now on are invisible to other readers until it
+        ends.
+        """
         assert self._inside is None, "transactions do not nest"
         state = self._latest.state
         begin = BeginTransactionRecord(name=name)
@@ -183,7 +187,7 @@ class Pipeline:
     def abort_left_open(self, reason: str, *, timestamp: int) -> None:
         """Abort a transaction left open by the previous writer, or by this one before it failed.
 
-        Otherwise everything that follows would be part of that transaction.
+        Unless aborted, it would include all later batches.
         """
         pending = self._latest.state.image.provenance.pending_transaction
         if self._inside is not None or pending is None:
@@ -214,9 +218,9 @@ class Pipeline:
         """Answer once everything sent so far is committed.
 
         Args:
-            start_offset: Of the answer's first record; the next offset if it has none.
+            start_offset: Offset of the answer's first record; the next offset if it has none.
             is_transaction: The records take effect only with the last one of them.
-            versions: Of the objects that the records changed.
+            versions: Versions of the objects that the records changed.
         """
         wrote = start_offset < self.next_offset
         answer = Answer(response, self.next_offset, wrote=wrote, versions=versions)
@@ -227,7 +231,7 @@ class Pipeline:
     def refuse_when_committed(self, future: asyncio.Future[Any], refusal: RequestError) -> None:
         """Refuse a request once everything sent so far is committed.
 
-        The refusal was decided on the latest state, which a crash may undo.
+        The refusal is based on the latest state, which a failed append may undo.
         """
         answer = Answer(None, self.next_offset, wrote=False)
         pending = PendingAnswer(future, answer, self.next_offset, False, refusal)
@@ -267,10 +271,10 @@ class Pipeline:
         return Batch.of(rows)
 
     def _applied(self, batch: Batch, after: MetadataImage | None = None) -> State:
-        """Apply a batch to the latest state; return the state outside an open transaction.
+        """Apply a batch to the latest state; return the state without the open transaction, if any.
 
         Args:
-            after: The image after the batch, if it was computed before.
+            after: The image after the batch, if it is already computed.
         """
         try:
             if self._inside is None:
@@ -332,7 +336,7 @@ class Pipeline:
             self._settle()
 
     def _settle(self) -> None:
-        """Continue from the committed state, if the log is known to end there."""
+        """Continue from the committed state; the log is lost if it does not end there."""
         failed, self._failed = self._failed, []
         if failed:
             self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))

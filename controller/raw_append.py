@@ -1,4 +1,4 @@
-"""Raw appends: records sent by a client as they are, without a command.
+"""Raw appends: records that a client sends itself, instead of a command that makes them.
 
 They go through the same loop as every decision and are checked thoroughly: replay must accept them,
 and the objects they affect must keep the invariants.
@@ -28,11 +28,11 @@ from replay.image.provenance import Provenance
 
 
 class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """Records to append as one batch.
+    """A request to append records as one batch.
 
-    `expected_end_offset`: the log must end there, batches in flight included.
-    `expected_versions`: versions that objects must have.
-    `payloads`: the records as `decode_records` returned them, if they were received so.
+    `expected_end_offset`: the end offset that the log must have, including batches in flight.
+    `expected_versions`: versions that objects must have. `payloads`: the encoded records from
+    `decode_records`, if they were received encoded.
     """
 
     records: tuple[Record, ...]
@@ -43,11 +43,12 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 # omit_defaults: servers of earlier releases refuse fields that they do not know.
 class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=True):
-    """`AppendRecords` in the form sent over a connection.
+    """A request to append records, in the form sent over a connection (see `AppendRecords`).
 
-    `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: with the request's
-    id it identifies a repeated request, over any connection. `schema`: the fingerprint of the
-    rows' schema; None is that of the first release, which has most records in their form of today.
+    `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: together with the
+    request's id, it identifies a repeated request over any connection. `schema`: the fingerprint of
+    the rows' schema; None means the schema of the first release, in which most records have their
+    present form.
     """
 
     rows: bytes
@@ -58,7 +59,7 @@ class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=T
     schema: str | None = None
 
     def plain_rows(self) -> PlainRows:
-        """Return the records.
+        """Return the decoded records.
 
         Raises:
             RequestError: INVALID_REQUEST, the bytes are not `count` rows; or UNSUPPORTED_VERSION,
@@ -87,13 +88,14 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 def append_records(context: Context, request: AppendRecords) -> ControllerResult[Appended]:
     """Append records.
 
-    A refusal for one record begins with `record N of COUNT: `, counted from 1.
+    The error for a single record begins with `record N of COUNT: `, counted from 1.
 
     Raises:
         RequestError: INVALID_UPDATE_VERSION, the log or an object is not as expected;
-            INVALID_RECORD, a record holds a value that is not of its field's type, contradicts
-            the state before it, breaks an invariant, or is not for callers to write;
-            INVALID_REQUEST, there is none; POLICY_VIOLATION, there are too many, or too many bytes.
+            INVALID_RECORD, a record has a value of the wrong type, contradicts the state before
+            it, breaks an invariant, or has a type that callers may not write;
+            INVALID_REQUEST, there are no records; POLICY_VIOLATION, there are too many, or too many
+            bytes.
     """
     if not request.records:
         raise RequestError("INVALID_REQUEST", "there is no record to append")
@@ -111,7 +113,7 @@ def append_records(context: Context, request: AppendRecords) -> ControllerResult
 
 
 def append_rows(context: Context, request: AppendRows) -> ControllerResult[Appended]:
-    """Append records received over a connection; as `append_records`."""
+    """Append records received over a connection, like `append_records`."""
     rows = request.plain_rows()
     return append_records(
         context,
@@ -135,9 +137,9 @@ def _check_end(context: Context, expected: int | None) -> None:
 def _check_effect(
     context: Context, records: tuple[Record, ...], payloads: tuple[bytes, ...]
 ) -> CheckedBatch:
-    """Encode and replay the records, and check what they affect.
+    """Encode and replay the records, and check the objects they affect.
 
-    Violations that existed before, as in a log of other origin, are no reason to refuse.
+    Violations that already existed, for example in an imported log, are not refused.
     """
     rows = rows_of(context, records)
     encoded = encode_ahead(rows, payloads)

@@ -1,6 +1,6 @@
-"""Checks of records that clients append as they are: what replay accepts but no command writes.
+"""Checks of raw records from clients: refuses those that replay accepts but no command writes.
 
-A refusal for one record begins with `record N of COUNT: `, counted from 1.
+The error for a single record begins with `record N of COUNT: `, counted from 1.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,8 +46,8 @@ def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types
     """Check encodable records against the state before them.
 
     Raises:
-        RequestError: INVALID_RECORD, one is not for callers to write, needs a feature level that is
-            not finalized, or is no next step of a replica deletion.
+        RequestError: INVALID_RECORD, a record has a type that callers may not write, needs a
+            feature level that is not finalized, or is not a legal step of a replica deletion.
     """
     if not types.isdisjoint(_NOT_FOR_CALLERS):
         _check_authors(records)
@@ -57,14 +57,14 @@ def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types
 
 
 def check_after(after: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
-    """Check names, and whole-image invariants for the objects that the records name.
+    """Check names, and those whole-image invariants that concern the objects in the records.
 
     Args:
         after: The image after the records.
 
     Raises:
-        RequestError: INVALID_RECORD, a name or an id that no command allows, or an object is left
-            without what it needs.
+        RequestError: INVALID_RECORD, a name or an id that no command allows, or an object remains
+            that depends on a removed namespace or feature.
     """
     if not types.isdisjoint(_CHECKS):
         _check_each(after, records)
@@ -82,7 +82,7 @@ def _check_authors(records: tuple[Record, ...]) -> None:
 
 
 def _check_each(after: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Check the records one by one; a refusal names the record."""
+    """Check the records one by one; the error begins with the record's number."""
     for index, record in enumerate(records):
         check = _CHECKS.get(type(record))
         if check is not None:
@@ -93,7 +93,7 @@ def _check_each(after: MetadataImage, records: tuple[Record, ...]) -> None:
 
 
 def place(index: int, count: int) -> str:
-    """Return the beginning of a refusal for one record."""
+    """Return the beginning of an error for one record: `record N of COUNT: `."""
     return f"record {index + 1} of {count}: "
 
 
@@ -108,7 +108,7 @@ def _check_deletions(image: MetadataImage, records: tuple[Record, ...]) -> None:
 
 
 def _check_levels(image: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Refuse a record whose feature level is not finalized when its turn comes."""
+    """Refuse a record whose feature level is not finalized, by the state or by earlier records."""
     missing = first_missing_level(image.features(), records)
     if missing is not None:
         index, name, level = missing
@@ -119,7 +119,7 @@ def _check_levels(image: MetadataImage, records: tuple[Record, ...]) -> None:
 
 
 def _check_features_left(after: MetadataImage, records: tuple[Record, ...]) -> None:
-    """Refuse to remove a feature while the image holds objects that need it."""
+    """Refuse to remove a feature while the image has objects that need it."""
     changed = {record.name for record in records if isinstance(record, FeatureLevelRecord)}
     for name in sorted(changed):
         if not after.feature(name) and feature_in_use(after, name):
@@ -167,7 +167,7 @@ _CHECKS: Mapping[type[Record], Callable[[MetadataImage, Any], None]] = {
 
 
 def _check_namespaces_left(after: MetadataImage) -> None:
-    """Refuse to remove a namespace that has others below it, or configs; O(all of these)."""
+    """Refuse to remove a namespace that has namespaces below it, or configs; O(all of these)."""
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
     if orphans:
         raise invalid(f"namespace {min(orphans)!r} would have nothing above it")
@@ -181,5 +181,5 @@ def _lacks_a_tier(image: MetadataImage, name: str) -> bool:
 
 
 def invalid(reason: str) -> RequestError:
-    """Return the refusal of records."""
+    """Return the error for invalid records."""
     return RequestError("INVALID_RECORD", reason)

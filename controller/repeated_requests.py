@@ -1,9 +1,9 @@
-"""Repeated requests: a client asks again with the same id, because the first answer got lost.
+"""Repeated requests: a client sends a request again with the same id, after losing the answer.
 
-A request with an id is carried out once:
+A request with an id is executed only once. When it arrives, it is one of these:
 
-    in flight           wait for the first one's answer                     InFlight
-    committed at X      read the batch at X: its answer stands in it        first_answer
+    in flight           wait for the first request's answer                 InFlight
+    committed at X      return the answer stored in the batch at X          first_answer
     neither             decide it
 
 A log knows the ids of its last REQUEST_WINDOW_OFFSETS offsets, whichever process wrote them
@@ -40,13 +40,13 @@ REQUEST_ID_CHARACTERS_MAX = 200
 
 
 def identified(origin: Origin, request_id: str | None, command: str, payload: bytes) -> Origin:
-    """Return the origin of a request that can be repeated; without an id it stays as it is.
+    """Return a request's origin with its id and hash; without an id, the origin is unchanged.
 
-    The hash leaves secrets out, so that none can be guessed from it; `first_answer` compares them
-    with those of the log.
+    The hash leaves secrets out, so that they cannot be guessed from it. `first_answer` compares the
+    secrets with those in the log.
 
     Args:
-        payload: The request as it was sent: the same id with another one is refused.
+        payload: The request as it was sent; the same id with another payload is refused.
 
     Raises:
         RequestError: INVALID_REQUEST, the id is empty or too long.
@@ -60,9 +60,10 @@ def identified(origin: Origin, request_id: str | None, command: str, payload: by
 
 
 def earlier_hash(command: str, request: Any) -> bytes | None:
-    """Return the hash that releases up to 0.2.0 stored for a request that holds secrets.
+    """Return the hash that releases up to 0.2.0 stored for a request with secrets.
 
-    They hashed the secrets too. None: the request holds none, and its hash is the same.
+    They included the secrets in the hash. None: the request has no secrets, so its hash is the same
+    in all releases.
     """
     payload = to_wire(request)
     return None if without_secrets(payload) is None else _hash(command, payload)
@@ -100,13 +101,13 @@ class InFlight:
     def find(
         self, origin: Origin | None, decision: Callable[..., Any]
     ) -> asyncio.Future[Any] | None:
-        """Return a future with the answer to the same request; None for a new one.
+        """Return a future with the answer to the same request; None if it is not in flight.
 
         Args:
             decision: The request, bound to its decision.
 
         Raises:
-            RequestError: INVALID_REQUEST, the id is another request's.
+            RequestError: INVALID_REQUEST, the id is used by a different request.
         """
         key = request_key(origin)
         first = None if key is None else self._requests.get(key)
@@ -125,7 +126,7 @@ class InFlight:
     def add(
         self, origin: Origin | None, decision: Callable[..., Any], answer: asyncio.Future[Any]
     ) -> None:
-        """Remember a request until it is answered."""
+        """Add a request; it is removed when it is answered."""
         key = request_key(origin)
         if origin is None or key is None:
             return
@@ -141,7 +142,10 @@ def _body(decision: Callable[..., Any]) -> Any:
 
 
 def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
-    """Each caller has a future of its own: one that is cancelled must not cancel the other."""
+    """Copy an answer to the future of a repeated request.
+
+    Each caller has its own future, so that cancelling one does not cancel the other.
+    """
     if again.done():
         return
     if answer.cancelled():
@@ -172,7 +176,7 @@ def first_answer(
             the first request's: the id was used for another request.
         CorruptLogError, UnavailableError: the batch cannot be read.
 
-    The outcome is NOTHING for another request, else DONE.
+    The error's outcome is NOTHING if the id was used for another request, else DONE.
     """
     base_offset, last_offset = committed.result.base_offset, committed.result.end_offset - 1
 

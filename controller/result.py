@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """Records and a response; nothing has changed yet.
+    """The result of a decision: records to write, and a response; nothing has changed yet.
 
-    `atomic`: the records must become visible together, so they must fit one batch. Otherwise a
+    `atomic`: the records must become visible together, so they must fit in one batch. If False, a
     long list is split into several batches, and a reader may see a state between two of them.
-    `charges` are the quotas that they take from. `checked`: the same records, already encoded and
-    replayed.
+    `charges` are the partitions to subtract from quotas. `checked`: the same records, already
+    encoded and replayed.
     """
 
     response: T
@@ -43,7 +43,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     def batches(self, origin: Origin | None) -> Iterator[tuple[Sequence[Record], Origin | None]]:
         """Split the records into batches, each with its origin.
 
-        Only the last one carries the request's id: if a crash leaves only the first ones, the
+        Only the last batch has the request's id. If a crash leaves only the first batches, the
         request does not count as done, and deciding it again writes the rest.
         """
         count = len(self.records)

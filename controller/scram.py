@@ -1,10 +1,10 @@
-"""SCRAM: the keys that stand for a password.
+"""SCRAM: the keys stored in place of a password.
 
     salted_password = PBKDF2(password, salt, iterations)
     stored_key      = H(HMAC(salted_password, "Client Key"))
     server_key      = HMAC(salted_password, "Server Key")
 
-Like Kafka, a password is its UTF-8 bytes, without SASLprep.
+As in Kafka, a password is its UTF-8 bytes, without SASLprep.
 
 Source: RFC 5802, RFC 7677; ScramFormatter and ScramMechanism of Kafka 4.0 (numbers, bounds).
 """
@@ -28,7 +28,7 @@ class ScramMechanism(enum.Enum):
 
     @property
     def title(self) -> str:
-        """The name in SASL, such as `SCRAM-SHA-256`."""
+        """The SASL name, such as `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
     @property
@@ -43,7 +43,7 @@ class ScramMechanism(enum.Enum):
 
 
 class ScramKeys(msgspec.Struct, frozen=True):
-    """The part of a credential that proves a password, from which none can be computed back."""
+    """The keys of a credential, which verify a password but do not reveal it."""
 
     stored_key: bytes
     server_key: bytes

@@ -1,7 +1,7 @@
-"""Several decisions as one: each sees what those before it wrote, and the result is atomic.
+"""Decides several steps as one decision: each step sees the records of the earlier ones.
 
-Their records are between BeginTransactionRecord and EndTransactionRecord and are decided as one
-event, so nothing else comes in between.
+The result is atomic. The records are between BeginTransactionRecord and EndTransactionRecord and
+are decided as one event, so no other records come in between.
 """
 
 from typing import TypeVar
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Steps:
-    """The state inside a transaction while it is decided."""
+    """The state inside a transaction while its steps are decided."""
 
     def __init__(self, context: Context) -> None:
         """Start with the state of a context.
@@ -58,7 +58,7 @@ class Steps:
         return result.response
 
     def result(self, response: T, name: str) -> ControllerResult[T]:
-        """Return everything decided as one result; empty if no step wrote anything."""
+        """Return the records of all steps as one result; without records if no step wrote any."""
         if not self._records:
             return ControllerResult(response=response)
         begin = BeginTransactionRecord(name=name)

@@ -1,7 +1,7 @@
 """Timers of the controller: periodic decisions, submitted when they are due.
 
 After a timer is submitted, it is due again after its interval; after a moment if it has more to do,
-after a minute if it failed. Time comes only from the clock, so a test or a simulation moves the
+after a minute if it failed. Time comes only from the clock, so a test or a simulation advances the
 clock and calls `run_due`; `run` sleeps in between.
 
 Source: docs/kafka_rules.md, sections 1 (failed events), 5 (rebalance, unclean sweep) and 8
@@ -42,9 +42,9 @@ _AFTER_FAILURE_MS = 60_000
 class Timer(msgspec.Struct, frozen=True, kw_only=True):
     """A periodic decision.
 
-    `has_more` gets the response and returns True if there is more to do, so that single events stay
-    small. `interval_ms` is called at every check, so that a changed config applies at once, even to
-    an interval that has begun.
+    `has_more` is called with the response and returns True if there is more to do, so that each
+    decision stays small. `interval_ms` is called at every check, so that a changed config applies
+    immediately, even to the current interval.
     """
 
     name: str
@@ -104,7 +104,7 @@ TIMERS = (
 
 
 class _Wait(msgspec.Struct, frozen=True):
-    """A timer's start, ms since 1970, and duration; None is its interval."""
+    """A timer's start, ms since 1970, and duration; None means the timer's interval."""
 
     start_ms: int
     duration_ms: int | None = None
@@ -114,7 +114,7 @@ class Timers:
     """Submits each timer's decision when it is due."""
 
     def __init__(self, controller: Controller, clock: Clock) -> None:
-        """Start all intervals now."""
+        """Start the intervals of all timers now."""
         self._controller = controller
         self._clock = clock
         start = _Wait(clock.now_ms())
@@ -122,13 +122,14 @@ class Timers:
 
     @property
     def next_due_ms(self) -> int:
-        """Return when `run_due` is needed next by the current configs, ms since 1970."""
+        """Return when `run_due` must be called next, by the current configs, ms since 1970."""
         return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:
-        """Submit what is due, one after the other; return the names of the timers.
+        """Submit the timers that are due, one after the other; return their names.
 
-        A failed one is due again after a minute; nothing is due while the controller is not active.
+        A timer that failed is due again after a minute; no timer is due while the controller is not
+        active.
         """
         decided = []
         for timer in TIMERS:
@@ -142,7 +143,7 @@ class Timers:
         """Run until the controller has resigned.
 
         Args:
-            sleep_ms: How to wait; None means by the event loop.
+            sleep_ms: Function to wait with; None means the event loop's sleep.
         """
         wait = sleep_ms or _sleep_ms
         while not self._controller.has_resigned:
@@ -158,7 +159,7 @@ class Timers:
         return wait.start_ms + wait.duration_ms
 
     async def _decide(self, timer: Timer) -> int | None:
-        """Submit a timer's decision; return the ms until it is due again, None: its interval."""
+        """Submit a timer's decision; return the ms until it is due again, None for its interval."""
         try:
             answer = await self._controller.submit(
                 BoundDecision(timer.name, timer.decide), origin=timer.origin

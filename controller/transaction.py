@@ -21,7 +21,7 @@ _SubmitInside = Callable[[Callable[[Context], ControllerResult[Any]], Origin | N
 class Transaction:
     """Decides inside a transaction, on the state inside it.
 
-    An answer means that the records are in the log. They take effect only once the transaction has
+    An answer means that the records are in the log. They take effect only when the transaction has
     ended.
     """
 
@@ -34,32 +34,32 @@ class Transaction:
         *,
         origin: Origin | None = None,
     ) -> "Future[Answer[T]]":
-        """As `Controller.submit`."""
+        """Decide inside the transaction, like `Controller.submit`."""
         future: Future[Answer[T]] = self._submit(decide, origin)
         return future
 
     def append(
         self, request: AppendRecords, *, origin: Origin | None = None
     ) -> "Future[Answer[Appended]]":
-        """As `Controller.append`."""
+        """Append records inside the transaction, like `Controller.append`."""
         return self.submit(partial(append_records, request=request), origin=origin)
 
 
 class TimeLimit:
-    """Aborts a transaction that is open for too long, because everything else waits for its end.
+    """Aborts a transaction that is open for too long, because all other requests wait for its end.
 
-    Measured by the event loop's clock, which never jumps.
+    Measured by the event loop's clock, which is monotonic.
 
     Attributes:
-        name: Of the transaction.
-        error: Raised in the transaction's body once the time is over.
+        name: The name of the transaction.
+        error: Raised in the transaction's body after the time has expired.
     """
 
     def __init__(self, name: str, timeout_ms: int, abort: Callable[[str], None]) -> None:
-        """Start the clock.
+        """Start the time limit.
 
         Args:
-            abort: Called with the reason when the time is over.
+            abort: Called with the reason when the time expires.
         """
         self.name = name
         self.error: RequestError | None = None
@@ -69,7 +69,7 @@ class TimeLimit:
         self._timer = loop.call_later(timeout_ms / 1_000, self._over)
 
     def cancel(self) -> None:
-        """Stop the clock: the transaction has ended."""
+        """Cancel the time limit: the transaction has ended."""
         self._timer.cancel()
 
     def _over(self) -> None:

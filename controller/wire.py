@@ -1,13 +1,14 @@
 """Requests and responses of decisions as MessagePack, decoded by their types.
 
-There are two forms. Over connections a structure is a map with the names of its fields (`to_wire`,
-`from_wire`). In the log it is a list of its values in the order of the fields, without those at the
-end that have their defaults: a third of the size (`plain_of`, `from_log`). So a field may be added
-at the end of a structure, with a default, and none may move; or the command gets a new version
-(`controller.asked.VERSIONS`). tests/golden/requests holds to it.
+There are two forms. Over connections, a structure is a map from field names to values (`to_wire`,
+`from_wire`). In the log, it is a list of its values in the order of the fields, where trailing
+values equal to their defaults are left out: a third of the size (`plain_of`, `from_log`). So a
+field may be added at the end of a structure, with a default, and no field may move. Any other
+change requires a new version of the command (`controller.asked.VERSIONS`); tests/golden/requests
+checks this.
 
-MessagePack tells text from bytes, which is how a topic's name differs from its id. The types are
-those of annotations: structs, tuples, mappings, unions, enumerations and scalars.
+MessagePack distinguishes text from bytes, which is how a topic's name differs from its id. The
+types are those of annotations: structs, tuples, mappings, unions, enumerations and scalars.
 """
 
 import enum
@@ -38,12 +39,12 @@ def to_wire(value: Any) -> bytes:
 def plain_of(
     value: Any, path: str, replaced: Callable[[Any, str], Any] = lambda value, _: value
 ) -> Any:
-    """Return a value as the log keeps it: maps, lists and scalars.
+    """Return a value in the form of the log: maps, lists and scalars.
 
     Args:
-        path: Where the value stands, as indexes and keys of maps; those in it begin with it.
-        replaced: Called with each value and its path, from the outside in; gives what stands for
-            it.
+        path: The value's own path of indexes and map keys; the paths of its parts start with it.
+        replaced: Called with each value and its path, from the outside in; returns the value to
+            use instead.
     """
     value = replaced(value, path)
     if isinstance(value, msgspec.Struct):
@@ -65,7 +66,7 @@ def _positional(value: msgspec.Struct, path: str, replaced: Callable[[Any, str],
 
 @functools.cache
 def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of a structure with their defaults; NODEFAULT where there is none."""
+    """Return the fields of a structure with their defaults; NODEFAULT for fields without one."""
     return tuple(
         (
             field.name,
@@ -78,20 +79,21 @@ def _defaults(cls: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
 
 
 def from_wire(raw: bytes, as_type: Any, *, lenient: bool = False) -> Any:
-    """Return the value of a type in the form of connections.
+    """Decode a value of a type from the form of connections.
 
     Args:
-        lenient: Leave out the fields of structures that are not known: those of a later release's
-            response. In a request they are refused, because they may change what it means.
+        lenient: Ignore unknown fields of structures, which a later release's response may have.
+            In a request they are refused, because they may change its meaning.
 
     Raises:
-        RequestError: INVALID_REQUEST, the bytes are no value of that type; names the place.
+        RequestError: INVALID_REQUEST, the bytes are not a value of that type; the message gives
+            the place.
     """
     return _read(_Form(dict, is_lenient=lenient), raw, as_type)
 
 
 def from_log(raw: bytes, as_type: Any) -> Any:
-    """Return the value of a type in the form of the log; raises as `from_wire`."""
+    """Decode a value of a type from the form of the log; raises as `from_wire`."""
     return _read(_Form(list), raw, as_type)
 
 
@@ -127,7 +129,9 @@ def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
 
 
 def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
-    """Return the branch of a union that a value belongs to; no two have one plain type."""
+    """Return the branch of a union that a value belongs to; all branches have different plain
+    types.
+    """
     for branch in branches:
         if isinstance(plain, _plain_types(form, branch)):
             return branch
@@ -207,7 +211,10 @@ def _by_name(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> 
 
 
 def _checked(plain: Any, as_type: Any, place: str) -> Any:
-    """A bool is no number here, though Python says so; a whole number is also a float."""
+    """Return a plain value after checking its type.
+
+    Unlike in Python, a bool is not a number; a whole number is accepted as a float.
+    """
     if as_type is float and type(plain) is int:
         return float(plain)
     if not isinstance(plain, as_type) or (isinstance(plain, bool) and as_type is not bool):

@@ -74,7 +74,7 @@ class EntityQuotas(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainQuotas(Request["tuple[QuotaExplanation, ...]"], frozen=True, kw_only=True):
-    """Asks which quotas apply to a client."""
+    """A request for the quotas that apply to a client."""
 
     user: str | None = None
     client_id: str | None = None
@@ -82,16 +82,16 @@ class ExplainQuotas(Request["tuple[QuotaExplanation, ...]"], frozen=True, kw_onl
 
 
 class QuotaCandidate(msgspec.Struct, frozen=True, kw_only=True):
-    """An entity that fits a client, and its quota."""
+    """An entity that matches a client, and its quota."""
 
     entity: tuple[tuple[str, str | None], ...]
     value: float
 
 
 class QuotaExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """A key and the quotas that fit the client, most specific first: the first one applies.
+    """A quota key and the values that match the client, most specific first: the first applies.
 
-    Without any there is no limit.
+    If there are none, the client is not limited.
     """
 
     key: str
@@ -121,10 +121,10 @@ def quotas_described(view: View, request: DescribeQuotas) -> tuple[EntityQuotas,
 
 
 def quotas_explained(view: View, request: ExplainQuotas) -> tuple[QuotaExplanation, ...]:
-    """Explain each quota that a client can have.
+    """Return, for each quota key, the values that match a client.
 
     Raises:
-        RequestError: INVALID_REQUEST, no client is named.
+        RequestError: INVALID_REQUEST, the request has no client.
     """
     given = ((USER, request.user), (CLIENT_ID, request.client_id), (IP, request.ip))
     names = {kind: name for kind, name in given if name is not None}

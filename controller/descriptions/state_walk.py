@@ -1,8 +1,8 @@
 """State transitions of partitions and replicas along a log.
 
-A state machine moves when a batch commits (or the transaction around it ends). Between the states
-before and after a batch it takes the shortest legal path: the partitions of a new topic go through
-NonExistent, New and Online, although one record creates them.
+A state machine moves when a batch commits (or the transaction around it ends). From the state
+before a batch to the state after it, it takes the shortest legal path: the partitions of a new
+topic go through NonExistent, New and Online, although one record creates them.
 """
 
 from collections import defaultdict
@@ -22,11 +22,11 @@ from replay.image.partitions import Partition
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of one state machine.
+    """One transition of a partition's or replica's state machine.
 
     `offset` and `timestamp` (ms since 1970) are those of the batch's last record. `broker_id` is
-    None for a partition's step. `leader` is the partition's leader after the batch, -1 for none.
-    States are named as in the machine's table.
+    None for a partition's transition. `leader` is the partition's leader after the batch, -1 if it
+    has none. States have the names in the state machine's table.
     """
 
     offset: int
@@ -45,10 +45,11 @@ def walk_states(
 ) -> Iterator[Transition]:
     """Yield every transition, in the order of the batches.
 
-    Costs O(objects affected) per batch; a change of a broker touches all topics' partitions.
+    Costs O(objects affected) per batch; a change of a broker examines all topics' partitions.
 
     Args:
-        steps: Batches in order, each with the image after it, as `replay.loader.images` gives.
+        steps: Batches in order, each with the image after it, as `replay.loader.images` yields
+            them.
         start: The image before the first batch.
     """
     before = start
@@ -104,7 +105,7 @@ _NO_STATES: Mapping[int, int] = {}
 
 
 class _Steps:
-    """The steps of one topic between two images."""
+    """Computes the transitions of one topic between two images."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Delegation tokens described, without their HMACs.
+"""Describes delegation tokens, without their HMACs.
 
 Source: KIP-48 (DescribeDelegationToken), KIP-373 (requester).
 """
@@ -19,9 +19,9 @@ from records.secrets import REDACTED
 
 
 class DescribeTokens(Request["tuple[TokenDescription, ...]"], frozen=True, kw_only=True):
-    """Asks for tokens that one of `owners` owns, requested or may renew; of all if none is named.
+    """A request for tokens that one of `owners` owns, requested or may renew; empty: all tokens.
 
-    `show_secrets`: with the ids of the tokens, which needs a right of its own.
+    `show_secrets`: include the ids of the tokens, which requires a separate right.
     """
 
     owners: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class TokenDescription(msgspec.Struct, frozen=True, kw_only=True):
     max_timestamp: int
 
     def concerns(self, principal: str) -> bool:
-        """True for the owner, the requester and the renewers."""
+        """True if the principal is the token's owner, its requester, or one of its renewers."""
         return principal in (self.owner, self.requester, *self.renewers)
 
 
@@ -75,9 +75,10 @@ def _redacted(token: TokenDescription) -> TokenDescription:
 def visible_tokens(
     access: Access, request: DescribeTokens, response: tuple[TokenDescription, ...]
 ) -> tuple[TokenDescription, ...]:
-    """Leave out tokens of others, unless the caller may describe their owner's tokens, or all.
+    """Remove tokens of others, unless the caller may describe their owner's tokens, or all.
 
-    Kafka also asks for DESCRIBE on the single token; ids are redacted here, so it is asked for `*`.
+    Kafka also accepts DESCRIBE on the single token. Ids are redacted here, so DESCRIBE on the token
+    resource `*` is checked instead.
     """
     if access.allows(Operation.DESCRIBE, Resource(ResourceType.DELEGATION_TOKEN, "*")):
         return response

@@ -30,9 +30,9 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
-    """A config of a topic: its effective value, and the level that sets it.
+    """A config of a topic: its effective value, and the kind of level that sets it.
 
-    `namespace` is the one that sets it, if one does.
+    `namespace` is the namespace that sets it, or None.
     """
 
     name: str
@@ -46,16 +46,16 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
         return self.source is ConfigSource.TOPIC
 
     def redacted(self) -> "ConfigValue":
-        """Return the same without its value if that is a secret."""
+        """Return a copy without its value if the value is secret."""
         return replace(self, value=REDACTED) if is_secret_config(self.name) else self
 
 
 class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One partition. `lags` are in the order of `replicas`; None if unknown.
 
-    `offline_replicas` are those on brokers that are fenced or gone, or in failed directories.
-    `version`: as in all descriptions, the offset of the last record that touched the object; -1: it
-    lies before the kept history. A service of an earlier release tells None.
+    `offline_replicas` are those on brokers that are fenced or unregistered, or in failed
+    directories. `version`: as in all descriptions, the offset of the last record that changed the
+    object; -1 if that is before the kept history; None from a service of an earlier release.
     """
 
     partition: Partition
@@ -65,10 +65,10 @@ class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One topic. `name` is the full one; `configs` are all, ordered by name.
+    """One topic. `name` is its full name; `configs` are all of its configs, ordered by name.
 
     `configs` is empty for a caller who may not DESCRIBE_CONFIGS. `configs_version` is None if the
-    topic sets no config itself, or the caller may not know.
+    topic sets no config itself, or the caller may not see it.
     """
 
     name: str
@@ -82,14 +82,14 @@ class TopicDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicFound(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a requested topic, or the error. `name`: as requested."""
+    """The description of a requested topic, or the error. `name` is as in the request."""
 
     name: str
     description: TopicDescription | None = None
     refusal: Refusal | None = None
 
     def redacted(self) -> "TopicFound":
-        """Return the same without the values of secret configs."""
+        """Return a copy without the values of secret configs."""
         if self.description is None:
             return self
         configs = tuple([config.redacted() for config in self.description.configs])
@@ -172,7 +172,7 @@ def list_topics(view: View, *, internal: bool = True) -> tuple[TopicListing, ...
 def topic_configs(view: View, topic: Topic) -> tuple[ConfigValue, ...]:
     """Return all configs of a topic, including inherited values and defaults.
 
-    A config unknown to this release is returned as it is set.
+    A config unknown to this release is included if the topic sets it.
     """
     own = view.image.config(TOPIC, view.image.full_name(topic))
     values = []
@@ -194,7 +194,7 @@ def configs_version(image: MetadataImage, resource_type: int, name: str) -> int 
 
 
 def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
-    """Return the replicas that are not available now."""
+    """Return the replicas that are currently not available."""
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
     offline = []
     for broker_id in partition.replicas:
@@ -206,9 +206,9 @@ def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
 
 
 def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[Partition, ...]:
-    """Return the partitions that a client can now write to, or read from.
+    """Return the partitions that a client can currently write to (`for_write`), or read from.
 
-    They have a leader, and a mode that allows it (KIP-694).
+    These have a leader, and a mode that allows it (KIP-694).
     """
     return tuple(
         [

@@ -1,4 +1,4 @@
-"""Users described: which SCRAM credentials they have, without the keys.
+"""Describes users: their SCRAM credentials, without the keys.
 
 Source: KIP-554 (DescribeUserScramCredentials).
 """
@@ -12,20 +12,20 @@ from controller.request import Request
 
 
 class DescribeUsers(Request["tuple[UserDescription, ...]"], frozen=True, kw_only=True):
-    """Asks for the credentials of users; of all that have one if none is named."""
+    """A request for the credentials of the given users; empty: of all users that have one."""
 
     users: tuple[str, ...] = ()
 
 
 class CredentialDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A credential: the number of its mechanism, and the iterations of its hash."""
+    """A credential: the number of its mechanism, and its iteration count."""
 
     mechanism: int
     iterations: int
 
 
 class UserDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A user with its credentials, or the reason why there are none to show."""
+    """A user with its credentials, or the refusal if it has none."""
 
     user: str
     credentials: tuple[CredentialDescription, ...] = ()
@@ -33,9 +33,9 @@ class UserDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def users_described(view: View, request: DescribeUsers) -> tuple[UserDescription, ...]:
-    """Describe users in the order of the request; all of them by name.
+    """Describe users in the order of the request, or all users ordered by name.
 
-    The refusals: RESOURCE_NOT_FOUND, DUPLICATE_RESOURCE.
+    Users are refused with RESOURCE_NOT_FOUND or DUPLICATE_RESOURCE.
     """
     found: dict[str, list[CredentialDescription]] = {}
     for credential in sorted(view.image.scram(), key=lambda c: (c.name, c.mechanism)):

@@ -9,10 +9,10 @@ from replay.image.metadata import MetadataImage
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster to describe.
+    """The state of a cluster to describe.
 
-    `sessions` is None without an active controller, as when a log directory is read: then lag and
-    applied offsets are unknown. `settings` are those of the controller, or the defaults.
+    `sessions` is None without an active controller, for example when a log directory is read: lags
+    and applied offsets are then unknown. `settings` are those of the controller, or the defaults.
     """
 
     image: MetadataImage

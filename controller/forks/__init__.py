@@ -1,1 +1,1 @@
-"""The past decided anew: record for record as it was, or with changes."""
+"""Forks: re-deciding the past of a log, unchanged (to verify each record) or with changes."""

@@ -1,4 +1,4 @@
-"""One of two futures: its state, and how rows lead to the next one."""
+"""State of one of a fork's two branches, and how rows change it."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from replay.transactions import Transactions
 def applied(state: State, rows: Sequence[Envelope]) -> State:
     """Return the state after the rows of one decision, or of one whole transaction.
 
-    Offsets need not follow those of the state: what a decision writes in the fork stands where the
-    log has that decision, so that later ones keep their offsets, and brokers their epochs.
+    The rows' offsets need not continue those of the state. Rows of the fork have the offsets of the
+    same decision in the log, so that later decisions keep their offsets, and brokers their epochs.
 
     Raises:
         ContradictionError: a row contradicts the state before it.

@@ -1,7 +1,7 @@
-"""Candidate triggers: what clients or brokers can have sent, by types and keys of records.
+"""Candidate triggers: requests that may have caused records, by the records' types and keys.
 
-A candidate uses only what a request brings: the ISR that a leader wants, the replicas of a new
-partition, the values of configs. Never a field that the decision computes.
+A candidate uses only fields that a request contains: the ISR that a leader proposes, the replicas
+of a new partition, the values of configs. It never uses a field that the decision computes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,7 +58,7 @@ def _run(records: _Records, of: type[Record]) -> list[Any]:
 
 
 def _about_broker(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield what a record about a broker can come from, after changes of its partitions or not."""
+    """Yield the triggers that a record about a broker may have, by its type."""
     record = records[0]
     match record:
         case brokers.FenceBrokerRecord(id=broker_id):
@@ -97,7 +97,7 @@ def _shutdown(broker_id: int, image: MetadataImage) -> _Candidates:
 
 
 def _registration(record: brokers.RegisterBrokerRecord, image: MetadataImage) -> Trigger:
-    """A broker that was told to shut down has stopped cleanly."""
+    """Return a registration; a clean stop is assumed if the broker was told to shut down."""
     old = image.broker(record.broker_id)
     is_clean = old is not None and old.fenced and old.in_controlled_shutdown
     return Trigger(
@@ -143,7 +143,7 @@ def _partition_changes(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _wishes(changes: _Records, leader: int, image: MetadataImage) -> _Candidates:
-    """Yield the requests of one leader: for all partitions that it leads, and for the first one."""
+    """Yield AlterPartition requests of a leader: for all partitions it leads, and for the first."""
     wishes = []
     for change in changes:
         old = image.partition(change.topic_id, change.partition_id)
@@ -200,7 +200,7 @@ def _reassignments(changes: _Records, image: MetadataImage) -> Trigger:
 
 
 def _creation(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield the creation of all topics in a row, and of the first one."""
+    """Yield the creation of all consecutive topics, and of the first one only."""
     found: list[NewTopic] = []
     rest = list(records)
     while rest and isinstance(rest[0], topics.TopicRecord):
@@ -249,7 +249,7 @@ def _deletion(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _configs(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield a change of configs, or, of a topic that follows them, its creation (Kafka 3.3)."""
+    """Yield a config change; also the creation of a topic whose record comes next (Kafka 3.3)."""
     values = _run(records, configs.ConfigRecord)
     following = records[len(values) :]
     if following and isinstance(following[0], topics.TopicRecord):

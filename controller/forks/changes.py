@@ -1,4 +1,4 @@
-"""Changes of a past: what did not happen, happened otherwise, or happened as well."""
+"""Changes to a fork's past: decisions to drop, replace or add, and records to edit or drop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,9 @@ from replay.time_travel.objects import ObjectName, parse_object
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that is decided after an offset, None: at the start of the fork.
+    """A command to decide after an offset; None: at the start of the fork.
 
-    `request` is in the form of connections.
+    `request` is encoded as over connections.
     """
 
     after: int | None = None
@@ -26,7 +26,7 @@ class Added(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that is decided instead of the decision that wrote an offset."""
+    """A command to decide instead of the decision that wrote the record at an offset."""
 
     offset: int
     command: str
@@ -34,36 +34,38 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Edited(msgspec.Struct, frozen=True, kw_only=True):
-    """Other values for fields of the record at an offset, as a JSON object."""
+    """New values for fields of the record at an offset, as a JSON object."""
 
     offset: int
     fields: bytes
 
     @classmethod
     def of(cls, offset: int, fields: dict[str, Any]) -> "Edited":
-        """Return the edit for values from JSON."""
+        """Return the edit of a record's fields, given as values from JSON."""
         return cls(offset=offset, fields=msgspec.json.encode(fields))
 
 
 class Without(msgspec.Struct, frozen=True):
-    """An object or field that does not change, or does not get one value, as JSON."""
+    """An object or field that must not change, or must not be set to `value` (text or JSON)."""
 
     name: ObjectName
     value: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Without":
-        """Read `OBJECT`, `OBJECT#FIELD` or `OBJECT#FIELD=VALUE`.
+        """Parse `OBJECT`, `OBJECT#FIELD` or `OBJECT#FIELD=VALUE`.
 
         Raises:
-            RequestError: INVALID_REQUEST, it is none of these.
+            RequestError: INVALID_REQUEST, the text has none of these forms.
         """
         object_, hash_, rest = text.partition("#")
         field, equals, value = rest.partition("=")
         return cls(parse_object(f"{object_}{hash_}{field}"), value if equals else None)
 
     def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
-        """True if it changed between two images, and has the value afterwards."""
+        """True if the object or field changed between two images and, if `value` is set, got that
+        value.
+        """
         new = self.name.fields(after)
         if self.name.fields(before) == new:
             return False
@@ -75,13 +77,13 @@ def _text(value: Any) -> str:
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is changed.
+    """All changes to the past of a fork.
 
     Attributes:
-        drop: Offsets; the decisions that wrote them are not taken.
+        drop: Offsets; the decisions that wrote them are left out.
         drop_records: Offsets; only these records are left out.
-        drop_commands: Names; no decision of these commands is taken.
-        without: Objects, fields or values; no decision that changed one, or set it, is taken.
+        drop_commands: Command names; all decisions of these commands are left out.
+        without: Objects, fields or values; decisions that changed or set one of them are left out.
     """
 
     drop: frozenset[int] = frozenset()
@@ -94,7 +96,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def first_offset(self) -> int | None:
-        """The first offset that is named; None if none is."""
+        """The lowest offset in the changes; None if they contain none."""
         changed = [*[e.offset for e in self.replaced], *[e.offset for e in self.edited]]
         after = [each.after + 1 for each in self.added if each.after is not None]
         return min([*self.drop, *self.drop_records, *changed, *after], default=None)
@@ -115,11 +117,13 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
                 raise _outside(added.after, start, end)
 
     def drops(self, step: Step, before: MetadataImage, after: MetadataImage) -> bool:
-        """True if a decision is not taken; without a trigger, its records are dropped one by one.
+        """True if a whole step is left out.
+
+        If a step has no trigger, `drop` only removes single records of it (`rows_of`).
 
         Args:
-            before: The image before it in the log.
-            after: That after it.
+            before: The image before the step in the log.
+            after: The image after the step in the log.
         """
         if step.trigger is not None:
             if step.trigger.bound.command in self.drop_commands:
@@ -129,14 +133,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return any(each.is_touched(before, after) for each in self.without)
 
     def instead_of(self, step: Step) -> Replaced | None:
-        """Return the command that is decided instead of a step, if there is one."""
+        """Return the command that replaces a step's decision, or None."""
         if not self.replaced:
             return None
         offsets = {row.offset for row in step.rows}
         return next((each for each in self.replaced if each.offset in offsets), None)
 
     def rows_of(self, step: Step) -> Sequence[Envelope]:
-        """Return the rows without the dropped ones, and with other fields in edited ones.
+        """Return a step's rows without the dropped ones, and with the new values of edited fields.
 
         Raises:
             RequestError: INVALID_RECORD, the fields are not those of the record.

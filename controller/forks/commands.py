@@ -1,4 +1,4 @@
-"""The commands that a log can name, as deciding anew needs them."""
+"""Commands by the names used in a log, for re-deciding them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -29,11 +29,11 @@ class Command(Protocol):
 
     @property
     def decide(self) -> Decide:
-        """Takes the decision."""
+        """The function that makes the decision."""
 
     @property
     def guard(self) -> Guard:
-        """The rights."""
+        """The rights that the command requires."""
 
 
 Find = Callable[[str], Any]
@@ -41,13 +41,13 @@ Find = Callable[[str], Any]
 
 
 class Commands(msgspec.Struct, frozen=True):
-    """All commands of clients and brokers, and how a transaction of several is decided.
+    """All commands of clients and brokers, and how to decide a transaction of several commands.
 
     Attributes:
-        all: By name.
-        append: Name of the command that appends records; the log keeps them as rows only.
+        all: Commands by name.
+        append: Name of the command that appends records; the log has its records only as rows.
         transaction: Name of the command with several steps.
-        transact: Decides one, given a way to find the commands of its steps.
+        transact: Decides a transaction, given a function that finds the commands of its steps.
     """
 
     all: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Two futures side by side: what differs, from where to where, and where they meet again."""
+"""Comparison of the log's past with a fork: fields that differ, and from where to where."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
@@ -20,9 +20,9 @@ _Object = tuple[str, Key]
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """One field with two values, `happened` and `forked`, from one offset to another.
+    """A field that has different values, `happened` and `forked`, from one offset to another.
 
-    `to_offset` is where they are equal again, or have other values; None: it lasts.
+    At `to_offset` the values become equal, or change; None: they differ until the end.
     """
 
     object: str
@@ -34,17 +34,18 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison:
-    """Follows two images, and compares what rows can have changed.
+    """Follows the images of the past and the fork, comparing the objects that rows may have
+    changed.
 
     Attributes:
-        partings: What differed, in the order in which it ended; see `all_partings`.
-        first: Offset from which anything differed; None if nothing has.
-        equal_from: First offset from which both are equal, but for epochs and the order of ISRs;
+        partings: Differences that have ended, in the order of their ends; see `all_partings`.
+        first: First offset at which anything differed; None if nothing has.
+        equal_from: First offset from which both are equal, ignoring epochs and the order of ISRs;
             None while they differ.
     """
 
     def __init__(self, start_offset: int) -> None:
-        """Start with equal images, before an offset."""
+        """Start with equal images; `start_offset` is the first offset to compare."""
         self.partings: list[Parting] = []
         self.first: int | None = None
         self.equal_from: int | None = start_offset
@@ -54,11 +55,11 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """True if nothing differs now, epochs included."""
+        """True if nothing currently differs, epochs included."""
         return not self._open and not self._alike
 
     def all_partings(self) -> list[Parting]:
-        """Return what differs and what differed, in the order in which it began."""
+        """Return current and ended differences, in the order in which they began."""
         lasting = [each for fields in self._open.values() for each in fields.values()]
         return sorted(
             [*self.partings, *lasting],
@@ -73,12 +74,12 @@ class Comparison:
         past: MetadataImage,
         fork: MetadataImage,
     ) -> None:
-        """Compare after a step.
+        """Compare the images after a step.
 
         Args:
-            offset: Its last offset.
-            rows: All that were written in either future.
-            before: The images before it.
+            offset: The step's last offset.
+            rows: All rows written by the step, in the past or in the fork.
+            before: The images before the step.
         """
         for of in _touched(rows, before):
             self._compare(of, offset, past, fork)

@@ -1,8 +1,8 @@
-"""A fork: the past decided anew from some point on, with changes, beside what happened.
+"""A fork: the past re-decided from some offset on, with changes, and compared with the log.
 
-Every decision of the log is taken again by the controller's own code, on the fork's state, with the
-recorded request and its random draws, at its recorded offset and time. Timers do not run: what they
-and brokers did is in the log, and counts as an observation. Nothing is written.
+The controller's own code makes every decision of the log again, on the fork's state, with the
+logged request and random seed, at the logged offset and time. Timers do not run: decisions of
+timers and brokers are taken from the log as observations. Nothing is written.
 """
 
 from collections import Counter
@@ -48,16 +48,16 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Fork:
-    """Two futures of one state: what happened, and what would have.
+    """Two branches from one state: the past as logged, and the past with changes.
 
     Attributes:
-        past: The state as the log tells it.
+        past: The state according to the log.
         state: The state in the fork.
-        comparison: What differs.
-        changed, undecidable, substituted, refused: What is to be said of single decisions.
-        counts: How many decisions were taken by what the log keeps of them (`asked`), by an
-            inferred trigger (`inferred`), how many were taken over (`as recorded`), and how many
-            were added or replaced (`changed`).
+        comparison: The differences between the two.
+        changed, undecidable, substituted, refused: Remarks about single decisions.
+        counts: How many decisions were made from their logged request (`asked`) or from an
+            inferred trigger (`inferred`), how many were copied from the log (`as recorded`), and
+            how many were added or replaced (`changed`).
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class Fork:
         """Start with the image before an offset.
 
         Args:
-            settings: Those of the log's writer there.
-            copying: Take over what stands before the first change, instead of deciding it anew.
+            settings: The settings of the log's writer at that offset.
+            copying: Copy the rows before the first change from the log instead of re-deciding them.
         """
         self.past = self.state = State.of(image)
         self.comparison = Comparison(start)
@@ -90,9 +90,9 @@ class Fork:
         self._added = sorted([(_after(each, start), each) for each in changes.added], key=_first)
 
     def steps(self, batches: Iterable[Batch]) -> Iterator[tuple[Step, Rows]]:
-        """Take the decisions of the batches, and those that are added to them.
+        """Re-decide the batches, and decide the added commands in between.
 
-        Yields each with what is written in the fork.
+        Yields each step with the rows that it writes in the fork.
 
         Raises:
             RequestError: a change does not fit the record or command that it is for.
@@ -160,7 +160,7 @@ class Fork:
         self.changed.append(Remark(first, f"{place} {what}{of} {step.text}"))
 
     def _again(self, step: Step, before: State) -> Rows:
-        """Take the decision of a step in the fork; return what it writes, applied."""
+        """Re-decide a step in the fork, and apply and return the rows that it writes."""
         trigger = step.trigger
         if trigger is None:
             if step.problem is not None:
@@ -177,10 +177,10 @@ class Fork:
         return self._decided(step, self._with_epochs(step, trigger, before), known, kind)
 
     def _trigger(self, name: str, raw: bytes) -> Trigger:
-        """Return the trigger of a command that is not in the log.
+        """Return the trigger for a command given by the changes, not by the log.
 
         Raises:
-            RequestError: INVALID_REQUEST, there is no such command, or it takes no such request.
+            RequestError: INVALID_REQUEST, there is no such command, or its request is not valid.
         """
         command = self._commands.all.get(name)
         if command is None:
@@ -195,7 +195,10 @@ class Fork:
     def _decided(
         self, step: Step, trigger: Trigger, known: tuple[Named, ...] = (), kind: str = "changed"
     ) -> Rows:
-        """Decide on the fork's state, and count it; refusals of the past are not told."""
+        """Decide on the fork's state, count the decision, and apply and return its rows.
+
+        Refusals are remarked, except those in `known`, which also happened in the past.
+        """
         decided = trigger.decided(step.rows, self.state, self._settings)
         if decided.failure is not None:
             self._note_undecidable(step, decided.failure)
@@ -222,7 +225,7 @@ class Fork:
             self.undecidable.append(Remark(step.rows[0].offset, f"{step.text}: {why}"))
 
     def _as_recorded(self, step: Step, rows: Rows) -> Rows:
-        """Apply rows as they are, unless that contradicts the fork or breaks an invariant there."""
+        """Apply rows as logged, unless they contradict the fork or break an invariant there."""
         if not rows:
             return ()
         self.counts["as recorded"] += 1
@@ -249,7 +252,7 @@ class Fork:
         return rows
 
     def _add_until(self, offset: int | None) -> Iterator[tuple[Step, Rows]]:
-        """Take the added decisions that stand before an offset; their steps have no rows."""
+        """Decide the added commands that come before an offset; their steps have no rows."""
         while self._added and (offset is None or self._added[0][0] < offset):
             yield self._add(*self._added.pop(0))
 
@@ -273,10 +276,10 @@ class Fork:
 
 
 def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:
-    """Yield the rows of each decision; those of an open transaction when it is over.
+    """Yield the rows of each decision; those of a transaction only when it has ended.
 
-    With them: True if it is a transaction of several decisions, or of some that the log does not
-    tell apart.
+    The second value is True for a transaction of several decisions, or of some that the log does
+    not separate.
     """
     transactions, held, count = Transactions(), list[Envelope](), 0
     for group in recorded_decisions(batches):
@@ -291,7 +294,7 @@ def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:
 
 
 def _is_unexplained(rows: Rows) -> bool:
-    """True for a transaction of which the log does not say what was asked."""
+    """True for a transaction for which the log has no request."""
     begins = any(isinstance(row.payload, BeginTransactionRecord) for row in rows)
     return begins and rows[0].asked is None
 
@@ -305,7 +308,7 @@ def _first(pair: tuple[int, Added]) -> int:
 
 
 def _rows(decided: Decided, recorded: Rows) -> Rows:
-    """Return records as rows at the place of the recorded ones, none beyond their last offset."""
+    """Return records as rows with the offsets of the logged rows, none beyond their last one."""
     first, last = recorded[0], recorded[-1].offset
     level = decided.context.metadata_version
     return [
@@ -327,7 +330,7 @@ def _violations(state: State, affected: Affected) -> Iterator[Violation]:
 
 
 def _text(asked: Asked, request: Any, rows: Rows) -> str:
-    """Return a decision in words: its command, the brokers that it is about, the reason."""
+    """Return a text for a decision: its command, the brokers concerned, and the reason."""
     affected = Affected()
     affected.add([row.payload for row in rows])
     sender = getattr(request, "broker_id", None)

@@ -1,6 +1,6 @@
-"""Triggers inferred from records, for logs that do not say what was asked, as Kafka's.
+"""Triggers inferred from records, for logs without requests, such as Kafka's.
 
-A trigger is what a client or broker would have sent. A candidate counts only if deciding on it
+A trigger is what a client or broker would have sent. A candidate is accepted only if deciding it
 writes exactly the records of the log.
 """
 
@@ -40,10 +40,10 @@ _NOT_INFERRED = "what made the controller write this is not in the log and canno
 def inferred_steps(
     rows: Sequence[Envelope], state: Callable[[], State], settings: Settings
 ) -> Iterator[Step]:
-    """Split the rows of a batch into decisions; a batch can hold several.
+    """Split the rows of a batch into decisions; a batch can contain several.
 
     Args:
-        state: Returns the state before the step that is taken next, as the log tells it.
+        state: Returns the logged state before the next step.
     """
     rest = tuple(rows)
     while rest:
@@ -69,9 +69,10 @@ def _first_step(rows: tuple[Envelope, ...], state: State, settings: Settings) ->
 
 
 def _all_left(broker_id: int, records: Sequence[Record], state: State) -> bool:
-    """False if a broker is in an ISR that no record changes, so that it cannot have left all.
+    """True if the records may remove a broker from all of its ISRs.
 
-    To decide that it leaves takes as long as it has partitions, for nothing if they stay.
+    False if some ISR with the broker is in no record. This check avoids a decision about all of its
+    partitions that could not match the records.
     """
     changed = {_object(each) for each in records}
     return all(
@@ -83,10 +84,10 @@ def _all_left(broker_id: int, records: Sequence[Record], state: State) -> bool:
 
 
 def in_recorded_order(records: Sequence[Record], rows: Sequence[Envelope]) -> list[Record]:
-    """Return records in the order in which the log has those of the same objects.
+    """Return records in the order in which the log has the records of the same objects.
 
-    Kafka walks over hash tables, so that the order of partitions, and of features and directories
-    in a registration, is by chance.
+    Kafka iterates over hash tables, so the order of partitions, and of features and directories in
+    a registration, is arbitrary.
     """
     recorded = {_object(row.payload): index for index, row in enumerate(rows[: len(records)])}
     known = [rows[index].payload for index in recorded.values()]

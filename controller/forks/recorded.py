@@ -1,4 +1,4 @@
-"""Decisions as a log holds them: the batches of each, and the settings that it was taken with."""
+"""Decisions as stored in a log: the batches of each, and the settings of their writer."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +14,7 @@ from records.envelope import Envelope, Origin
 
 
 def recorded_decisions(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Group the batches of one decision: all but the last one are full."""
+    """Group the batches that belong to one decision: all but its last batch are full."""
     group: list[Batch] = []
     for batch in batches:
         if group and not _goes_on(group[-1], batch):
@@ -44,9 +44,9 @@ def payloads(rows: Sequence[Envelope]) -> tuple[Record, ...]:
 
 
 def settings_before(reader: LogReader, offset: int) -> Settings | None:
-    """Return the settings of the writer at an offset; None if the log does not hold them.
+    """Return the settings of the writer at an offset; None if the log does not have them.
 
-    They stand in the first batch of the writer's epoch, which begins a segment.
+    They are in the first batch of the writer's epoch, which starts a segment.
 
     Raises:
         CorruptLogError: the log is damaged.

@@ -1,4 +1,4 @@
-"""Takes each decision of a log again, on the image before it, from what the log holds."""
+"""Makes each decision of a log again, on the image before it, to verify its records."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,10 +25,10 @@ from replay.timeline import Timeline
 
 
 class Redecided(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision of a log, taken again.
+    """One decision of a log, made again.
 
-    `command` is None where the log does not say what was asked. `problem` is why it could not be
-    taken again; `difference` what came out otherwise, None when nothing did.
+    `command` is None if the log does not have the request. `problem` is why the decision could not
+    be made again; `difference` is how the result differs from the log, None if it does not.
     """
 
     offset: int
@@ -38,7 +38,7 @@ class Redecided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def redecide(reader: LogReader, commands: Commands) -> Iterator[Redecided]:
-    """Take all decisions of a log again, in their order; none gets an answer from the log.
+    """Make all decisions of a log again, in order; each starts from the logged state before it.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -91,7 +91,7 @@ def _difference(
     context: Context,
     rows: Sequence[Envelope],
 ) -> str | None:
-    """Return the first record that differs, or a response that does; None when nothing does."""
+    """Return a text for the first record, or the response, that differs; None if all are equal."""
     found = different_record(result.records, context, rows)
     if found is not None:
         return found
@@ -107,7 +107,7 @@ def _difference(
 def different_record(
     records: Sequence[Record], context: Context, rows: Sequence[Envelope]
 ) -> str | None:
-    """Return the first record that is not as in the log, in its version too; None if all are."""
+    """Return a text for the first record or layout version that differs from the log, or None."""
     again = [(record_version(record, context.metadata_version), record) for record in records]
     stored = [(row.record_version, row.payload) for row in rows]
     for index, (new, old) in enumerate(zip(again, stored, strict=False)):

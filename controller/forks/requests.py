@@ -1,4 +1,4 @@
-"""Decisions as the log keeps them, bound again to their requests and to all that they read."""
+"""Logged decisions, bound again to their requests and to the other inputs that they read."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -29,13 +29,15 @@ _TIMERS = {timer.name: timer.decide for timer in TIMERS}
 def past_context(
     rows: Sequence[Envelope], state: State, settings: Settings, asked: Asked | None = None
 ) -> Context:
-    """Return what a decision read; the last row's batch carries the request's id.
+    """Return the context in which a past decision was made.
+
+    The request's id is in the last row's batch, so the origin is taken from there.
 
     Args:
-        rows: Those that it wrote.
-        state: The state that it is taken on.
-        asked: What the log holds of it; None: it reads no session, and its random numbers are
-            always the same.
+        rows: The rows that the decision wrote.
+        state: The state to decide on.
+        asked: The decision's logged inputs; if None, the context has no sessions, and the random
+            numbers depend on the offset only.
     """
     origin = rows[-1].origin
     context = Context(
@@ -57,7 +59,7 @@ def bound_again(asked: Asked, rows: Sequence[Envelope], commands: Commands) -> B
     """Return the decision that wrote some rows, bound to its request.
 
     Raises:
-        RequestError: the request was not kept, or the name is not known.
+        RequestError: the request was not logged, or the command is not known.
     """
     if asked.command in _TIMERS:
         return BoundDecision(asked.command, _TIMERS[asked.command])
@@ -69,7 +71,7 @@ def bound_again(asked: Asked, rows: Sequence[Envelope], commands: Commands) -> B
 
 
 def bound_to(command: Command, request: Any) -> BoundDecision[Any]:
-    """Return a command's decision on a request."""
+    """Return a command's decision, bound to a request."""
     guard, decide = command.guard, command.decide
     return BoundDecision(
         command.name,
@@ -80,10 +82,10 @@ def bound_to(command: Command, request: Any) -> BoundDecision[Any]:
 
 
 def command_of(name: str, rows: Sequence[Envelope], commands: Commands) -> Command:
-    """Return a command; where records are appended, they are those of the rows.
+    """Return a command; a command that appends records takes these from the rows.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none.
+        RequestError: INVALID_REQUEST, there is no such command.
     """
     found = _find(rows, commands)(name)
     assert isinstance(found.name, str), "a command has a name"

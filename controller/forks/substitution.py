@@ -1,10 +1,11 @@
-"""What is replaced so that a recorded request means the same in the fork.
+"""Substitutes epochs and ids, so that a logged request means the same in the fork.
 
-Epochs: a broker names those that it knows. In the fork partitions have changed more or less often,
-so their epochs differ; a broker there would know those. An epoch that was outdated stays outdated.
+Epochs: a broker sends the epochs that it knows. Partitions change more or less often in the fork,
+so their epochs differ there. Epochs that were current when the request was decided are replaced by
+the fork's. An epoch that was outdated stays outdated.
 
-Ids of new topics: a placement that draws more or fewer random numbers leads to another id, but
-later requests name the one of the log.
+Ids of new topics: if a placement uses more or fewer random numbers in the fork, a new topic gets
+another id there. It is replaced by the id in the log, which later requests use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ Substituted = tuple[BoundDecision[Any], Sequence[str]]
 def with_epochs_of_fork(
     bound: BoundDecision[Any], past: MetadataImage, fork: MetadataImage
 ) -> Substituted:
-    """Return a decision with the fork's epochs in its request, and what was replaced, in words."""
+    """Return a decision with the fork's epochs in its request, and texts on what was replaced."""
     request = bound.request
     texts: list[str] = []
     if isinstance(request, Heartbeat | AlterPartition | ReportDeletions):
@@ -51,7 +52,7 @@ def with_epochs_of_fork(
 
 
 def with_ids_of_log(records: Sequence[Record], rows: Sequence[Envelope]) -> tuple[Record, ...]:
-    """Return records in which new topics have the ids that topics of their names got in the log."""
+    """Return the records, giving each new topic the id that its name has in the log."""
     logged = [row.payload for row in rows]
     ids = {_named(each): each.topic_id for each in logged if isinstance(each, TopicRecord)}
     known = {

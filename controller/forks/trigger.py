@@ -1,4 +1,4 @@
-"""Triggers: what made a controller decide, as the log keeps it or as it can be inferred."""
+"""Triggers: the requests and timers that made a controller decide, as logged or inferred."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,8 +23,8 @@ class Trigger(msgspec.Struct, frozen=True):
     """A decision and its request.
 
     Attributes:
-        asked: What the log keeps of it; None if it was inferred from the records.
-        leaving: A broker that leaves all ISRs by it, if it writes anything at all.
+        asked: The decision's logged inputs; None if it was inferred from the records.
+        leaving: A broker that this decision removes from all ISRs, if it writes any record.
     """
 
     bound: BoundDecision[Any]
@@ -33,7 +33,7 @@ class Trigger(msgspec.Struct, frozen=True):
     leaving: int | None = None
 
     def decided(self, rows: Sequence[Envelope], state: State, settings: Settings) -> "Decided":
-        """Decide on a state, at the offset and time of the rows that it wrote in the log."""
+        """Decide on a state, at the offset and time of the rows logged for the decision."""
         context = past_context(rows, state, settings, self.asked)
         try:
             result: ControllerResult[Any] = self.bound(context)
@@ -46,9 +46,10 @@ class Trigger(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision came to: records, refusals, or a failure.
+    """Result of a decision: records, refusals, or a failure.
 
-    `refusals` are those of items, each with its name, or that of the whole, without one.
+    `refusals` are those of single items, each with the item's name, or one of the whole request,
+    with an empty name.
     """
 
     context: Context
@@ -58,9 +59,9 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one decision, or of some that cannot be told apart, and what triggered it.
+    """The rows of one decision, or of several that cannot be separated, and their trigger.
 
-    `problem` says why there is no trigger; neither: the rows depend on no state.
+    `problem` is why there is no trigger. If both are None, the rows do not depend on a state.
     """
 
     rows: tuple[Envelope, ...]
@@ -69,7 +70,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
+        """A description of the step."""
         if self.trigger is not None:
             return self.trigger.text
         names = dict.fromkeys(type(row.payload).__name__ for row in self.rows)
@@ -77,7 +78,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _refused(response: Any, image: MetadataImage) -> Iterator[Named]:
-    """Yield the refused items of a response, with the names that they have in an image."""
+    """Yield the refused items of a response, each with its name in an image."""
     if isinstance(response, tuple):
         for item in response:
             yield from _refused(item, image)
@@ -89,7 +90,7 @@ def _refused(response: Any, image: MetadataImage) -> Iterator[Named]:
 
 
 def _name(item: msgspec.Struct, image: MetadataImage) -> str:
-    """Return the name of an item: the topic, with its partition, or any other."""
+    """Return the name of an item: the topic, with its partition, or another object's name."""
     topic_id = getattr(item, "topic_id", None)
     topic = None if topic_id is None else image.topic(topic_id)
     names = (getattr(item, field, None) for field in ("topic", "name", "resource_name"))

@@ -18,7 +18,7 @@ from replay.image.topics import Topic
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A violated invariant: the name of its check, and what was found."""
+    """A violated invariant: the name of its check, and the finding."""
 
     invariant: str
     finding: str
@@ -28,7 +28,7 @@ class Violation(msgspec.Struct, frozen=True):
 
 
 def check_image(image: MetadataImage) -> Iterator[Violation]:
-    """Check everything about one image: O(objects)."""
+    """Check all invariants of one image: O(objects)."""
     for check in OF_IMAGES:
         yield from _named(check, check(image))
     yield from check_topics(image, [topic.topic_id for topic in image.topics()])
@@ -43,7 +43,7 @@ def check_topics(image: MetadataImage, topic_ids: Collection[Uuid]) -> Iterator[
 
 
 def check_affected(image: MetadataImage, affected: Affected) -> Iterator[Violation]:
-    """Check the topics and partitions named in records: O(partitions named)."""
+    """Check the topics and partitions affected by records: O(partitions affected)."""
     for topic_id in sorted(affected.topic_ids):
         topic = image.topic(topic_id)
         if topic is not None:
@@ -75,8 +75,8 @@ def check_step(
 class HistoryCheck:
     """Follows a log and checks every image and every step, and that no topic id is reused.
 
-    Images are checked where batches and transactions end; inside a transaction the state may be
-    inconsistent.
+    Images are checked at the ends of batches and transactions, but not inside a transaction, where
+    the state may be inconsistent.
     """
 
     def __init__(self, start: MetadataImage = MetadataImage.EMPTY) -> None:
@@ -88,9 +88,9 @@ class HistoryCheck:
     def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
         """Check the image after a batch.
 
-        The topics it affected are checked completely, and so is the rest of the image. The
-        partitions of other topics are checked only if a broker changed, because it may lead some of
-        them.
+        The topics that the batch affected are checked completely, as are all objects that are not
+        topics. The partitions of other topics are checked only if a broker changed, because it may
+        lead some of them.
         """
         self._touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:

@@ -1,7 +1,7 @@
-"""Follows a log and tells where each invariant begins and ends to be violated.
+"""Follows a log and reports where each violation of an invariant begins and ends.
 
-After a batch only what it touched is checked again: its topics' partitions, those that a broker
-leads or follows whose state changed, and checks of the whole image that read what was touched.
+After a batch, only affected objects are checked again: the partitions of its topics, the partitions
+on brokers that changed state, and those checks of the whole image whose input changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -36,15 +36,15 @@ class Violation(msgspec.Struct, kw_only=True):
     """A violation of an invariant, or of a condition that the caller expects.
 
     Attributes:
-        offset: At which it began: the last one of a batch. None: before the range.
+        offset: Offset at which it began: the last one of a batch. None: before the range.
         time: Append time of that batch, in ms since 1970; None: before the range.
         invariant: The name of the check; `expect` for an expectation.
-        object: The topic or partition; None where the text names what it concerns.
-        until: Offset at which it ended; None: it lasts. A wrong step between two images ends at
-            once.
-        type: Of the first record of the batch.
-        principal: Who asked for the batch; None if the log does not say.
-        reason: Why; None if the log does not say.
+        object: The topic or partition; None if only the text gives the object.
+        until: Offset at which it ended; None: it lasts. An illegal step between two images ends
+            at the offset where it began.
+        type: Type of the first record of the batch.
+        principal: The principal that requested the batch; None if the log does not have it.
+        reason: The reason for the batch; None if the log does not have it.
     """
 
     offset: int | None
@@ -59,7 +59,7 @@ class Violation(msgspec.Struct, kw_only=True):
 
 
 class _Narrowed:
-    """An image that goes through some topics and configs only; what is looked up is all there."""
+    """An image that iterates over some topics and configs only; lookups by key find all objects."""
 
     def __init__(
         self, image: MetadataImage, topic_ids: Iterable[Uuid], configs: Iterable[Any] = ()
@@ -101,10 +101,10 @@ _OF_NAMES = (names_are_unique, ids_are_unique, namespaces_have_parents)
 
 
 class InvariantWatch:
-    """The violated invariants of the image at one point of a log.
+    """The violated invariants of the current image, while following a log.
 
     Attributes:
-        active: What is violated now.
+        active: The current violations.
     """
 
     def __init__(self, start: MetadataImage) -> None:
@@ -125,20 +125,20 @@ class InvariantWatch:
 
     @property
     def active(self) -> set[Key]:
-        """What is violated now."""
+        """The current violations."""
         return set().union(
             *self._of_images.values(), *self._of_names.values(), *self._of_topics.values()
         )
 
     def add(self, records: Iterable[Record]) -> None:
-        """Note the records of a batch, also inside a transaction."""
+        """Collect the objects affected by a batch's records; call it inside transactions, too."""
         self._affected.add(records)
 
     def step(self, image: MetadataImage, tokens: Collection[Token]) -> list[Key]:
-        """Check the next image, of which tokens say what was touched.
+        """Check the next image; `tokens` give the objects that changed since the last one.
 
         Returns:
-            The wrong steps from the last image to this one; they do not last.
+            The illegal steps from the last image to this one; unlike `active`, they do not last.
         """
         before, self._image = self._image, image
         affected, self._affected = self._affected, Affected()
@@ -279,7 +279,7 @@ def _put(where: dict[Any, set[Key]], key: Any, found: set[Key]) -> None:
 def _configs(
     before: MetadataImage, topic_ids: Collection[Uuid], tokens: Collection[Token]
 ) -> set[tuple[int, str]]:
-    """Return the resources whose configs were touched, or whose topic may have gone."""
+    """Return the config resources that changed, or whose topic may have been removed or moved."""
     found = {token[1] for token in tokens if token[0] == "config" and len(token) == 2}
     topics = (before.topic(topic_id) for topic_id in topic_ids)
     return found | {(TOPIC, before.full_name(topic)) for topic in topics if topic is not None}
@@ -291,7 +291,7 @@ def _add_on_brokers(
     image: MetadataImage,
     tokens: Collection[Token],
 ) -> None:
-    """Add the partitions on brokers that came, went, or were fenced or unfenced: O(partitions)."""
+    """Add the partitions on brokers that were added, removed, fenced or unfenced: O(partitions)."""
     changed = set()
     for token in tokens:
         if token[0] == "broker" and len(token) == 2:
@@ -309,7 +309,7 @@ def _add_on_brokers(
 
 
 def begun(keys: Iterable[Key], batch: Batch | None, *, at_once: bool = False) -> list[Violation]:
-    """Return violations that begin with a batch; without one: before the range."""
+    """Return violations that begin with a batch; without a batch: before the range."""
     origin = None if batch is None else batch.rows[0].origin
     offset = None if batch is None else batch.end_offset - 1
     return [

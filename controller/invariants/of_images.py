@@ -1,4 +1,4 @@
-"""Invariants of an image, apart from its partitions."""
+"""Invariants of an image, except those of its partitions."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Findings = Iterator[str]
 
 
 def names_are_unique(image: MetadataImage) -> Findings:
-    """C1: a topic's name belongs to one topic of its namespace, a namespace's to one namespace."""
+    """C1: no two topics of a namespace have the same name, and no two namespaces have."""
     for topic in image.topics():
         if image.topic_by_name(topic.name, topic.namespace_id) != topic:
             yield f"topic {topic.name!r} of id {uuid_text(topic.topic_id)} is not found by its name"
@@ -31,7 +31,7 @@ def names_are_unique(image: MetadataImage) -> Findings:
 
 
 def ids_are_unique(image: MetadataImage) -> Findings:
-    """C2: no two things share an id, none has the reserved zero, no text starts with '-'."""
+    """C2: no topics or namespaces share an id; none is the reserved zero or starts with '-'."""
     for topic in image.topics():
         count = 1 if image.namespace(topic.topic_id) is None else 2
         if count > 1 or _is_reserved(topic.topic_id):
@@ -61,7 +61,7 @@ def namespaces_have_parents(image: MetadataImage) -> Findings:
 
 
 def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
-    """C4: no configs of a topic or namespace that was deleted or moved away."""
+    """C4: every topic or namespace that has configs exists (it was not deleted or renamed)."""
     for (resource_type, name), _ in image.configs():
         if resource_type == TOPIC and image.topic_by_full_name(name) is None:
             yield f"configs of topic {name!r}, which does not exist"
@@ -80,7 +80,7 @@ def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
 
 
 def deletions_are_under_way(image: MetadataImage) -> Findings:
-    """C6: a replica deletion is started, successful or ineligible, of a NONE partition."""
+    """C6: a replica deletion is started, successful or ineligible; its partition has mode NONE."""
     for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
         who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
         if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):
@@ -93,7 +93,7 @@ def deletions_are_under_way(image: MetadataImage) -> Findings:
 
 
 def removals_end(image: MetadataImage) -> Findings:
-    """C7: once all leaving replicas of a topic are deleted, its removed partitions are gone."""
+    """C7: partitions are removed once all replicas of a topic's leaving partitions are deleted."""
     states = deletion_states(image)
     for topic_id in {removal.topic_id for removal in image.pending_removals()}:
         leaving = [

@@ -22,14 +22,14 @@ def partition_ids_are_dense(image: MetadataImage, topic: Topic, all_: Partitions
 
 
 def replicas_are_a_set(image: MetadataImage, some: Some) -> Findings:
-    """P2: a partition has at least one replica, and none twice."""
+    """P2: a partition has at least one replica, and no replica twice."""
     for p in some:
         if not p.replicas or len(set(p.replicas)) < len(p.replicas):
             yield _says(p, f"replicas {list(p.replicas)}")
 
 
 def isr_is_of_replicas(image: MetadataImage, some: Some) -> Findings:
-    """P3: the ISR is a subset of the replicas, without duplicates; empty only if ELR is kept."""
+    """P3: the ISR is a subset of the replicas, without duplicates; it is empty only with ELR."""
     for p in some:
         in_sync = set(p.isr)
         if len(in_sync) < len(p.isr) or not in_sync.issubset(p.replicas):
@@ -39,7 +39,7 @@ def isr_is_of_replicas(image: MetadataImage, some: Some) -> Findings:
 
 
 def leader_is_in_sync(image: MetadataImage, some: Some) -> Findings:
-    """P4: the leader is in the ISR, and so among the replicas; or there is none."""
+    """P4: the leader, if there is one, is in the ISR, and so among the replicas."""
     for p in some:
         if p.leader != NO_LEADER and p.leader not in p.isr:
             yield _says(p, f"leader {p.leader}, ISR {list(p.isr)}")
@@ -109,7 +109,7 @@ def directories_are_of_replicas(image: MetadataImage, some: Some) -> Findings:
 
 
 def modes_are_of_removals(image: MetadataImage, some: Some) -> Findings:
-    """P10: exactly the partitions being removed are not READ_WRITE; a NONE one has no leader."""
+    """P10: exactly the partitions being removed are not READ_WRITE; mode NONE has no leader."""
     ids_of: dict[Uuid, set[int]] = {}
     for p in some:
         pending = ids_of.get(p.topic_id)
@@ -128,7 +128,7 @@ def modes_are_of_removals(image: MetadataImage, some: Some) -> Findings:
 def removals_are_of_the_highest_ids(
     image: MetadataImage, topic: Topic, all_: Partitions
 ) -> Findings:
-    """P11: partitions being removed exist, have the highest ids of their topic, and are not all."""
+    """P11: partitions being removed exist, with their topic's highest ids; at least one stays."""
     pending = sorted(removal.partition_id for removal in image.pending_removals(topic.topic_id))
     if not pending:
         return

@@ -17,11 +17,11 @@ Findings = Iterator[str]
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Two consecutive images, and the objects named by the records between them.
+    """Two consecutive images, and the objects affected by the records between them.
 
     Attributes:
-        changed: The affected partitions that are in both images and differ, before and after.
-        gone: Those that only the image before has, of topics that both have.
+        changed: Pairs (before, after) of affected partitions that are in both images and differ.
+        gone: Affected partitions that only the image before has, of topics that both have.
     """
 
     before: MetadataImage
@@ -32,7 +32,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, before: MetadataImage, after: MetadataImage, affected: Affected) -> "Step":
-        """Look the affected partitions up, once for all checks."""
+        """Return the step, looking up the affected partitions once for all checks."""
         changed, gone = [], []
         for topic_id in sorted(affected.topic_ids):
             if before.topic(topic_id) is None or after.topic(topic_id) is None:
@@ -60,7 +60,7 @@ def epochs_never_go_back(step: Step) -> Findings:
 
 
 def new_leaders_have_new_epochs(step: Step) -> Findings:
-    """S2: a new leader, or the loss of a replica, means a new leader epoch."""
+    """S2: a change of leader, or the loss of a replica, increases the leader epoch."""
     for old, new in step.changed:
         lost = not set(old.replicas) <= set(new.replicas)
         if (old.leader != new.leader or lost) and new.leader_epoch <= old.leader_epoch:

@@ -1,13 +1,13 @@
 """The default placement: new partitions go to the least loaded brokers, counted over all topics.
 
-Leaders and replicas are counted per broker, so late brokers catch up, and odd numbers of partitions
+Leaders and replicas are counted per broker. So new brokers catch up, and odd numbers of partitions
 do not accumulate on some brokers as with the classic placements. The leader of each partition is
-the broker that is preferred leader least often. Its followers are the brokers with the fewest
-replicas, in unused racks as long as there are any (if every broker has a rack). Ties are broken at
-random each time, so that partitions with the same leader have different followers.
+the broker that is preferred leader of the fewest partitions. Its followers are the brokers with the
+fewest replicas, in unused racks as long as there are any (if every broker has a rack). Ties are
+broken at random each time, so that partitions with the same leader have different followers.
 
-An empty broker would get a whole topic. So it gets no more than twice its fair share of one topic,
-as long as other brokers can take the rest.
+An empty broker would get a whole topic. So it gets at most twice its fair share of one topic, as
+long as other brokers can take the rest.
 
 Costs O(brokers) per topic and O(racks) per replica, independent of the number of existing
 partitions, and O(distinct loads) each time the least loaded brokers are used up.
@@ -31,10 +31,10 @@ _FENCED = 1 << 48
 
 
 class BalancedPlacer:
-    """Places by the number of partitions each broker leads and holds."""
+    """Places new partitions by how many partitions each broker leads and has replicas of."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """See `Placer.start`: the load of one topic counts for the next."""
+        """See `Placer.start`; the partitions of each topic count as load for the next one."""
         return _Run(brokers, rng)
 
     def place(
@@ -46,7 +46,7 @@ class BalancedPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. `start_partition_id` is ignored; only the load matters."""
+        """See `Placer.place`. `start_partition_id` is ignored; only the load is used."""
         run = self.start(brokers, rng)
         return run.place(partitions, replication_factor, start_partition_id)
 
@@ -73,14 +73,16 @@ class Followers:
                 self._queue_of[broker_id] = queue
 
     def begin_topic(self, replicas: int) -> None:
-        """Reset the counts per topic; `replicas` is how many the new topic needs."""
+        """Reset the counts per topic; `replicas` is the new topic's number of replicas."""
         limit = _limit(replicas, self._sharers)
         before = self._load.copy()
         for queue in self._queues:
             queue.begin_topic(before, limit)
 
     def join(self, replicas: list[int], count: int) -> None:
-        """Append `count` brokers to a partition's replicas, and count them; enough must be left."""
+        """Append `count` brokers to a partition's replicas, and count them; that many must be
+        unused.
+        """
         queues = self._queues
         queues.append(queues.pop(0))  # racks of equal load take turns
         unused = queues.copy()
@@ -141,5 +143,5 @@ class _Run:
 
 
 def _limit(count: int, broker_count: int) -> int:
-    """Return how many of `count` one broker may take: twice its fair share."""
+    """Return how many of `count` replicas one broker may get: twice its fair share."""
     return max(math.ceil(count / broker_count), 2 * count // broker_count)

@@ -1,7 +1,8 @@
 """Kafka's two placements before KRaft; its reassignment tool still uses them.
 
-Leaders are assigned round robin from a random start. Followers come at a distance that grows by
-one after each round, so that partitions with the same leader have different followers.
+Leaders are assigned round robin from a random start. Followers are at a distance from the leader
+that grows by one after each round, so that partitions with the same leader have different
+followers.
 
 Source: Kafka's AdminUtils (KIP-36 for racks).
 """
@@ -19,7 +20,7 @@ from controller.refusals import invalid_assignment
 
 
 class ClassicPlacer:
-    """Rack-aware if every broker has a rack, rack-unaware if none has.
+    """Kafka's classic placement: rack-aware if every broker has a rack, rack-unaware if none has.
 
     `rack_aware=False` ignores racks. `fixed_start` replaces both random numbers, for tests and
     reproducible results.
@@ -72,7 +73,7 @@ def rack_unaware(
 
     Args:
         start_index: Position of the broker that leads partition 0.
-        replica_shift: Distance of the first follower before the first round.
+        replica_shift: Distance of the first follower in the first round.
     """
     count = len(broker_ids)
     placed = []
@@ -148,17 +149,18 @@ def _shifted(partition_ids: range, broker_count: int, shift: int) -> list[tuple[
 
 
 def _follower(first: int, shift: int, number: int, broker_count: int) -> int:
-    """Return the position of a follower; never that of the leader at `first`."""
+    """Return the position of a follower; it always differs from the leader's, `first`."""
     if broker_count == 1:
         return first
     return (first + 1 + (shift + number) % (broker_count - 1)) % broker_count
 
 
 def _welcome(broker_id: int, replicas: list[int], racks: dict[int, str], rack_count: int) -> bool:
-    """True if a broker may join: never twice, and a new rack first while there is one.
+    """True if a broker may be added: it is not a replica yet, and in an unused rack if there is
+    one.
 
-    The classic rule also lets a broker join twice once every broker is used. The replication factor
-    is never larger than the number of brokers, so that cannot happen.
+    The classic rule also allows a broker twice once every broker is used. That cannot happen here,
+    as the replication factor is never larger than the number of brokers.
     """
     used_racks = {racks[replica] for replica in replicas}
     if racks[broker_id] in used_racks and len(used_racks) < rack_count:

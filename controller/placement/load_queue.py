@@ -1,8 +1,8 @@
-"""Brokers ordered by load, for loads that only grow.
+"""Priority queue of brokers by load, for loads that only grow.
 
-Brokers of equal load share a bucket; the least loaded ones are ready, in random order. Loads may
-also be increased outside the queue: a broker that has become too loaded is moved when it reaches
-the front, so counting itself costs nothing.
+Brokers of equal load share a bucket; the least loaded brokers are ready, in random order. Loads may
+also be increased outside the queue: such a broker is moved to its bucket only when it reaches the
+front, so increasing a load costs nothing.
 """
 
 from collections import defaultdict
@@ -20,21 +20,21 @@ NOBODY = 1 << 61
 
 
 class TieBreaker:
-    """Cheap randomness: one number from outside, expanded by a linear congruential generator."""
+    """Cheap random numbers: one seed, expanded by a linear congruential generator."""
 
     def __init__(self, rng: PlacementRng) -> None:
         self._state = rng.randrange(_MASK)
 
     def next(self, _: object = None) -> int:
-        """Return a number below 2**20; as a sort key it shuffles."""
+        """Return a number below 2**20; used as a sort key, it shuffles."""
         self._state = state = (self._state * 1_103_515_245 + 12_345) & _MASK
         return state >> 10
 
 
 class LoadQueue:
-    """Brokers, the least loaded first; those that have had their share of the topic come last.
+    """Brokers, the least loaded first; brokers that have their share of the topic come last.
 
-    Invariant: a ready broker had `ready_load` when it was put there, and no bucket is below that.
+    Invariant: a ready broker had load `ready_load` when it became ready, and no bucket is lower.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class LoadQueue:
         """Order brokers by load.
 
         Args:
-            loads: By broker id; also increased from outside.
+            loads: Load by broker id; may also be increased from outside.
         """
         self._loads = loads
         self._ties = ties
@@ -68,7 +68,7 @@ class LoadQueue:
         self._limit = 1
 
     def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
-        """Start a topic: a broker has its share once it has `limit` more than in `before`."""
+        """Start a topic; a broker has its share at `limit` more than its load in `before`."""
         self._before = before
         self._limit = limit
         if self._sated:
@@ -77,7 +77,8 @@ class LoadQueue:
     def front(self, excluded: Collection[int] = ()) -> int:
         """Return the load of the first broker that is not excluded.
 
-        Above any real load if it has had its share already; NOBODY if all are excluded.
+        If that broker already has its share, the result is higher than any real load; NOBODY if all
+        are excluded.
         """
         broker_id = self._pop(excluded)
         if broker_id is None:
@@ -86,7 +87,7 @@ class LoadQueue:
         return self._ready_load
 
     def take(self, excluded: Collection[int] = ()) -> int:
-        """Count one more on the first broker not excluded (there must be one), and return it."""
+        """Return the first broker not excluded (there must be one), and add 1 to its load."""
         broker_id = self._pop(excluded)
         assert broker_id is not None, "not all brokers are excluded"
         loads = self._loads
@@ -131,7 +132,7 @@ class LoadQueue:
             self._buckets[load].append(broker_id)
 
     def _put_back(self, broker_ids: list[int]) -> None:
-        """Put brokers back, before the ready ones if they have less load."""
+        """Put brokers back into the queue, before the ready ones if they have less load."""
         loads = self._loads
         back = broker_ids.copy()
         broker_ids.clear()

@@ -11,8 +11,8 @@ from controller.refusals import invalid_partitions, invalid_replication_factor
 class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker that is not shutting down, and its load before the placement.
 
-    `leaders` is the number of partitions whose preferred leader it is; `replicas` the number it
-    holds, those included.
+    `leaders` is the number of partitions whose preferred leader it is; `replicas` is the number of
+    all its replicas, including those.
     """
 
     broker_id: int
@@ -23,7 +23,7 @@ class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlacementRng(Protocol):
-    """Randomness for a placement; `random.Random` fits."""
+    """Random number source for a placement; `random.Random` is one."""
 
     def randrange(self, stop: int, /) -> int:
         """Return a number in [0, stop)."""
@@ -35,16 +35,16 @@ class PlacementRng(Protocol):
 
 
 class PlacementRun(Protocol):
-    """Chooses the replicas of new partitions, one topic of a request after the other."""
+    """Chooses the replicas of new partitions for one request, topic by topic."""
 
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
-        """Place as `Placer.place` does, and count the result."""
+        """Place as `Placer.place` does, and count the result as load."""
         ...
 
     def count(self, replicas: Sequence[int]) -> None:
-        """Count a partition of the same request that was assigned manually."""
+        """Count, as load, a manually assigned partition of the same request."""
         ...
 
 
@@ -79,7 +79,7 @@ class Placer(Protocol):
 
 
 class IndependentRun:
-    """The run of a placement that places each topic independently."""
+    """A run that places each topic independently of the others in the request."""
 
     def __init__(self, placer: Placer, brokers: Sequence[UsableBroker], rng: PlacementRng) -> None:
         self._placer = placer
@@ -99,7 +99,7 @@ class IndependentRun:
         )
 
     def count(self, replicas: Sequence[int]) -> None:
-        """Do nothing: other partitions do not matter."""
+        """Do nothing, as other partitions do not affect the placement."""
 
 
 def check_counts(partitions: int, replication_factor: int, broker_count: int) -> None:

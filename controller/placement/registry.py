@@ -20,7 +20,7 @@ def placer_named(name: str) -> Placer:
     """Return the placement with this name.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none.
+        RequestError: INVALID_REQUEST, there is no such placement.
     """
     placer = PLACERS.get(name)
     if placer is None:

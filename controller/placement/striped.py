@@ -1,8 +1,9 @@
 """KRaft's placement: partitions are striped over the racks, and within each rack over its brokers.
 
 The racks form a ring, and so do the unfenced and the fenced brokers of each rack. Each partition
-starts one rack further than the one before, and one broker further in each rack. Goals in order:
-spread over racks, spread over brokers, prefer unfenced brokers. Existing load is ignored.
+starts one rack further than the one before, and one broker further in each rack. In order of
+priority, it spreads replicas over racks, spreads them over brokers, and prefers unfenced brokers.
+Existing load is ignored.
 
 Source: StripedReplicaPlacer of Kafka 4.0.
 """
@@ -44,9 +45,9 @@ class StripedPlacer:
 
 
 class _BrokerRing:
-    """Brokers of one rack that are all fenced or all unfenced, taken in turn.
+    """Ring of the fenced or of the unfenced brokers of one rack.
 
-    A partition gets each broker at most once. The start advances by one when a partition takes its
+    A partition gets each broker at most once. The start advances by one when a partition gets its
     first broker from the ring.
     """
 
@@ -57,7 +58,7 @@ class _BrokerRing:
         self._round = 0
 
     def next(self, round_: int) -> int | None:
-        """Return a broker not yet taken in this round, or None if there is none left."""
+        """Return a broker not yet used in this round, or None if there is none left."""
         if not self.broker_ids:
             return None
         if self._round != round_:
@@ -79,7 +80,7 @@ class _Rack:
         self.unfenced = _BrokerRing([b.broker_id for b in brokers if not b.fenced], rng)
 
     def next(self, round_: int) -> int | None:
-        """Return a broker not yet taken in this round, unfenced ones first."""
+        """Return a broker not yet used in this round, unfenced ones first, or None."""
         broker_id = self.unfenced.next(round_)
         return self.fenced.next(round_) if broker_id is None else broker_id
 
@@ -89,7 +90,7 @@ class _Rack:
 
 
 class _RackRing:
-    """All racks, in sorted order until the first shuffle."""
+    """Ring of all racks, in sorted order until the first shuffle."""
 
     def __init__(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> None:
         by_rack: dict[str | None, list[UsableBroker]] = {}
@@ -103,7 +104,7 @@ class _RackRing:
         self._rng = rng
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
-        """Return the replicas of one more partition."""
+        """Return the replicas of the next partition."""
         self._shuffle_when_all_led()
         leader, leader_rack = self._leader()
         replicas = [leader]
@@ -120,14 +121,14 @@ class _RackRing:
         return tuple(replicas)
 
     def _leader(self) -> tuple[int, int | None]:
-        """Return an unfenced broker from the first rack that has one, and that rack."""
+        """Return an unfenced broker from the first rack that has one, and that rack's position."""
         rack = self._start
         while (broker_id := self._racks[rack].unfenced.next(self._round)) is None:
             rack = (rack + 1) % len(self._racks)
         return broker_id, rack
 
     def _shuffle_when_all_led(self) -> None:
-        """Shuffle after as many partitions as brokers can lead, before the pattern repeats."""
+        """Shuffle after one partition per unfenced broker, because the pattern would repeat."""
         if self._round == self._unfenced_count and self._unfenced_count > 1:
             self._rng.shuffle(self._racks)
             for rack in self._racks:

@@ -1,1 +1,1 @@
-"""What stands in the way when a Kafka cluster goes to another version."""
+"""Checks for obstacles to upgrading or downgrading a Kafka cluster."""

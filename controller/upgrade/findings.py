@@ -1,10 +1,10 @@
-"""What stands in the way of another version, by the state of a cluster.
+"""Obstacles to another version of Kafka, found in the state of a cluster.
 
-A registration stops an upgrade as long as it is there: the controller compares the wanted
-metadata.version with every registered broker and controller, running or not. Nodes that run are
-about to be upgraded themselves. So only those are found that are left behind: other nodes support
-the version already, or the node is gone, as a controller that is no voter, or a broker that is
-fenced while others serve.
+A registration of a node that does not support the wanted metadata.version blocks the upgrade: the
+controller compares the version with every registered broker and controller, running or not. Running
+nodes are usually about to be upgraded. So a node is reported only if it seems left behind: other
+nodes already support the version, or the node seems gone (a controller that is not a voter, or a
+broker that is fenced while others serve).
 
 Source: FeatureControlManager and QuorumFeatures.reasonNotSupported of Kafka 4.0; KIP-584, KIP-778.
 """
@@ -37,12 +37,12 @@ _FINISH_MIGRATION = (
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something in the way.
+    """An obstacle to another version.
 
     Attributes:
-        offset: Of the record that put it there; None if that is before the kept history.
+        offset: Offset of the record that caused it; None if that is before the kept history.
         object: As in `blame`, such as `broker:3` or `config:topic/orders#segment.bytes`.
-        remedy: What to do about it.
+        remedy: How to remove the obstacle.
     """
 
     offset: int | None
@@ -54,10 +54,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def state_findings(
     image: MetadataImage, target: Target, voter_ids: frozenset[int]
 ) -> Iterator[Finding]:
-    """Yield what is in the way by the state alone; offsets of features and configs are not set.
+    """Yield the obstacles visible in the state; offsets of features and configs are not set.
 
     Args:
-        voter_ids: Of the quorum; empty if unknown.
+        voter_ids: Voters of the quorum; empty if unknown.
     """
     yield from _registrations(image, target, voter_ids)
     yield from _level(image, target)
@@ -92,13 +92,13 @@ def _registrations(
 
 
 def _supports(node: Broker | Controller, target: Target) -> bool | None:
-    """True if a node supports the target's level; None if it does not say."""
+    """True if a node supports the target's level; None if it does not declare its levels."""
     ranges = _ranges(node)
     return None if ranges is None else ranges[0] <= target.level <= ranges[1]
 
 
 def _ranges(node: Broker | Controller) -> tuple[int, int] | None:
-    """Return the levels of metadata.version that a node supports; None if it does not say."""
+    """Return a node's lowest and highest supported metadata.version; None if not declared."""
     for feature in node.features:
         if feature.name == METADATA_VERSION:
             return feature.min_supported_version, feature.max_supported_version
@@ -209,5 +209,5 @@ def _migration(image: MetadataImage, target: Target) -> Iterator[Finding]:
 
 
 def voters_of(image: MetadataImage, last_named: Iterable[int]) -> frozenset[int]:
-    """Return the voters: of a dynamic quorum by the image, else those named by the last leader."""
+    """Return the voters: of a dynamic quorum from the image, else as listed by the last leader."""
     return frozenset(voter.voter_id for voter in image.voters()) or frozenset(last_named)

@@ -1,6 +1,6 @@
 """Versions of Kafka by their metadata.version levels.
 
-Source: docs/upgrade of Kafka 4.0 (removed configs, least level). Features by release: KIP-853
+Source: docs/upgrade of Kafka 4.0 (removed configs, lowest level). Features by release: KIP-853
 (kraft.version), KIP-966 (ELR), KIP-932 (share groups), KIP-1071 (streams groups).
 """
 
@@ -26,7 +26,7 @@ FEATURE_SINCE: Mapping[str, tuple[int, int]] = {
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A version to go to: its release, and the level that is finalized there."""
+    """The version to upgrade or downgrade to: its release, and the level finalized there."""
 
     release: tuple[int, int]
     level: int
@@ -38,7 +38,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def parse_target(text: str) -> Target:
-    """Read a release such as `4.0` or `3.9.1` (its newest level), or a level such as `4.0-IV1`.
+    """Parse a release such as `4.0` or `3.9.1` (its newest level), or a level such as `4.0-IV1`.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such version.
@@ -60,6 +60,6 @@ def parse_target(text: str) -> Target:
 
 
 def level_name(level: int) -> str:
-    """Return a level with its name, as far as it is known."""
+    """Return a text with a level's number and its name, or `unknown`."""
     known = LEVEL_NAMES[level - 1] if 0 < level <= len(LEVEL_NAMES) else "unknown"
     return f"{level} ({known})"

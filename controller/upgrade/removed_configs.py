@@ -1,4 +1,4 @@
-"""Configs that a release removed, or values that it no longer takes.
+"""Configs that a release removed, or values that it no longer accepts.
 
 Source: docs/upgrade of Kafka 4.0 (KIP-724, KIP-937, KIP-1030).
 """
@@ -31,7 +31,7 @@ _LEAST_IN_FOUR: Mapping[tuple[int, str], int] = {
 def config_findings(
     resource_type: int, values: Mapping[str, str], target: Target
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield key, what is wrong with it in the target version, and what to do."""
+    """Yield each key that is invalid in the target version, the problem, and the remedy."""
     if target.release < FOUR:
         return
     for key, value in values.items():

@@ -1,4 +1,4 @@
-"""Records of a log that a lower metadata.version could not hold, for a downgrade."""
+"""Records of a log that a lower metadata.version cannot read, for a downgrade."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from records.envelope import Envelope
 
 
 def unreadable_records(rows: Iterable[Envelope], target: Target) -> Iterator[Finding]:
-    """Yield the first record of each type that needs a higher level, with how many there are."""
+    """Yield a finding for each record type that needs a higher level: first record, and count."""
     first: dict[str, tuple[int, str]] = {}
     counts: dict[str, int] = {}
     for row in rows:
