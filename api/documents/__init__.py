@@ -1,1 +1,1 @@
-"""Answers in the shape of their JSON: what `--json` prints, and what text is rendered from."""
+"""Documents: answers in the shape of their JSON, as printed by `--json` and rendered to text."""

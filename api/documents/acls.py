@@ -1,4 +1,4 @@
-"""ACL entries, and the explanation of what they allow."""
+"""Documents of ACL entries, and of the explanation of what they allow."""
 
 from enum import Enum
 from typing import Any, Self
@@ -13,7 +13,7 @@ from records.text import uuid_text
 
 
 class Acl(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry in Kafka's names; `acl` is its id, None for one that only could be created."""
+    """An ACL entry in Kafka's names; `acl` is its id, None for an entry that was only validated."""
 
     acl: str | UnsetType | None = UNSET
     permission: str
@@ -26,7 +26,7 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, acl: AclBinding) -> Self:
-        """Return the document of an entry."""
+        """Return the document of an ACL entry."""
         return cls(
             acl=uuid_text(acl.acl_id) if isinstance(acl, AclFound) else UNSET,
             permission=_name(PermissionType, acl.permission_type),
@@ -40,19 +40,19 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AclList(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries."""
+    """ACL entries."""
 
     acls: tuple[Acl, ...]
 
 
 class AclCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether an entry was created; False: there was one like it already."""
+    """True in `created` if an ACL entry was created, false if the same entry already existed."""
 
     created: bool
 
 
 class Created(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that created an entry."""
+    """The record that created an ACL entry."""
 
     offset: int | None
     timestamp: int | None
@@ -60,7 +60,7 @@ class Created(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """What ACLs say of an operation; `created` is None if not known."""
+    """Whether ACLs allow an operation, and why; `created` is None if it is unknown."""
 
     allowed: bool
     reason: str
@@ -69,7 +69,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _name(enum: type[Enum], code: int) -> str:
-    """Return the name of a code; an imported log may hold one that is not known here."""
+    """Return the name of a code, or the number if it is unknown, as in an imported log."""
     try:
         return str(enum(code).name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Advice after a lost quorum."""
+"""Document of the advice given after the loss of a quorum."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,19 @@ from replay.incidents.at_risk import AtRisk
 
 
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do, and what that can lose.
+    """The advised steps, and the changes that they can lose.
 
     Attributes:
         verdict: `start_them`, `seed` or `refused`.
-        certain: Nothing that was committed can be missing.
-        seed: The directory to start from, as it was named; None unless the verdict is `seed`.
-        proven_end: Everything below it is proven to be committed.
-        at_risk: Changes above it: first those that are lost, then those that the seed keeps.
-        contradiction: The record at which Kafka stops when it loads the log, and the record that
-            it contradicts; None if there is none.
-        unknown: What no directory can tell.
-        written: The new directory; None if none was asked for.
+        certain: True if no committed record can be missing.
+        seed: The directory to start from, as given in the request; None unless the verdict is
+            `seed`.
+        proven_end: All records below it are proven to be committed.
+        at_risk: Changes at or above it: first those that are lost, then those that the seed keeps.
+        contradiction: The record at which Kafka stops when it loads the log, and the record that it
+            contradicts; None if there is none.
+        unknown: Facts that cannot be found out from any directory.
+        written: The new directory; None if none was requested.
     """
 
     verdict: str
@@ -43,7 +44,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         steps: Sequence[str],
         written: str | None,
     ) -> "Advice":
-        """Make the document."""
+        """Return the document of an advice."""
         return cls(
             verdict=verdict.verdict,
             certain=verdict.certain,

@@ -1,4 +1,4 @@
-"""The document that each question is answered with, the same on the command line and over HTTP."""
+"""The document type of each question's answer, the same on the command line and over HTTP."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,16 +59,16 @@ Fields = dict[str, Any]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """How a question is answered as a document.
+    """How the answer to a question is converted to a document.
 
     Attributes:
-        type: The document's type; of a stream, that of one line; dict where the parts are those
-            of an answer in pieces.
-        of: Makes it of the request and the answer: of an answer that has many items, their list,
-            of a stream one item.
-        flags: Names of further arguments of `of`, which are true or false.
-        is_stream: One document per item, each on a line.
-        has_place: False if the position in the log is not beside the document.
+        type: The document's type. For a stream, the type of one line. For an answer in pieces,
+            dict.
+        of: Creates the document from the request and the answer. If the answer has many items, it
+            gets a list of them; for a stream, one item.
+        flags: Names of further boolean arguments of `of`.
+        is_stream: True if each item is a document on a line of its own.
+        has_place: False if the document is without its position in the log.
     """
 
     type: Any
@@ -96,7 +96,7 @@ def _partitions(request: Any, answer: Any) -> msgspec.Struct:
 def topics_described(
     request: Any, answer: Answered, *, all_configs: bool = False
 ) -> TopicsDescribed:
-    """Return the topics that were found; `all_configs`: also configs that they do not set."""
+    """Return the topics that were found; `all_configs`: also configs that they inherit."""
     return TopicsDescribed(
         cluster_id=answer.cluster_id,
         controller_id=answer.controller_id,
@@ -115,13 +115,13 @@ def _configs(request: DescribeConfigs, answer: Any) -> ConfigsDescribed:
 
 
 def configs_described(request: DescribeConfigs, answer: Any, resource: str) -> ConfigsDescribed:
-    """Return the configs that a resource sets, or all that hold for it if it was asked so."""
+    """Return the configs set on a resource, or if `effective` is requested all that apply to it."""
     found = [each for each in answer.configs if request.effective or _is_own(each, request)]
     return ConfigsDescribed(resource=resource, version=answer.version, configs=found)
 
 
 def _is_own(config: ConfigSetting, request: DescribeConfigs) -> bool:
-    """True if the resource sets a config itself."""
+    """True if a config is set on the resource itself."""
     type_, name = request.resource_type, request.resource_name
     own = "cluster" if (type_, name) == (BROKER, CLUSTER_DEFAULT) else RESOURCE_NAMES[type_]
     return config.source == own and config.namespace in (None, name)
@@ -140,14 +140,14 @@ def _resource(request: DescribeConfigs | ExplainConfigs) -> str:
 
 
 def blame_of_access(answer: AccessExplained) -> ShowBlame | None:
-    """Return the question for who created the entry that decides; None: there is no entry."""
+    """Return the question for the record that created the deciding ACL entry, or None."""
     if answer.entry is None:
         return None
     return ShowBlame(object=f"acl:{uuid_text(answer.entry.acl_id)}#permission_type")
 
 
 def access_explained(answer: AccessExplained, blame: Blame | None) -> Access:
-    """Return what ACLs say; `blame` answers `blame_of_access`."""
+    """Return whether ACLs allow an operation; `blame` is the answer to `blame_of_access`."""
     created = None
     if blame is not None:
         setter = blame.fields["permission_type"]
@@ -164,7 +164,7 @@ def access_explained(answer: AccessExplained, blame: Blame | None) -> Access:
 
 
 def _list(type_: Any, field: str, one: Callable[[Any], Any] | None = None) -> Document:
-    """Return the document of a list: a structure with one field."""
+    """Return the `Document` of a list: a structure with one field."""
 
     def of(request: Any, answer: Any) -> msgspec.Struct:
         items = answer if one is None else map(one, answer)

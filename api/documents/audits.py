@@ -1,4 +1,4 @@
-"""Answers of the Spark audits."""
+"""Documents of the Spark audits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Since(msgspec.Struct, frozen=True, kw_only=True):
-    """The first offset that the audits looked at."""
+    """The first offset of the audited range."""
 
     since: int
 
@@ -21,7 +21,7 @@ class AuditRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowsWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one query, all of them, in a Parquet file."""
+    """All rows of one query, written to a Parquet file."""
 
     file: str
     row_count: int
@@ -34,7 +34,7 @@ class Audits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
-    """The query that is answered: its name, or `sql`."""
+    """The query that was answered: its name, or `sql`."""
 
     query: str
 
@@ -49,7 +49,7 @@ class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangesExported(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes at offsets [from, to) that were exported: into how many files, how many."""
+    """Result of an export: offsets [from, to), and the numbers of files and rows written."""
 
     from_: int = msgspec.field(name="from")
     to: int

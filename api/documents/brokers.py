@@ -1,4 +1,4 @@
-"""Brokers: listed, described, waited for."""
+"""Documents of brokers: in lists, described, and waited for."""
 
 from typing import Self
 
@@ -11,9 +11,9 @@ from replay.image.cluster import Broker as Registered
 
 
 class Broker(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, with how many partitions it leads and holds.
+    """A broker, with the numbers of partitions that it leads and of replicas that it has.
 
-    `applied_offset` is the last offset that it has applied, None if not known.
+    `applied_offset` is the last offset that it has applied, None if unknown.
     """
 
     broker: int
@@ -40,7 +40,7 @@ class Broker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Registration(Broker, frozen=True, kw_only=True):
-    """A broker with all that its registration says."""
+    """A broker with all fields of its registration."""
 
     broker_id: int
     incarnation_id: str

@@ -1,4 +1,4 @@
-"""Care of a log: snapshots, copies, checks and repairs."""
+"""Documents of snapshots, copies, checks and repairs of a log."""
 
 from typing import Self
 
@@ -30,7 +30,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, info: SnapshotInfo) -> Self:
-        """Return the answer for a row of the table."""
+        """Return the document of a snapshot."""
         return cls(
             end_offset=info.end_offset,
             leader_epoch=info.leader_epoch,
@@ -49,17 +49,17 @@ class Snapshots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
-    """How many snapshots were deleted, and how many are left."""
+    """The numbers of snapshots that were deleted and that are left."""
 
     deleted: int
     left: int
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked and found.
+    """Result of checking a log.
 
     `digest` is None if the log could not be replayed: it is damaged, or a record contradicts the
-    state before it, which is no damage.
+    state before it, which does not count as damage.
     """
 
     segments: int
@@ -73,7 +73,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, found: Inspection, proof: Proof | None) -> Self:
-        """Return the answer of an inspection, and of the replay after it."""
+        """Return the document of an inspection and of the replay after it."""
         return cls(
             segments=found.segments,
             batches=found.blocks,
@@ -92,7 +92,7 @@ def _contradiction(proof: Proof | None) -> Contradiction | UnsetType:
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that a backup or archive copied, and what it holds now, `end_offset` exclusive."""
+    """The files copied by a backup or archive, and its offsets now; `end_offset` is exclusive."""
 
     start_offset: int
     end_offset: int
@@ -102,7 +102,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: CopyResult) -> Self:
-        """Return the answer of a copy."""
+        """Return the document of a copy."""
         return cls(
             start_offset=result.start_offset,
             end_offset=result.end_offset,
@@ -113,18 +113,18 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CutBatch(msgspec.Struct, frozen=True):
-    """A batch that was cut, as the original had it; `end` is exclusive."""
+    """The original bounds of a batch that was cut; `end` is exclusive."""
 
     base_offset: int
     end: int
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
-    """A log that was restored and proved by replay.
+    """A log that was restored and verified by replay.
 
-    `digest` is None if a record contradicts the state before it; the images before were compared.
-    `mid_batch` and `cut_batch` are set if the last batch was cut, `pending_transaction` if a
-    transaction is open.
+    `digest` is None if a record contradicts the state before it; then only the images before that
+    record were compared. `mid_batch` and `cut_batch` are set if the last batch was cut,
+    `pending_transaction` if a transaction is open.
     """
 
     digest: str | None
@@ -138,7 +138,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RestoreResult, proof: Proof) -> Self:
-        """Return the answer of a restoration."""
+        """Return the document of a restored log."""
         cut, pending = result.cut_batch, proof.pending_transaction
         return cls(
             digest=proof.digest,
@@ -153,7 +153,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy of what is provably intact; `complete` if nothing acknowledged is missing.
+    """A copy of the provably intact part of a log; `complete` if no acknowledged record is missing.
 
     `digest` is None if a record contradicts the state before it.
     """
@@ -167,7 +167,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RepairResult, proof: Proof) -> Self:
-        """Return the answer of a repair."""
+        """Return the document of a repair."""
         return cls(
             digest=proof.digest,
             complete=result.is_complete,
@@ -179,7 +179,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
-    """What was dropped before the new start of history; no `digest` if there was nothing to do."""
+    """The history dropped by a retention run; `digest` is None if there was nothing to drop."""
 
     previous_history_start: int
     dropped_segments: int
@@ -188,7 +188,7 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RetainResult) -> Self:
-        """Return the answer of a retention run."""
+        """Return the document of a retention run."""
         return cls(
             previous_history_start=result.previous_history_start,
             dropped_segments=result.dropped_segments,

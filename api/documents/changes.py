@@ -1,4 +1,4 @@
-"""Results of commands that change a cluster: one document per item, and what holds for all."""
+"""Documents of commands that change a cluster: one per item, and the fields common to all."""
 
 import enum
 from collections.abc import Sequence
@@ -23,11 +23,12 @@ Warnings = Sequence[Subscription] | UnsetType | None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a command.
+    """Outcome of a command.
 
     Attributes:
-        committed_at: Offset of its last record; None if nothing was written.
-        versions: Of the objects that it changed, what `append --expect` takes; None: not known.
+        committed_at: Offset of the command's last record; None if nothing was written.
+        versions: New versions of the changed objects, as used by `append --expect`; None if
+            unknown.
     """
 
     committed_at: int | None
@@ -36,34 +37,34 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of a command: the fields of each, and those of its `ItemError`."""
+    """Results of a command's items: the fields of each, including those of its `ItemError`."""
 
     results: tuple[dict[str, Any], ...]
 
 
 class ItemError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an item was refused; None if it was not."""
+    """The reason why an item was refused; None if it was not."""
 
     error: Error | None
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """Subscriptions that match something new."""
+    """Subscriptions that match new names."""
 
     subscriptions: Warnings = UNSET
 
     @classmethod
     def of(cls, found: Sequence[Subscription] | None) -> Self:
-        """Return the document of a warning."""
+        """Return the document of a warning about subscriptions."""
         return cls(subscriptions=warnings_of(found))
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True):
-    """An item about which nothing is known but its error."""
+    """An item without fields of its own, only with its error."""
 
 
 class TopicCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that was created; one that was only validated has no id."""
+    """A topic that was created; `topic_id` is None if it was only validated."""
 
     name: str
     topic_id: str | None
@@ -96,7 +97,7 @@ class TopicDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that a smaller count would remove."""
+    """A partition that would be removed by a smaller partition count."""
 
     partition: int
     leader: int
@@ -104,9 +105,9 @@ class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicAltered(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that was altered; with the effects of a new partition count, if that was asked for.
+    """A topic that was altered; if requested, with the effects of a new partition count.
 
-    `due` is when the `leaving` partitions can no longer be read, ms since 1970.
+    `due` is the time from which the `leaving` partitions can no longer be read, ms since 1970.
     """
 
     name: str
@@ -155,21 +156,21 @@ class NamespaceNamed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerNamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, by id; `broker_epoch` if it was registered."""
+    """A broker, by id; `broker_epoch` is set if the command registered it."""
 
     broker: int
     broker_epoch: int | UnsetType = UNSET
 
 
 class PartitionElected(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition for which a leader was to be elected."""
+    """A partition for which a leader election was requested."""
 
     topic: str
     partition: int
 
 
 class PartitionMoved(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition and its new replicas; None: those it had."""
+    """A partition and its requested replicas; None cancels its reassignment."""
 
     topic: str
     partition: int
@@ -177,8 +178,9 @@ class PartitionMoved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigsAltered(msgspec.Struct, frozen=True, kw_only=True):
-    """The configs of a resource that were changed, those of them that the change deleted, and how
-    many topics inherit it.
+    """The names of a resource's configs that a command changed, and of those deleted.
+
+    `topics_changed` is the number of topics that inherit the change.
     """
 
     resource: str
@@ -188,13 +190,13 @@ class ConfigsAltered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AclAltered(Acl, frozen=True, kw_only=True):
-    """An entry; `created` is False if there was one like it already."""
+    """An ACL entry; `created` is false if the same entry already existed."""
 
     created: bool | UnsetType = UNSET
 
     @classmethod
     def made(cls, acl: AclBinding, acl_id: Uuid | None, *, created: bool) -> Self:
-        """Return the document of an entry to create; one that was only validated has no id."""
+        """Return the document of an ACL entry to create; it has no id if it was only validated."""
         return msgspec.structs.replace(cls.of(acl), acl=_id(acl_id), created=created)
 
 
@@ -214,20 +216,20 @@ class UserAltered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenExpires(msgspec.Struct, frozen=True, kw_only=True):
-    """When a token expires, ms since 1970."""
+    """The time at which a token expires, ms since 1970."""
 
     expiration_timestamp: int
 
 
 class StepDone(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a transaction."""
+    """The command and response of one step of a transaction."""
 
     command: str
     response: Any
 
 
 def warnings_of(found: Sequence[Subscription] | None) -> Warnings:
-    """Return the subscriptions of a warning; not set if there are none."""
+    """Return the subscriptions of a warning, or UNSET if the list is empty."""
     return UNSET if found is not None and not found else found
 
 

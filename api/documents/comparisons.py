@@ -1,4 +1,4 @@
-"""Differences between two points, and how many there are."""
+"""Documents of the differences between two points, in full and counted."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from api.questions.changes import ObjectChange
 
 
 class Differences(msgspec.Struct, frozen=True, kw_only=True):
-    """Every field that differs."""
+    """Every field that differs between two points."""
 
     changes: Sequence[ObjectChange]
 
 
 class KindStat(msgspec.Struct, kw_only=True):
-    """How many objects of a kind are new, gone or changed, and in how many fields."""
+    """The numbers of new, gone and changed objects of a kind, and of fields that differ."""
 
     kind: str
     new: int = 0
@@ -31,7 +31,7 @@ class DiffStat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff_stat(changes: Iterable[ObjectChange]) -> DiffStat:
-    """Count differences that are in the order of their objects."""
+    """Count differences, which must be grouped by object."""
     found: dict[str, KindStat] = {}
     for name, of_object in itertools.groupby(changes, key=lambda change: change.object):
         fields = list(of_object)

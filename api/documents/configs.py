@@ -1,4 +1,4 @@
-"""Configs of a resource: described and explained."""
+"""Documents of a resource's configs, described and explained."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 
 class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """The configs of a resource, and their version; None if it has none."""
+    """The configs of a resource, and their version; None if the resource has no version."""
 
     resource: str
     version: int | None
@@ -16,7 +16,7 @@ class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigsExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """The levels that set the configs of a resource."""
+    """The configs of a resource, with the levels that set each."""
 
     resource: str
     configs: Sequence[ConfigExplained]

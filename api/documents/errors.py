@@ -1,4 +1,4 @@
-"""Errors under --json."""
+"""Documents of errors under --json."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from records.errors import ContradictionError, Outcome, RecordPlace
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
-    """Why something was refused, and what became of it.
+    """The reason for an error, and the outcome of the request.
 
-    `outcome` is a `records.errors.Outcome`; `done_to` the offset of the last committed record, for
-    a partial one.
+    `outcome` is a `records.errors.Outcome`; `done_to` is the offset of the last committed record if
+    the outcome is partial.
     """
 
     code: str
@@ -21,7 +21,7 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that an error names; `time` is its append time, ms since 1970."""
+    """A record that an error refers to; `time` is its append time, ms since 1970."""
 
     offset: int
     type: str
@@ -30,7 +30,7 @@ class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, place: RecordPlace) -> "NamedRecord":
-        """Return it as it is shown."""
+        """Return the document of a record."""
         origin = None if place.origin is None else msgspec.to_builtins(place.origin)
         return cls(offset=place.offset, type=place.type, time=place.time, origin=origin)
 
@@ -40,8 +40,8 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         type, time, origin: Of the record, as in `NamedRecord`.
-        text: What the contradiction is.
-        earlier: The record that made the contradicted state; null if there is none.
+        text: Description of the contradiction.
+        earlier: The record that set the contradicted state; null if there is none.
         image_before: The command that shows the image just before the record.
     """
 
@@ -55,7 +55,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: ContradictionError) -> "Contradiction":
-        """Return what an error says."""
+        """Return the document of a contradiction."""
         assert error.record is not None, "replay named the record"
         record = NamedRecord.of(error.record)
         return cls(

@@ -1,4 +1,4 @@
-"""Features, described."""
+"""Document of the features and their levels."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Images: all objects of some parts."""
+"""Document of an image: all objects of some parts."""
 
 from typing import Any
 
@@ -6,6 +6,6 @@ import msgspec
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects of each part, as `api.questions.objects` gives them."""
+    """The objects of each part, in the form of `api.questions.objects`."""
 
     parts: dict[str, list[dict[str, Any]]]

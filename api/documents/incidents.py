@@ -1,4 +1,4 @@
-"""Documents about incidents."""
+"""Documents of timelines, topic lives and event counts."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -17,20 +17,20 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lives(msgspec.Struct, frozen=True, kw_only=True):
-    """The topics that a name has meant."""
+    """The topics that have successively had a name."""
 
     lives: tuple[Life, ...]
 
 
 class OfKind(msgspec.Struct, frozen=True, kw_only=True):
-    """How many events there were of a kind, and on how many objects."""
+    """The numbers of events of a kind and of objects that they affected."""
 
     events: int
     objects: int
 
 
 class ActiveController(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a node became the active controller in a range, and how long it was in all."""
+    """How often a node became the active controller in a range, and its total active time."""
 
     node: int
     terms: int
@@ -38,7 +38,7 @@ class ActiveController(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def active_controllers(events: Iterable[TimelineEvent]) -> tuple[ActiveController, ...]:
-    """Sum up the terms of controllers by node, ascending."""
+    """Return the number and total time of each controller's terms, ordered by node."""
     terms: dict[int, list[int]] = {}
     for event in events:
         if event.active_ms is not UNSET:
@@ -53,14 +53,14 @@ def active_controllers(events: Iterable[TimelineEvent]) -> tuple[ActiveControlle
 
 
 class Stat(msgspec.Struct, frozen=True, kw_only=True):
-    """The kinds of events that there were, and the nodes that became the active controller."""
+    """The number of events of each kind, and the terms of the active controllers."""
 
     stat: dict[str, OfKind]
     active_controllers: tuple[ActiveController, ...]
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Self:
-        """Count events."""
+        """Return the document that counts the given events."""
         events = tuple(events)
         found = {kind: [each for each in events if each.kind == kind] for kind in KINDS}
         return cls(

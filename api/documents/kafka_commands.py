@@ -1,4 +1,4 @@
-"""Commands of Kafka's tools that were written."""
+"""Documents of a script with commands of Kafka's tools."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ from replay.kafka_commands.script import Commands
 
 
 class WrittenCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A command, and the object that it makes, changes or removes."""
+    """A command, and the object that it creates, changes or removes."""
 
     object: str
     line: str
 
 
 class CommandsExport(msgspec.Struct, frozen=True, kw_only=True):
-    """The script's file, its commands, and what no command says."""
+    """The script's file, its commands, and the settings that no command can make."""
 
     file: str
     commands: Sequence[WrittenCommand]
@@ -26,7 +26,7 @@ class CommandsExport(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, file: Path, found: Commands) -> Self:
-        """Return the answer about a script."""
+        """Return the document of a script."""
         return cls(
             file=str(file),
             commands=[WrittenCommand(object=c.object, line=c.line()) for c in found.commands],

@@ -1,6 +1,6 @@
-"""Logs: what was made, checked or added to, and their position beside an answer.
+"""Documents of logs: created, synced, archived, and the position of an answer in its log.
 
-What an answer says of its place in the log is beside it: `replay.about.About`.
+An answer's position (`replay.about.About`) is printed beside its document.
 """
 
 import msgspec
@@ -11,20 +11,21 @@ from replay.image.provenance import NotUnderstood
 
 
 class Place(About, frozen=True, kw_only=True):
-    """The position of an answer, and the time zone that was assumed for a time without one."""
+    """The position of an answer, with the time zone assumed for a time without one."""
 
     time_zone: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, about: About, zone: str | None) -> "Place":
-        """Return a position with the zone; None if none was assumed."""
+        """Return a position with the assumed time zone; None if no time zone was assumed."""
         fields = {name: getattr(about, name) for name in about.__struct_fields__}
         return cls(**fields, time_zone=UNSET if zone is None else zone)
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an answer's position: less than `About` where a service or log is damaged or
-    gone. Fields are as there.
+    """The known part of an answer's position, if a service or log is damaged or gone.
+
+    The fields are those of `About`.
     """
 
     as_of: int | None
@@ -35,7 +36,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_gone_service(cls, as_of: int | None) -> "Known":
-        """Return what is known if a service has answered a change, and then nothing more."""
+        """Return the known position if a service answered a change and is now unreachable."""
         return cls(
             as_of=as_of,
             log_end=None if as_of is None else as_of + 1,
@@ -51,15 +52,17 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """A new log."""
+    """A log that was created."""
 
     log: str
     cluster_id: str
 
 
 class Demo(msgspec.Struct, frozen=True, kw_only=True):
-    """A demo's log: `changes` counts the requests and events of each kind; times in ms since 1970;
-    `log_end` is exclusive.
+    """The log of a demo.
+
+    `changes` counts the requests and events of each kind; times are in ms since 1970; `log_end` is
+    exclusive.
     """
 
     log: str
@@ -71,7 +74,7 @@ class Demo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingArchived(msgspec.Struct, frozen=True, kw_only=True):
-    """An archive run that found no sealed segment."""
+    """Result of an archive run that found no sealed segment."""
 
     files: tuple[str, ...] = ()
     bytes: int = 0
@@ -79,7 +82,7 @@ class NothingArchived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
-    """The offsets [from, to) brought into the SQL tables, and the rows that were added."""
+    """Result of a sync: offsets [from, to) and the rows were added to the SQL tables."""
 
     from_: int = msgspec.field(name="from")
     to: int

@@ -1,4 +1,4 @@
-"""Namespaces: listed, deleted, and the effects of moving topics between them."""
+"""Documents of namespaces: in lists, deleted, and the effects of moving topics between them."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -18,14 +18,14 @@ from replay.image.configs import RESOURCE_NAMES
 
 
 class NamespaceUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics and partitions in and below a namespace."""
+    """The numbers of topics and partitions in and below a namespace."""
 
     topics: int
     partitions: int
 
 
 class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace's own limits on what is in and below it; None is no limit."""
+    """Limits set on a namespace itself, for all in and below it; None is no limit."""
 
     topics: float | None
     partitions: float | None
@@ -33,7 +33,7 @@ class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace in a list, how many topics it holds itself, and its use of its limits."""
+    """A namespace in a list: the topics directly in it, and its use of its limits."""
 
     name: str
     namespace_id: str
@@ -66,7 +66,7 @@ class NamespaceList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeletedConfigs(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of the configs that went with a resource, as `topic/orders`."""
+    """The names of the configs that were deleted with a resource, such as `topic/orders`."""
 
     resource: str
     names: tuple[str, ...]
@@ -79,7 +79,10 @@ class DeletedConfigs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Deletion(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes besides topics and namespaces; `acls` is None if the caller may not see them."""
+    """Partitions, configs and ACLs deleted with topics and namespaces; `acls` is None if hidden.
+
+    `acls` is hidden from callers who may not see ACLs.
+    """
 
     partitions: int
     configs: tuple[DeletedConfigs, ...]
@@ -87,7 +90,7 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: NamespaceResult) -> Self:
-        """Return the document of what a deletion takes along."""
+        """Return the document of the objects that were deleted with a namespace."""
         return cls(
             partitions=result.partitions,
             configs=tuple(map(DeletedConfigs.of, result.configs)),
@@ -96,7 +99,7 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
-    """What a move changes; None stands for what the caller may not see."""
+    """The effects of moving topics; None in place of those that the caller may not see."""
 
     partitions: int
     brokers: tuple[int, ...]
@@ -121,7 +124,7 @@ class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of a move."""
+    """Result of moving topics: the effects."""
 
     effects: MoveEffects
 

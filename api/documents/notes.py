@@ -1,4 +1,4 @@
-"""Documents about notes."""
+"""Document of a list of notes."""
 
 import msgspec
 

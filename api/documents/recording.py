@@ -1,4 +1,4 @@
-"""Lines of a recorder beside a live Kafka node."""
+"""Document of a line that a recorder prints while it mirrors a live Kafka node."""
 
 import msgspec
 
@@ -6,10 +6,10 @@ from metadata_log.kraft.importer import Replaced
 
 
 class RecordedLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recorder has done since it started; a line each time that more was done.
+    """Progress of a recorder since its start; a line is printed each time there is progress.
 
-    `log_end` and `confirmed_end` are those of the mirror, exclusive. `replaced` is what was cut
-    since the line before. `source_end` is the source's end if it is behind the mirror.
+    `log_end` and `confirmed_end` are the mirror's, exclusive. `replaced` lists what was cut since
+    the previous line. `source_end` is the source's end if the source is behind the mirror.
     """
 
     records: int

@@ -1,4 +1,4 @@
-"""Documents about reports."""
+"""Document of a report that was written."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ import msgspec
 class Written(msgspec.Struct, frozen=True, kw_only=True):
     """A report's file.
 
-    `records` counts those that changed something, `changes` the objects that they changed. `opens`
-    is the range at which the page opens, null if nothing changed. `narrowed`: the range that was
-    asked for would have been too large.
+    `records` is the number of records that changed something, `changes` the number of objects they
+    changed. `opens` is the range that the page shows first, null if nothing changed. `narrowed` is
+    true if the requested range would have been too large.
     """
 
     file: str

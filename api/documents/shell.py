@@ -1,4 +1,4 @@
-"""Documents about the tree of the shell."""
+"""Documents of the shell's folder tree."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a folder; folders end in a slash."""
+    """The contents of a folder; names of subfolders end in a slash."""
 
     path: str
     names: tuple[str, ...]
@@ -27,6 +27,6 @@ class FieldValue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder that a shell is in."""
+    """The shell's current folder."""
 
     path: str

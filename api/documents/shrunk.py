@@ -1,4 +1,4 @@
-"""Shrunk histories."""
+"""Documents of shrunk histories."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from replay.time_travel.shrink import BASE, Atom, Shrunk, count_of
 
 
 class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record that is left: its offset in the new log, and in the one that was shrunk.
+    """A record that was kept: its offset in the new log, and in the original log.
 
     `source_offset` is null for a record of the state before the range.
     """
@@ -21,12 +21,12 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
-    """A log shrunk to what makes an expression flip.
+    """A log reduced to the records that make an expression flip.
 
-    `flip` is the offset of the flip in the log that was shrunk, `records_before` counts that log's
-    records from the beginning of the range up to it, `base_records` those of the state before the
-    range, `tried` the histories that were replayed.
-    `minimal`: the expression no longer flips if any one record is left out.
+    `flip` is the offset of the flip in the original log. `records_before` is the number of its
+    records from the start of the range up to the flip, `base_records` the number of records of the
+    state before the range, `tried` the number of histories that were replayed. `minimal`: the
+    expression no longer flips if any single record is left out.
     """
 
     expression: str
@@ -55,7 +55,7 @@ class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
         test: Path,
         offsets: Sequence[int],
     ) -> Self:
-        """Return the answer.
+        """Return the document of a shrunk log.
 
         Args:
             first: The first offset of the range.
@@ -89,7 +89,7 @@ class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingShrunk(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer if an expression never flips as asked."""
+    """The answer if an expression never flips in the requested direction."""
 
     expression: str
     breaks: bool

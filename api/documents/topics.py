@@ -1,4 +1,4 @@
-"""Topics and partitions: described, listed, on their way out, moving."""
+"""Documents of topics and partitions: described, in lists, being removed, being reassigned."""
 
 from typing import Self
 
@@ -48,7 +48,7 @@ class TopicList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition; a lag of None is unknown. Inside a topic `topic` and `topic_id` are not set."""
+    """A partition; a lag of None is unknown. `topic` and `topic_id` are not set inside a topic."""
 
     topic: str | UnsetType = UNSET
     topic_id: str | UnsetType = UNSET
@@ -93,7 +93,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def listed(cls, found: PartitionFound) -> Self:
-        """Return the document of a partition in a list, which names its topic."""
+        """Return the document of a partition in a list, including its topic's name."""
         return cls.of(found.description, found.topic)
 
     @classmethod
@@ -115,7 +115,7 @@ class OnePartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """A config of a topic; `overridden` if the topic sets it itself."""
+    """A config of a topic; `overridden` if it is set on the topic itself."""
 
     name: str
     value: str
@@ -147,7 +147,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, topic: TopicDescription, *, all_configs: bool) -> Self:
-        """Return the document of a topic; `all_configs`: also those that it does not set."""
+        """Return the document of a topic; `all_configs`: also configs that it inherits."""
         return cls(
             name=topic.name,
             topic_id=uuid_text(topic.topic_id),
@@ -161,7 +161,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """Topics and their cluster."""
+    """Topics, and the ids of their cluster and controller."""
 
     cluster_id: str
     controller_id: int | None
@@ -169,7 +169,7 @@ class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that is being removed; `replicas` has the state of each, by broker."""
+    """A partition that is being removed; `replicas` has the state of each replica, by broker."""
 
     topic: str
     partition: int
@@ -198,7 +198,7 @@ class RemovalList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """A replica that is not in sync, and since when its broker is in its state."""
+    """A replica that is not in sync, with its broker's state and the start of that state."""
 
     broker: int
     is_added: bool
@@ -219,9 +219,9 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition that moves, since when, and the brokers that it waits for.
+    """A partition being reassigned, since when, and the brokers that it waits for.
 
-    What began before the kept history has null for `since_offset`, `since` and `age_ms`.
+    `since_offset`, `since` and `age_ms` are null if it began before the kept history.
     """
 
     topic: str
@@ -255,13 +255,13 @@ class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReassignmentList(msgspec.Struct, frozen=True, kw_only=True):
-    """Partitions that move."""
+    """Partitions that are being reassigned."""
 
     reassignments: tuple[Reassignment, ...]
 
 
 class StateChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A transition of a partition or (`broker`) of one of its replicas."""
+    """A state transition of a partition, or if `broker` is set of one of its replicas."""
 
     offset: int
     timestamp: int

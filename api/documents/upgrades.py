@@ -1,4 +1,4 @@
-"""What stands in the way of another version."""
+"""Document of the obstacles to another version."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from controller.upgrade.findings import Finding
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """`ready` if nothing in the log stands in the way."""
+    """Result of an upgrade check; `ready` if nothing in the log prevents the upgrade."""
 
     ready: bool
     findings: Sequence[Finding]

@@ -1,4 +1,4 @@
-"""What takes the room in a log."""
+"""Document of the space usage of a log."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,6 @@ from replay.usage import Usage
 
 
 class UsageRows(msgspec.Struct, frozen=True, kw_only=True):
-    """What takes the room, largest first of each kind of row."""
+    """The space usage of a log, largest first within each grouping."""
 
     rows: Sequence[Usage]

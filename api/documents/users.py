@@ -1,4 +1,4 @@
-"""Users, delegation tokens, quotas and subscriptions."""
+"""Documents of users, delegation tokens, quotas and subscriptions."""
 
 import base64
 from typing import Self
@@ -21,7 +21,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """A user and its credentials; `error` is the code of a refusal."""
+    """A user and its credentials; `error` is the error code if the request was refused."""
 
     user: str
     credentials: tuple[Credential, ...]
@@ -81,7 +81,7 @@ class TokenList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
-    """The quotas of an entity; None is one that was deleted."""
+    """The quotas of an entity; a quota of None was deleted."""
 
     entity: dict[str, str | None]
     quotas: dict[str, float | None]
@@ -106,7 +106,7 @@ class QuotaCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuotaExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """A quota of a client: the value of the first candidate applies, None is unlimited."""
+    """A quota of a client: the value of the first candidate applies; None is unlimited."""
 
     quota: str
     value: float | None
@@ -135,6 +135,6 @@ class SubscriptionList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mechanism_title(number: int) -> str:
-    """Return the name of a SCRAM mechanism, as SCRAM-SHA-512; the number of an unknown one."""
+    """Return the name of a SCRAM mechanism, such as SCRAM-SHA-512; unknown: the number."""
     known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
     return known.get(number, str(number))

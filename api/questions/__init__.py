@@ -1,4 +1,5 @@
-"""Questions about a log or a running service, with typed requests and answers.
+"""Questions: read-only requests about a log or a running service, with typed answers.
 
-A question changes nothing. It is computed the same way from a log directory and by a service.
+A question changes nothing. Its answer is computed the same way from a log directory and by a
+service.
 """

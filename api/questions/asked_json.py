@@ -13,9 +13,9 @@ _ENCODED = ("request", "observed")
 
 
 def asked_json(asked: Asked) -> dict[str, Any]:
-    """Return the fields of `asked` that are set.
+    """Return the fields of `asked` that are set, as JSON values.
 
-    A structure is shown as the list stored in the log; bytes of an id's length are shown as an id.
+    A structure is shown as the list that the log stores; bytes as long as an id are shown as an id.
     """
     document = {
         name: value for name, value in fields_json(asked).items() if value not in (None, [])

@@ -12,10 +12,11 @@ from replay.time_travel.bisect import Flips
 
 
 class FindFlips(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks where the value of an expression flips, from a point on.
+    """Asks at which offsets the value of an expression flips, from a point on.
 
     Attributes:
-        monotone: Find one flip only, by halving over snapshots; assumes that there is no other.
+        monotone: Find one flip only, by binary search over snapshots; assumes that there is no
+            other.
     """
 
     expression: str
@@ -27,7 +28,7 @@ def flips_found(past: Past, at: int, request: FindFlips) -> Computed:
     """Return a document in pieces: `first`, `before`, `flips` and `assumed`; see `Flips`.
 
     Raises:
-        RequestError: INVALID_REQUEST, the expression is none, or its types do not fit.
+        RequestError: INVALID_REQUEST, the text is not an expression, or its types do not fit.
     """
     expression = Expression(request.expression)
     first = past.first_offset(request.first, at)

@@ -1,4 +1,4 @@
-"""Changes: the history of an object, what differs between two points, and who set each field."""
+"""Changes: an object's history, differences between two points, each field's last record."""
 
 import enum
 from collections import deque
@@ -28,7 +28,8 @@ from replay.time_travel.static_voters import static_voter_changes
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
     """One field that changed.
 
-    `fate` is what became of the object, `new`, `gone` or `changed`; only if it was asked for.
+    `fate` tells whether the object is `new`, `gone` or `changed`; only set if `fates` was
+    requested.
     """
 
     field: str
@@ -48,18 +49,18 @@ class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Step(enum.Enum):
-    """A change seen from a point: the first after it, or the last before it."""
+    """Direction of a step from a point: to the first change after it, or the last before it."""
 
     NEXT = "next"
     PREV = "prev"
 
 
 class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the changes of an object from a point on, or (`last`) the newest of them.
+    """Asks for the changes of an object from a point on, or only the newest `last` of them.
 
-    `object` may be a pattern such as `topic:orders*`; then each event names its object.
-    `step`: only one change, seen from the point that it is asked at. `notes`: also those pinned
-    to the records, whenever they were written.
+    `object` may be a pattern such as `topic:orders*`; then each event includes its object's name.
+    `step`: only one change, the next or previous one from the point of the question. `notes`: also
+    the notes about the records, even if they were written later.
     """
 
     object: str
@@ -81,8 +82,7 @@ class PinnedNote(msgspec.Struct, frozen=True, kw_only=True):
 class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A record that changed an object.
 
-    `object` is its name if a pattern was asked for, `notes` are those about the record if they
-    were.
+    `object` is set if a pattern was requested; `notes` are those about the record, if requested.
     """
 
     object: str | UnsetType = UNSET
@@ -98,8 +98,8 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
     """Return the changes of an object up to an offset, oldest first; or one step from the offset.
 
     Raises:
-        RequestError: there was no such object or field in the range; for a step, there never was.
-            No object matches a pattern.
+        RequestError: the object or field did not exist in the range (for a step: never existed), or
+            no object matches the pattern.
     """
     if request.last is not None and request.last < 1:
         raise RequestError("INVALID_REQUEST", f"the last {request.last} changes: it is 1 or more")
@@ -124,7 +124,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
 def _with_notes(
     events: Iterable[ObjectEvent], past: Past, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    """Yield events with the notes about them, if these are asked for."""
+    """Yield events with the notes about their records, if the request includes notes."""
     if not request.notes:
         yield from events
         return
@@ -139,7 +139,7 @@ def _with_notes(
 
 
 def _is_literal(past: Past, at: int, name: ObjectName) -> bool:
-    """True if what looks like a pattern is an object's name."""
+    """True if a name that looks like a pattern is the name of an existing object."""
     return name.kind.name in _WITH_WILDCARDS and name.key(past.image(at)) is not None
 
 
@@ -158,7 +158,7 @@ def _of_object(
 def _or_static_voters(
     found: Iterator[ObjectEvent], past: Past, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    """Yield the events; if no record ever set the voters, those whom new leaders named."""
+    """Yield the events; if no record ever set the voters, those that new leaders announced."""
     try:
         yield from found
     except RequestError:
@@ -237,7 +237,7 @@ def _event(
 
 
 class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for what is different from a point `before`; `object`: only of this one."""
+    """Asks for the differences from the point `before`; `object`: only those of this object."""
 
     before: str
     object: str | None = None
@@ -249,7 +249,7 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
     """Return every field that differs, ordered by kind and name of the object.
 
     Raises:
-        RequestError: the object is absent at both points.
+        RequestError: `object` is absent at both points.
     """
     only = None if request.object is None else parse_object(request.object)
     before = past.offset(request.before)
@@ -260,15 +260,15 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
 
 
 class Shown(Protocol):
-    """A request that says whether secrets are shown."""
+    """A request that chooses whether secrets are shown."""
 
     @property
     def show_secrets(self) -> bool:
-        """True if they are."""
+        """True if secrets are shown."""
 
 
 def shown(change: Change, request: Shown) -> ObjectChange:
-    """Return a change as it is shown: without secrets, unless they are asked for."""
+    """Return a change in the form shown to the caller: redacted, unless secrets are requested."""
     name, before, after = change.object, change.before, change.after
     kind, _, label = name.partition(":")
     if not request.show_secrets and holds_secrets(kind):
@@ -292,7 +292,7 @@ class ShowBlame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
-    """A field's value, and the record that set it; null when that was before the kept history."""
+    """A field's value and the record that set it; null if that was before the kept history."""
 
     value: Any
     offset: int | None
@@ -303,14 +303,14 @@ class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Blame(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of an object."""
+    """The fields of an object, each with the record that set it."""
 
     object: str
     fields: dict[str, FieldSetter]
 
 
 def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
-    """Return the fields of an object as of an offset.
+    """Return the fields of an object as of an offset, with the records that set them.
 
     Raises:
         RequestError: the object or field is absent at that offset.

@@ -1,4 +1,4 @@
-"""Check: which invariants and expectations a history violates, and since when."""
+"""Check: the invariants and expectations that a history violates, and since when."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from replay.expressions.expression import Expression
 
 
 class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what is violated from a point on; `expect`: expressions that should always hold."""
+    """Asks for violations from a point on; `expect`: expressions that should always be true."""
 
     first: str = "start"
     expect: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
     """Return a document in pieces: `first`, the first violation's offset, and `violations`.
 
     Raises:
-        RequestError: INVALID_REQUEST, an expression is none, or its types do not fit.
+        RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.
     """
     expectations = [Expression(text) for text in request.expect]
     first = past.first_offset(request.first, at)

@@ -1,4 +1,4 @@
-"""Compares logs of several nodes: Kafka directories, mirrors, or logs of our own."""
+"""Comparison of the logs of several nodes: Kafka directories, mirrors, or our own logs."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
@@ -29,9 +29,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class ComparedLog(msgspec.Struct, frozen=True):
-    """A log, how it was named, and the node it is of. `source` is None if there is no log yet.
+    """A log, its given name, and its node's identity; `source` is None if the node has no log yet.
 
-    Two names of one log have the same `place`.
+    Two names of the same log have the same `place`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ComparedLog(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct):
-    """What stands on some logs only, and what could not be told of it."""
+    """Changes that only some logs have, and the logs whose changes could not be read."""
 
     differences: list[NotOnAll] = []
     untold: list[str] = []
@@ -50,7 +50,7 @@ class Told(msgspec.Struct):
 
 
 def compare_logs(places: Sequence[str]) -> tuple[NodesCompared, About]:
-    """Compare the logs at some places; each is read as a whole.
+    """Compare the logs at some places; each log is read completely.
 
     Returns:
         The answer, and the position of the log that is ahead.

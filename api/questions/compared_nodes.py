@@ -1,4 +1,4 @@
-"""Logs of several nodes compared."""
+"""Result of comparing the logs of several nodes."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the logs.
+    """One of the compared logs.
 
     Attributes:
-        name: As it was given.
-        cluster_id, node_id, directory_id: None if the folder does not say.
+        name: As given in the request.
+        cluster_id, node_id, directory_id: None if they are not stored in the folder.
         end: Exclusive.
-        last_epoch: None if it is empty.
-        committed_end: All below it is known to be committed by this log alone.
+        last_epoch: None if the log is empty.
+        committed_end: All records below it are committed, as far as this log alone can prove.
         trailing_bytes: Size of an incomplete last batch.
         damage: The error at `end`, if the log is damaged there.
     """
@@ -31,14 +31,14 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """Where logs part: the epoch that each has at the offset, None if it ends before."""
+    """First offset at which logs differ, with each log's epoch there, None if it ends before."""
 
     offset: int
     epochs: dict[str, int | None]
 
 
 class NotOnAll(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that some logs tell and others do not."""
+    """A change that is in some logs but not in all."""
 
     from_offset: int
     to_offset: int
@@ -47,12 +47,12 @@ class NotOnAll(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
-    """How logs relate.
+    """How the logs relate to each other.
 
-    `common_end`: all are equal below it; None if they are of several clusters, or some have no
-    offset in common. `behind`: by name, how many records of the log ahead a log lacks, without
-    those that lack none. `untold`: the logs of which `differences` lacks what only they hold; a
-    remark says why.
+    `common_end`: all logs are equal below it; None if they are of several clusters, or have no
+    offset in common. `behind`: by name, how many records of the log that is ahead a log lacks;
+    without those that lack none. `untold`: the logs whose own changes are missing from
+    `differences`; a remark gives the reason.
     """
 
     clusters: Sequence[str]
@@ -67,6 +67,6 @@ class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_sound(self) -> bool:
-        """True if the logs are whole, of one cluster, and do not part."""
+        """True if the logs are undamaged, of one cluster, and do not diverge."""
         is_whole = all(node.damage is None for node in self.nodes)
         return is_whole and len(self.clusters) <= 1 and self.divergence is None

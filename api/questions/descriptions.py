@@ -1,6 +1,6 @@
 """Questions about a cluster at one point.
 
-At the log's end a service knows more than its log: what heartbeats told.
+At the log's end a service also uses information that is not in its log: the heartbeats.
 """
 
 from api.questions.question import Question

@@ -1,4 +1,4 @@
-"""Lives of a name: the topics that it has meant, one after the other."""
+"""Lives of a topic name: the topics that have successively had it."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from replay.time_travel.objects import parse_object
 
 
 class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the lives of a topic's full name."""
+    """Asks for the topics that have successively had a full name."""
 
     name: str
 
 
 class Border(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that began or ended a life; `how` is created, deleted or moved."""
+    """The record that began or ended a topic's use of a name: it created, deleted or moved it."""
 
     offset: int
     timestamp: int
@@ -29,12 +29,12 @@ class Border(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic under the name.
+    """A topic during the time it had the name.
 
     Attributes:
         began: None if that was before the kept history.
         ended: None if it still has the name.
-        partitions: At the end of this life, or now.
+        partitions: Number of partitions when it lost the name, or now.
     """
 
     topic_id: str
@@ -44,10 +44,10 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lives_shown(past: Past, at: int, request: ShowLives) -> Computed:
-    """Return the lives up to an offset, oldest first.
+    """Return the topics that had a name up to an offset, oldest first.
 
     Raises:
-        RequestError: no topic had that name; as `absence` says.
+        RequestError: no topic ever had the name; the error is that of `absence`.
     """
     name = parse_object(f"topic:{escaped(request.name)}")
     lives: list[Life] = []

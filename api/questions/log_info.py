@@ -1,4 +1,4 @@
-"""What a log is: its kind, its bounds, its size, and who writes it."""
+"""Summary of a log: its kind, its bounds, its size, and its writer."""
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -11,23 +11,24 @@ from replay.not_understood import UnknownKind, unknown_kinds
 
 
 class ShowInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what a log is, at its end."""
+    """Asks for the summary of a log as of its end."""
 
 
 class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log is.
+    """Summary of a log.
 
     Attributes:
         kind: `own` or `mirror`.
-        confirmed_end: Exclusive; what comes after it may still be replaced by Kafka (mirror).
+        confirmed_end: Exclusive; Kafka may still replace the records after it (mirror).
         mark: Sequence number of the commit mark.
-        writer_process: Process id of the writer, None without one.
+        writer_process: Process id of the writer, None if there is none.
         latest_timestamp: Append time of the latest record, ms since 1970; None in an empty log.
-        clock_difference_ms: That time minus this machine's; negative when the clock is ahead, as
-            after any pause.
-        snapshots: Of the newest snapshot that can be used; None without one.
-        sql_history: Of the SQL history in the log's directory; None without one.
-        unknown: What exactly this release does not understand; set only if there is any.
+        clock_difference_ms: `latest_timestamp` minus this machine's clock; negative if the clock is
+            ahead of it, as after any pause.
+        snapshots: Lag of the newest usable snapshot; None if there is none.
+        sql_history: Lag of the SQL history in the log's directory; None if there is none.
+        unknown: The kinds of records that this release does not understand; set only if there are
+            any.
     """
 
     kind: str
@@ -47,7 +48,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
-    """Return what the log is; also of a damaged one, as far as its records need not be read."""
+    """Return the summary of a log. It can be damaged, except where its records must be read."""
     from metadata_log.clock import SystemClock
     from metadata_log.lock import writer_process
 

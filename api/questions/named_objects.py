@@ -1,4 +1,4 @@
-"""The object that a request names, and why it may be absent."""
+"""Names of the objects that a request refers to, to explain why one is absent."""
 
 from typing import Any
 
@@ -22,17 +22,17 @@ REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
 
 
 def topic_object(ref: TopicRef) -> str:
-    """Return a topic's object name, as in the log's history."""
+    """Return a topic's object name, as used in the log's history."""
     return f"topic:{escaped(ref_text(ref))}"
 
 
 def partition_object(ref: TopicRef, partition_id: int) -> str:
-    """Return a partition's object name, as in the log's history."""
+    """Return a partition's object name, as used in the log's history."""
     return f"partition:{escaped(ref_text(ref))}/{partition_id}"
 
 
 def resource_object(type_: int, name: TopicRef) -> str:
-    """Return the name of what has the configs, as an object of the log's history."""
+    """Return the object name of a config resource, as used in the log's history."""
     if type_ == TOPIC:
         return topic_object(name)
     label = escaped(str(name))
@@ -44,7 +44,7 @@ def resource_object(type_: int, name: TopicRef) -> str:
 
 
 def asked_object(request: Any) -> str | None:
-    """Return the one object that a question names; None if it names none."""
+    """Return the name of the one object that a request is about; None if there is none."""
     match request:
         case DescribeBroker(broker_id=broker_id):
             return f"broker:{broker_id}"

@@ -1,4 +1,4 @@
-"""Notes: what people pinned to offsets."""
+"""Notes: texts that people pinned to offsets."""
 
 from collections.abc import Iterable
 from operator import attrgetter
@@ -13,14 +13,14 @@ from replay.image.notes import Note
 
 
 class ListNotes(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for notes about the offsets from one on, `last` inclusive; None: to the end."""
+    """Asks for the notes about offsets from `first` to `last`, inclusive; None: to the end."""
 
     first: int = 0
     last: int | None = None
 
 
 def notes_listed(past: Past, at: int, request: ListNotes) -> Computed:
-    """Return the notes that were written up to an offset, ordered by what they are about."""
+    """Return the notes that were written up to an offset, ordered by the offset they are about."""
     with past.progress("reading", at + 1) as advance:
         written = past.timeline.notes(at, advance)
     found = notes_about(written, request.first, request.last)

@@ -32,14 +32,14 @@ _VALUES_MAX = 100
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Some of one part of a document: items of a list, or all of what is no list."""
+    """A piece of one part of a document: some items of a list, or the whole of any other value."""
 
     part: str
     value: Any
 
 
 def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
-    """Return the document that pieces are of, with its parts in their order."""
+    """Return the document that consists of the pieces, with its parts in the same order."""
     document: dict[str, Any] = {}
     for piece in pieces:
         if isinstance(piece.value, list):
@@ -50,7 +50,7 @@ def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
 
 
 def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
-    """Cut a list into pieces; an empty one is one piece."""
+    """Cut a list into pieces; an empty list is one piece."""
     rest = iter(values)
     yield Piece(part, list(islice(rest, _VALUES_MAX)))
     while piece := list(islice(rest, _VALUES_MAX)):
@@ -58,14 +58,14 @@ def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
 
 
 class JoinedPieces:
-    """Pieces of one part joined and cut again: see `question.Joiner`."""
+    """Joins the pieces of each part and cuts them again; see `question.Joiner`."""
 
     def __init__(self) -> None:
         self._part = ""
         self._values: list[Any] = []
 
     def add(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Take the next pieces; yield those of parts that have ended."""
+        """Buffer the next pieces; yield the pieces of parts that are now complete."""
         for piece in pieces:
             if piece.part != self._part:
                 yield from self.rest()
@@ -84,10 +84,10 @@ class JoinedPieces:
 
 
 class ShowImage(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the objects of an image: of the parts named, or of all.
+    """Asks for the objects of an image: of the given parts, or of all.
 
-    Each is a JSON object with its name as `object`, its `version` where its kind has versions (the
-    offset of the last record that touched it, -1 when that is not kept), and its fields.
+    Each is a JSON object: its name as `object`, its `version` if its kind has versions (the offset
+    of the last record that touched it, -1 if that is not kept), and its fields.
     """
 
     parts: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def image_shown(past: Past, at: int, request: ShowImage) -> Computed:
     """Return the objects of the image as of an offset, each part ordered by name.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such part.
+        RequestError: INVALID_REQUEST, there is no part of this name.
     """
     for part in request.parts:
         if part not in PARTS:
@@ -122,7 +122,7 @@ def _shown(
 
 
 def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
-    """Yield the voters that the last new leader named, and where it did."""
+    """Yield the voters that the last new leader announced, and the offset of that record."""
     last = deque(static_voters(past.reader, at + 1), 1)
     for voters in last:
         for voter_id in voters.voter_ids:
@@ -166,7 +166,7 @@ def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
 def plain_objects(
     values: Iterable[dict[str, Any]],
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield kind, name and fields of the objects of an answer, the same from a log or a service."""
+    """Yield kind, name and fields of an answer's objects, equal for a log and a service."""
     for value in values:
         kind, _, label = value["object"].partition(":")
         # Voters that no record set are those that a leader named.
@@ -213,7 +213,7 @@ def digest_shown(past: Past, at: int, request: ShowDigest) -> Computed:
     """Return the digest of the image as of an offset.
 
     Raises:
-        RequestError: SNAPSHOT_NOT_FOUND; or INVALID_REQUEST, there is no such way to compute it.
+        RequestError: SNAPSHOT_NOT_FOUND; or INVALID_REQUEST, `by` has another value.
     """
     if request.by == "replay":
         with past.progress("replaying", at + 1) as advance:
@@ -243,7 +243,11 @@ def _from_snapshot(past: Past, at: int) -> MetadataImage:
 
 @contextmanager
 def _snapshots(past: Past) -> Iterator[Timeline]:
-    """Open the snapshots of a log; an error if they cannot be read."""
+    """Yield a timeline with the snapshots of a log.
+
+    Raises:
+        RequestError: the log has no snapshots, or they cannot be read.
+    """
     from replay.snapshot.database import default_url
     from replay.snapshot.store import SnapshotStore
 

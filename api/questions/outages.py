@@ -1,4 +1,4 @@
-"""Outages: which partitions and brokers were not as they should be, how long, and why."""
+"""Outages: degraded partitions and brokers, how long they were degraded, and why."""
 
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
@@ -21,16 +21,16 @@ from replay.time_travel.points import point_time
 
 
 class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the outages of which a part is at or after a point.
+    """Asks for the outages that last until or begin after a point.
 
     Attributes:
         first: The point.
-        until: The point of the question: if it is a time between two records, what lasts is counted
-            up to it, else up to the last record before.
-        broker: Only of this broker, and of partitions that waited for it.
-        topic: Only of partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
-        min_insync_replicas: Of topics for which the log does not know it.
-        objects: Only of these partitions and brokers, by name or pattern (`partition:orders*/0`).
+        until: The point of the question. Outages that last longer are counted up to it if it is a
+            time between two records, otherwise up to the last record before it.
+        broker: Only outages of this broker, and of partitions that waited for it.
+        topic: Only partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
+        min_insync_replicas: For topics whose value the log does not contain.
+        objects: Only these partitions and brokers, by name or pattern (`partition:orders*/0`).
     """
 
     first: str = "start"
@@ -42,15 +42,16 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
-    """Return a document in pieces.
+    """Return a document in pieces: `intervals`, `totals` and `min_insync_replicas`.
 
     `intervals` are objects as in the command line's JSON, longest first. `totals` has for each kind
-    the `intervals`, how many of them are `lasting`, and their `duration_ms`. `min_insync_replicas`
-    says what was used: of how many topics the log knows it, and what was assumed for the others.
+    the number of `intervals`, how many of them are `lasting`, and their `duration_ms`.
+    `min_insync_replicas` lists the values used: for how many topics the log has the value, and the
+    value assumed for the others.
 
     Raises:
-        RequestError: INVALID_REQUEST, two of broker, topic and objects were named, or an object
-            that has no outages; as `absence` says if what was named never existed.
+        RequestError: INVALID_REQUEST, two of broker, topic and objects were given, or an object
+            that has no outages; the error of `absence` if a given object never existed.
     """
     if (request.broker is not None) + (request.topic is not None) + bool(request.objects) > 1:
         raise RequestError("INVALID_REQUEST", "name a broker, a topic or objects, not two of them")
@@ -77,7 +78,7 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
 
 
 def _check_existed(past: Past, at: int, request: ShowOutages, image: MetadataImage) -> None:
-    """Raise an error if what was named never existed: no outages would sound like good news."""
+    """Raise an error if a given object never existed: an empty answer would look like good news."""
     for name in _named(request):
         if name.key(image) is None:
             error = absence(past.timeline.source, name, at)
@@ -95,7 +96,7 @@ def _check_has_outages(name: ObjectName) -> None:
 
 
 def _named(request: ShowOutages) -> list[ObjectName]:
-    """Return the objects that were named, without patterns."""
+    """Return the objects given in a request, without patterns."""
     if request.broker is not None:
         return [parse_object(f"broker:{request.broker}")]
     if request.topic is not None and not set(request.topic) & set("*?["):
@@ -128,7 +129,7 @@ def _chooses(request: ShowOutages, outages: Iterable[Outage]) -> Callable[[Outag
 
 
 def _names(outage: Outage) -> tuple[str, ...]:
-    """Return the names of an outage's object: a partition has one by its topic's id, too."""
+    """Return the names of an outage's object; a partition also has a name with its topic's id."""
     if outage.topic_id is None:
         return (outage.object,)
     number = outage.object.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""An image at a glance: counts, brokers, and the first topics."""
+"""Overview of an image: counts, brokers, and the first topics."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class ShowOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, and how many partitions it leads and holds."""
+    """A broker, with the numbers of partitions that it leads and of replicas that it has."""
 
     broker: int
     is_fenced: bool
@@ -28,7 +28,7 @@ class BrokerLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, and the configs that it sets itself."""
+    """A topic, with the configs set on the topic itself."""
 
     name: str
     partitions: int
@@ -37,7 +37,7 @@ class TopicLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """An image at a glance. `topics` are the first 50 by name."""
+    """Overview of an image. `topics` are the first 50 by name."""
 
     topic_count: int
     partition_count: int
@@ -55,7 +55,7 @@ def overview_shown(past: Past, at: int, request: ShowOverview) -> Computed:
 
 
 def overview(image: MetadataImage) -> Overview:
-    """Return the overview of an image: O(partitions)."""
+    """Return the overview of an image, in O(partitions) time."""
     partitions = [p for topic in image.topics() for p in image.partitions(topic.topic_id)]
     return Overview(
         topic_count=image.topic_count,

@@ -1,8 +1,9 @@
 """Answers in pages of bounded size.
 
-A page names the start of the next one and the offsets of its points. The caller sends that back
-with the request for the next page, so all pages belong to one answer while the log grows. The last
-few answers are kept half read; a page of any other answer is computed from the beginning.
+A page has a cursor: the start of the next page and the offsets of the request's points. The caller
+sends it back with the request for the next page, so all pages belong to one answer although the log
+grows. The last few answers are cached half read; a page of any other answer is computed from the
+beginning.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,9 +29,9 @@ _KEPT_MAX = 4
 
 
 class Cursor(msgspec.Struct, frozen=True):
-    """Start of a page: its first item, and the offsets of the requested points.
+    """Start of a page: the index of its first item, and the offsets of the requested points.
 
-    `worker` is the process with the half-read answer.
+    `worker` is the number of the process that has the half-read answer.
     """
 
     position: int
@@ -50,7 +51,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagedLog:
-    """Answers questions of one log directory, page by page."""
+    """Answers questions about one log directory, page by page."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -58,15 +59,16 @@ class PagedLog:
         self._kept_report = KeptReport()
 
     def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None = None) -> Page:
-        """Return a page.
+        """Return a page of the answer to a question.
 
         Args:
+            name: The question's name.
             payload: The request, encoded by `controller.wire`.
             at: The point of the question.
-            cursor: From the page before; None for the first page.
+            cursor: From the previous page; None for the first page.
 
         Raises:
-            RequestError: there is no such question, or a named object does not exist.
+            RequestError: there is no such question, or an object in the request does not exist.
             CorruptLogError: the log is damaged.
         """
         question = find_question(name)

@@ -1,4 +1,4 @@
-"""The log of a question: its points, its images, and its position in answers."""
+"""The log that a question is about: its points, its images, and its position in answers."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None
 
 
 def server_clock(reader: LogReader, point: str) -> int:
-    """Resolve a point by this machine's clock; times without a zone are in UTC."""
+    """Return the offset of a point, using this machine's clock; times without a zone are in UTC."""
     return resolve_point(reader, point, time.time_ns() // 1_000_000)
 
 
@@ -41,8 +41,8 @@ class Past:
     """One log, up to its end at opening.
 
     Attributes:
-        points: The resolved points with their offsets. All pages of an answer share them, so that
-            they belong together while the log grows.
+        points: The offsets of the points resolved so far. All pages of an answer share them, so
+            that they belong together while the log grows.
     """
 
     def __init__(
@@ -56,12 +56,13 @@ class Past:
         keep_going: bool = False,
         kept_report: "KeptReport | None" = None,
     ) -> None:
-        """Ask about a log; without a timeline, of the log with the snapshots in its directory.
+        """Use a log; by default with the snapshots in its directory.
 
         Args:
-            kept_report: The last report of this log, for the next one.
+            timeline: Used instead of the log with its own snapshots.
+            kept_report: Cache of the last report of this log.
             keep_going: Leave out the records that contradict the state before them, and use no
-                snapshots; `about` lists what was left out.
+                snapshots; `about` lists the records that were left out.
 
         Raises:
             CorruptLogError: with `keep_going`, an own log contradicts itself.
@@ -81,7 +82,7 @@ class Past:
         """Return the last offset applied at a point.
 
         Raises:
-            RequestError: the point is malformed, or past the end or before the kept history.
+            RequestError: the point is malformed, past the end, or before the kept history.
         """
         if point not in self.points:
             self.points[point] = self._resolve(self.reader, point)
@@ -93,7 +94,7 @@ class Past:
         `start`, and a time before all records, mean the first record.
 
         Raises:
-            RequestError: as `offset`; or the range ends before it begins.
+            RequestError: as for `offset`; or the range ends before it begins.
             UnknownHistoryError: the point is before the kept history.
         """
         offset, start = self.offset(point), self.reader.start_offset
@@ -109,7 +110,7 @@ class Past:
         return offset
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
-        """Show progress up to an end offset (exclusive) while the body runs."""
+        """Show progress up to an end offset (exclusive) inside the `with` block."""
         return self._progress(what, self.reader.history_start, end)
 
     def image(self, at: int) -> MetadataImage:
@@ -118,7 +119,7 @@ class Past:
             return self.timeline.image(at, progress=advance)
 
     def view(self, image: MetadataImage) -> "View":
-        """Return an image as descriptions read it; no heartbeats are known."""
+        """Return an image in the form that descriptions read, without heartbeats."""
         # Importing these takes longer than most questions that need no view.
         from controller.decisions.context import Settings
         from controller.descriptions.view import View
@@ -128,8 +129,8 @@ class Past:
     def about(self, at: int) -> About:
         """Return the position of an answer that was not read from an image.
 
-        An answer may be whole although the log is damaged elsewhere: then the count is missing, and
-        the damage is the reason.
+        An answer can be complete although the log is damaged elsewhere. Then the count of records
+        not understood is missing, and the damage is given as the reason.
         """
         place = self.place(at)
         try:
@@ -139,7 +140,7 @@ class Past:
         return msgspec.structs.replace(place, not_understood=found)
 
     def place(self, at: int) -> About:
-        """Return `about` without the count of what was not understood, which reads the log."""
+        """Like `about`, but without the count of records not understood, which reads the log."""
         found = self.about_image(MetadataImage.EMPTY, at)
         return msgspec.structs.replace(found, as_of_timestamp=msgspec.UNSET)
 

@@ -1,4 +1,4 @@
-"""What a question is: a name, a typed request, and how its answer is computed."""
+"""Definition of a question: its name, its typed request, and how its answer is computed."""
 
 from collections.abc import Callable, Iterable
 from types import GenericAlias
@@ -17,9 +17,9 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a question.
 
     Attributes:
-        answer: The whole answer; None for an answer of many items.
+        answer: The whole answer; None if it consists of many items.
         items: The items of such an answer, in order, computed as they are taken.
-        about: Returns what the answer says of the log. Call it once all items are taken.
+        about: Returns the answer's position in the log. Call it after all items have been taken.
     """
 
     about: Callable[[], About]
@@ -28,25 +28,26 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Joiner(Protocol):
-    """Joins items again of which some were left out, so that they do not tell where."""
+    """Regroups filtered items of an answer, so that their sizes do not reveal what was removed."""
 
     def add(self, items: Iterable[Any]) -> Iterable[Any]:
-        """Take the next items; return those that are whole."""
+        """Buffer the next items; return those that are now complete."""
 
     def rest(self) -> Iterable[Any]:
-        """Return the last ones."""
+        """Return the remaining items."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question and the type of its request.
+    """A question and the types of its request and answer.
 
     Attributes:
         describe: Answers from a view of the cluster at one point.
-        tell: Answers from the log, up to an offset; for what needs more than one view. A view has
-            the same answer without what only history knows, if the question has both.
-        answer: The type of such an answer.
-        item: The type of one item, of an answer that has many and comes in pages.
-        joined: Makes what joins items again of which some were left out; None if none are joined.
+        tell: Answers from the log, up to an offset; for answers that need more than one view. If a
+            question has both, `describe` gives the same answer without the details that only the
+            log has.
+        answer: The type of the answer to `tell`, if it is one value.
+        item: The type of one item, if the answer has many and is returned in pages.
+        joined: Creates the `Joiner` of its items; None if they need none.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def response(self) -> Any:
-        """The type of the answer; of one that comes in pages, that of a page."""
+        """The type of the answer, or of one page if the answer is returned in pages."""
         if self.answer is not None:
             return self.answer
         if self.item is not None:
@@ -71,7 +72,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         """Return the answer as of an offset.
 
         Raises:
-            RequestError: the request names what does not exist, or no point.
+            RequestError: an object or point in the request does not exist.
             CorruptLogError: the log is damaged.
         """
         if self.tell is not None:

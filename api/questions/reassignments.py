@@ -1,4 +1,4 @@
-"""Reassignments that run: since when, and what they wait for."""
+"""Reassignments in progress: since when, and the brokers they wait for."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Report: everything that the page of a report knows about a range."""
+"""Report: everything that a report's page shows about a range."""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,10 @@ PACKED_BYTES_MAX = 22_000_000
 class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the report from a point on; `mask_hosts`: without names of hosts and addresses.
 
-    `size_max`: the range is narrowed until its packed form has no more bytes. `records_max`: of a
-    longer range only that many records are read, the newest. `topics`: only of these, by full name,
-    and of their partitions, without events and causes, which may tell of others.
+    `size_max`: the range is narrowed until its packed form is at most this large, in bytes.
+    `records_max`: if the range is longer, only its newest records are read, at most this many.
+    `topics`: only these topics, by full name, and their partitions, without events and causes,
+    which may reveal others.
     """
 
     first: str = "start"
@@ -35,10 +36,11 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of the packed columns, in order, and what they hold altogether.
+    """A piece of the packed columns, in order, with the totals of the whole report.
 
-    `first` and `last` are the offsets of the range, inclusive; `narrowed`: it is less than what was
-    asked for, which would be too large. `opens` is the range with most events.
+    `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
+    smaller than requested, because the report would have been too large. `opens` is the most
+    eventful range.
     """
 
     first: int
@@ -54,8 +56,8 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     """Return the report up to an offset.
 
     Raises:
-        RequestError: INVALID_REQUEST, the range is empty or ends before it begins, or
-            `records_max` is less than 1.
+        RequestError: INVALID_REQUEST, the range is empty or ends before it begins, or `records_max`
+            is less than 1.
     """
     if request.records_max is not None and request.records_max < 1:
         raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")

@@ -1,4 +1,4 @@
-"""Records of a log: those of a range, and those that come."""
+"""Records of a log: those of a range, and new ones as they are appended."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,9 +25,9 @@ TAIL_BYTES = MIB
 
 
 class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An unknown record as a table of the mirror reads it; `error` says why it cannot.
+    """An unknown record decoded by a table of the mirror; `error` is the reason if that fails.
 
-    Of a record that this release knows, `fields` are the tagged ones that it does not, by path.
+    For a record type that this release knows, `fields` has only the unknown tagged fields, by path.
     """
 
     type: str
@@ -36,10 +36,10 @@ class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A record with its place, in the shape of `dump --json`: `data` holds its fields.
+    """A record with its place, in the shape of `dump --json`: `data` has its fields.
 
-    `by_table`: what the mirror's tables say of a record, or of tagged fields in it, that this
-    release does not know.
+    `by_table`: a record, or tagged fields of it, that this release does not know, decoded by the
+    mirror's tables.
     """
 
     offset: int
@@ -56,9 +56,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for records from a point on: of some types, or those that changed an object.
+    """Asks for records from a point on: only of some types, or only those that changed an object.
 
-    `asked`: with what was asked, beside the first record of a decision.
+    `asked`: also the stored request, with the first record of each decision.
     """
 
     first: str = "start"
@@ -72,7 +72,7 @@ def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
     """Return records up to an offset.
 
     Raises:
-        RequestError: there was no such object in the range.
+        RequestError: the object did not exist in the range.
     """
     first = past.first_offset(request.first, at)
     items = (
@@ -102,9 +102,9 @@ def _range(past: Past, first: int, end: int) -> Iterable[Envelope]:
 
 
 class FollowRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the next records from a point on; "" is the log's end.
+    """Asks for the next records from a point on; the point "" is the log's end.
 
-    A service waits up to `wait_ms` while there are none, if the point is an offset.
+    If the point is an offset and there are no records yet, a service waits for up to `wait_ms`.
     """
 
     first: str = ""
@@ -115,7 +115,7 @@ class FollowRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowsFollowed(msgspec.Struct, frozen=True, kw_only=True):
-    """Some records, and the offset from which to ask for the next ones."""
+    """Some records, and the offset to request the next ones from."""
 
     rows: tuple[Row, ...]
     next_offset: int
@@ -148,12 +148,12 @@ _DIGITS_MAX = 19
 
 
 def is_offset(text: str) -> bool:
-    """True for an offset, not for the other digits that `str.isdigit` accepts."""
+    """True if the text is an offset in ASCII digits; `str.isdigit` also accepts other digits."""
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def first_followed(past: Past, point: str) -> int:
-    """Return the first offset to follow from a point; it may be one that is still to come."""
+    """Return the first offset to follow from a point; its record may not exist yet."""
     if not point:
         return past.reader.end_offset
     if is_offset(point):
@@ -168,7 +168,7 @@ def row_json(
     show_asked: bool = False,
     reader: LogReader | None = None,
 ) -> Row:
-    """Return a row in the shape of `dump --json`; with a reader, by the tables of its log, too."""
+    """Return a row in the shape of `dump --json`, with a reader also decoded by its tables."""
     asked = row.asked if show_asked else None
     if asked is not None and not show_secrets:
         asked = _without_seed_of_token(asked)
@@ -216,12 +216,12 @@ def _tags_by_table(row: Envelope, tables: Tables) -> RowByTable | UnsetType:
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:
-    """Leave out the seed of a decision that can have drawn the id of a token from it."""
+    """Remove the random seed from a request whose decision may have drawn a token id from it."""
     return replace(asked, seed=None) if asked.command in _DRAW_TOKENS else asked
 
 
 def origin_json(origin: Origin | None) -> dict[str, Any] | None:
-    """Return who caused a batch, without what is not known."""
+    """Return the origin of a batch as JSON, without unknown fields."""
     if origin is None:
         return None
     # The hash only recognises a repeated request; it may cover secrets.

@@ -1,4 +1,4 @@
-"""The states that partitions and replicas walked through."""
+"""State transitions of partitions and replicas over time."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,8 @@ from controller.request import Request
 class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
     """Asks for the transitions of all partitions, of one topic's, or of one partition.
 
-    `since` is the point of the first one, inclusive. `replicas`: also those of replicas.
+    `since` is the first point of the range, inclusive. `replicas`: also the transitions of
+    replicas.
     """
 
     since: str = "start"
@@ -22,7 +23,7 @@ class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
 
 
 def walked_states(past: Past, at: int, request: WalkStates) -> Computed:
-    """Yield transitions up to an offset, in the order of the log.
+    """Return the transitions up to an offset, in the order of the log.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: the topic or partition never

@@ -1,6 +1,6 @@
-"""The questions that can be asked by name across a connection, and the rights that each takes.
+"""The questions that can be asked by name over a connection, and the permissions each requires.
 
-`api.commands` is the same for commands that change a cluster.
+`api.commands` has the same for commands that change a cluster.
 """
 
 from api.questions.bisect import BISECT
@@ -106,7 +106,7 @@ def find_question(name: str) -> Question:
     """Return a question by name.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none.
+        RequestError: INVALID_REQUEST, there is no question of this name.
     """
     question = QUESTIONS.get(name)
     if question is None:
@@ -115,5 +115,5 @@ def find_question(name: str) -> Question:
 
 
 def guard_of(question: Question) -> Guard:
-    """Return the rights that a question takes."""
+    """Return the guard that checks the permissions for a question."""
     return _GUARDS[question.name]

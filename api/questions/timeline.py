@@ -1,4 +1,4 @@
-"""Timeline: what happened between two points, in words."""
+"""Timeline: the events between two points, in words."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from replay.time_travel.objects import ObjectName, parse_object
 
 
 class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the events from a point on; `kinds`: only of these.
+    """Asks for the events from a point on; `kinds`: only events of these kinds.
 
-    `objects`: only events that name one of these, by name or pattern.
+    `objects`: only events about one of these objects, by name or pattern.
     """
 
     first: str = "start"
@@ -28,8 +28,8 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
     """Return the events up to an offset, in order of their first records.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is no such kind, or no such kind of object; an object
-            never existed.
+        RequestError: INVALID_REQUEST, there is no such kind of event or object; an object never
+            existed.
     """
     for kind in request.kinds:
         if kind not in KINDS:
@@ -49,7 +49,7 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
 
 
 def _about(wanted: Sequence[ObjectName], events: Sequence[TimelineEvent]) -> list[TimelineEvent]:
-    """Return the events that name an object."""
+    """Return the events about any of the given objects."""
     names = {name for event in events for name in event.objects}
     matchers = [name_matcher(each.object, names) for each in wanted]
     chosen = {name for name in names if any(matches(name) for matches in matchers)}
@@ -57,7 +57,7 @@ def _about(wanted: Sequence[ObjectName], events: Sequence[TimelineEvent]) -> lis
 
 
 def _check_existed(past: Past, at: int, wanted: Sequence[ObjectName]) -> None:
-    """Raise an error if what was named never existed: no events would sound like good news."""
+    """Raise an error if a given object never existed: an empty answer would look like good news."""
     for name in wanted:
         if not is_pattern(name.name) and not fields_at(past.reader, name, at):
             error = absence(past.reader, name, at)

@@ -1,4 +1,4 @@
-"""Upgrade check: what stands in the way of another version of Kafka, with offsets."""
+"""Upgrade check: obstacles to moving to another version of Kafka, with offsets."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -19,13 +19,13 @@ from replay.time_travel.objects import parse_object
 
 
 class CheckUpgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks about a version, such as `4.0`, `3.9.1` or `4.0-IV1`."""
+    """Asks for the obstacles to a version, such as `4.0`, `3.9.1` or `4.0-IV1`."""
 
     to: str
 
 
 def upgrade_findings(past: Past, at: int, request: CheckUpgrade) -> Computed:
-    """Return what is in the way of a version at an offset, in the order of the log.
+    """Return the obstacles to a version as of an offset, in the order of the log.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such version.
@@ -41,7 +41,7 @@ def upgrade_findings(past: Past, at: int, request: CheckUpgrade) -> Computed:
 
 
 def _placed(past: Past, at: int, image: MetadataImage, finding: Finding) -> Finding:
-    """Return a finding with the offset of the record that set what it is about."""
+    """Return a finding with the offset of the record that last set its object."""
     kind = finding.object.partition(":")[0]
     if finding.offset is not None or kind not in KINDS:
         return finding
@@ -54,7 +54,7 @@ def _placed(past: Past, at: int, image: MetadataImage, finding: Finding) -> Find
 
 
 def _last_named_voters(past: Past, at: int) -> tuple[int, ...]:
-    """Return the voters that the last leader named; they are all there is in a static quorum."""
+    """Return the voters that the last leader announced; a static quorum records no others."""
     needles = Needles()
     needles.add_type(LeaderChangeMessage)
     found: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What takes the room in a log and its image."""
+"""Space usage of a log and its image."""
 
 import msgspec
 
@@ -8,13 +8,13 @@ from replay.usage import Usage, usage
 
 
 class ShowUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what takes the room; `by`: only counted so, all ways if empty."""
+    """Asks for the space usage; `by`: only these groupings, all if empty."""
 
     by: tuple[str, ...] = ()
 
 
 def usage_shown(past: Past, at: int, request: ShowUsage) -> Computed:
-    """Return what takes the room up to an offset, the largest first within each way of counting."""
+    """Return the space usage up to an offset, largest first within each grouping."""
     image = past.image(at)
     with past.progress("reading", at + 1) as advance:
         found = usage(past.reader, image, at, advance)

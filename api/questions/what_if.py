@@ -1,4 +1,4 @@
-"""What if: a past decided anew with changes, and what would have differed."""
+"""What if: past decisions made again with changes, and the differences that result."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,10 +26,10 @@ from replay.time_travel.history import absence
 
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what would have happened from a point on, with some changes; see `Changes`.
+    """Asks what would have happened if the past after a point had some changes; see `Changes`.
 
-    Without a point the fork begins just before the first offset that is named. `without` are names
-    of objects or fields, or `FIELD=VALUE`.
+    Without a point, the fork begins just before the first offset that a change refers to. `without`
+    are names of objects or fields, or `FIELD=VALUE`.
     """
 
     first: str | None = None
@@ -44,10 +44,10 @@ class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changes(self) -> Changes:
-        """What is changed.
+        """The changes to the past.
 
         Raises:
-            RequestError: INVALID_REQUEST, a name is not one of an object.
+            RequestError: INVALID_REQUEST, a name is not the name of an object.
         """
         return Changes(
             drop=frozenset(self.drop),
@@ -61,7 +61,7 @@ class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Anew(NamedTuple):
-    """A past decided anew from offset `start` on, up to `end`, inclusive, and what was written."""
+    """A fork with decisions made again at offsets [start, end], and the rows it wrote."""
 
     fork: Fork
     start: int
@@ -70,12 +70,13 @@ class Anew(NamedTuple):
 
 
 def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
-    """Return a document in pieces: both futures up to an offset, or to the end of its decision.
+    """Return a document in pieces that compares both futures.
 
-    Its fields are those of `metalog what-if --json`; nothing is written.
+    They end at an offset, or at the end of the decision there. The fields are those of `metalog
+    what-if --json`; nothing is written.
 
     Raises:
-        RequestError: a change is not one of that log, or not between the points.
+        RequestError: a change does not fit the log, or is outside the range.
         CorruptLogError: the log is damaged.
     """
     return document_of(decided_anew(past, at, request), past, request)
@@ -91,10 +92,10 @@ def document_of(anew: Anew, past: Past, request: AskWhatIf) -> Computed:
 
 
 def decided_anew(past: Past, at: int, request: AskWhatIf, *, keep: bool = False) -> Anew:
-    """Decide anew; `keep`: with all rows that are written.
+    """Make the decisions again with the changes; `keep`: keep all rows that are written.
 
     Raises:
-        RequestError, CorruptLogError: as `what_if_told`.
+        RequestError, CorruptLogError: as for `what_if_told`.
     """
     changes = request.changes
     _check_existed(past, at, changes)
@@ -106,7 +107,7 @@ def decided_anew(past: Past, at: int, request: AskWhatIf, *, keep: bool = False)
 
 
 def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
-    """Return the first offset of the fork: where a decision begins, outside a transaction."""
+    """Return the first offset of the fork: the start of a decision, outside a transaction."""
     if point is not None:
         start = past.offset(point) + 1
         if start > at + 1:
@@ -128,7 +129,7 @@ def _start(past: Past, point: str | None, at: int, changes: Changes) -> int:
 
 
 def _check_existed(past: Past, at: int, changes: Changes) -> None:
-    """Raise an error if an object that is not to change never existed: nothing would differ."""
+    """Raise an error if an object in `without` never existed: an empty answer would mislead."""
     for without in changes.without:
         if without.name.key(past.image(at)) is None:
             error = absence(past.reader, without.name, at)

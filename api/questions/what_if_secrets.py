@@ -1,6 +1,6 @@
-"""Secrets in what-if: whoever may not see them must not find them out by guessing, either.
+"""Protection of secrets in what-if: a caller who may not see them must not be able to guess them.
 
-A change that has the value of a secret would show by its effect whether the guess was right.
+The effect of a change that contains a secret's value would reveal whether the guess was right.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,13 +22,13 @@ _APPEND = "records append"
 
 
 def check_no_secrets(changes: Changes, row_at: Callable[[int], Envelope]) -> None:
-    """Check that no change has the value of a secret, or edits a record that holds one.
+    """Check that no change contains a secret's value, or edits a record that contains one.
 
     Args:
         row_at: Returns the row at an offset.
 
     Raises:
-        RequestError: INVALID_REQUEST, one does.
+        RequestError: INVALID_REQUEST, a change does.
     """
     for each in changes.without:
         _check_without(each)

@@ -1,4 +1,4 @@
-"""Why: the chain of records that led to a value."""
+"""Why: the chain of records that led to a field's value."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ _OF_INCIDENTS = {
 class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the records that led to a field's value.
 
-    Without a field: the leader of a partition, `fenced` of a broker, else the field set last.
+    Default field: `leader` of a partition, `fenced` of a broker, else the field set last.
     """
 
     object: str
@@ -42,13 +42,13 @@ class WhyLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """A value and how it came about.
+    """A field's value and the records that led to it.
 
     Attributes:
         chain: Nearest first.
-        unclean: Of a partition: True if its leader, or last leader, was elected uncleanly; null if
-            no election is in the kept history.
-        notes: What else there is to know.
+        unclean: Only for a partition: True if its current or last leader was elected uncleanly;
+            null if no election is in the kept history.
+        notes: Further remarks.
     """
 
     object: str
@@ -60,7 +60,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_told(past: Past, at: int, request: AskWhy) -> Computed:
-    """Return why a field has its value as of an offset.
+    """Return the chain of records that led to a field's value as of an offset.
 
     Raises:
         RequestError: the object or field is absent at that offset.
@@ -108,7 +108,7 @@ def _notes(found: Chain, history_start: int) -> list[str]:
 
 
 def _setters(past: Past, at: int, name: ObjectName, show_secrets: bool) -> Why:
-    """Return the values that a field has had since the object was created, newest first."""
+    """Return the records that set a field since the object was created, newest first."""
     with past.progress("reading", at + 1) as advance:
         last = past.timeline.blame(name, at, advance)
     field = name.field or max(last, key=lambda each: last[each].offset or -1)

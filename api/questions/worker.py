@@ -1,7 +1,7 @@
 """Worker process for a service's questions about the past; run as `-m api.questions.worker`.
 
 It reads requests from standard input and writes pages to standard output, each preceded by its
-length, until its input ends. Every second it writes an empty message, which says that it lives.
+length, until its input ends. Every second it writes an empty message as a heartbeat.
 """
 
 import os
@@ -42,9 +42,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An error; a `code` is that of a RequestError.
+    """An error in serialized form; `code` is set for a RequestError.
 
-    A log that a service asks about is its own, so it has no contradictions, only damage.
+    A service only asks about its own log, which has no contradictions, only damage.
     """
 
     message: str
@@ -53,12 +53,12 @@ class Failure(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, error: MetadataLogError) -> "Failure":
-        """Return an error in the form to send."""
+        """Return the serialized form of an error."""
         code = error.code if isinstance(error, RequestError) else None
         return cls(str(error), code, isinstance(error, CorruptLogError))
 
     def error(self) -> MetadataLogError:
-        """Return the error again."""
+        """Return the original error."""
         if self.code is not None:
             return RequestError(self.code, self.message)
         return CorruptLogError(self.message) if self.is_damage else UnavailableError(self.message)
@@ -87,7 +87,7 @@ class _Replies:
             self._stream.flush()
 
     def say_alive(self) -> None:
-        """Write empty messages for ever; without a service to read them, end the process."""
+        """Write an empty message every second; exit the process once the service is gone."""
         while True:
             try:
                 self.write(b"")

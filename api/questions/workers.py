@@ -1,9 +1,9 @@
 """Starts and manages worker processes for questions about a service's log.
 
-Replaying a long log in the service itself would hold the interpreter's lock and delay appends.
+Replaying a long log in the service process would hold the interpreter's lock and delay appends.
 
-A worker only reads, so it is killed as soon as its answer is of no use: the caller was cancelled,
-the worker is stuck, or the service ends. The next question starts a fresh one.
+A worker only reads, so it is killed as soon as its answer is not needed: the caller was cancelled,
+the worker is stuck, or the service ends. The next question starts a new one.
 """
 
 import asyncio
@@ -49,8 +49,8 @@ class Workers:
         Cancelling the caller stops the computation.
 
         Raises:
-            RequestError, CorruptLogError: as `PagedLog.page`.
-            UnavailableError: the process ended or is stuck; or these workers are closed.
+            RequestError, CorruptLogError: as for `PagedLog.page`.
+            UnavailableError: the process ended or is stuck, or `close` was called.
         """
         asked = Asked(question=name, payload=payload, at=at, cursor=cursor and _here(cursor, 0))
         # The process that has the answer half read.
@@ -60,14 +60,14 @@ class Workers:
         return replace(page, cursor=page.cursor and _here(page.cursor, number))
 
     async def close(self) -> None:
-        """End all processes; questions in progress and waiting ones fail."""
+        """Kill all processes; questions in progress and waiting ones fail."""
         self._is_closed = True
         self._wake()
         await asyncio.gather(*[worker.close() for worker in self._workers])
 
     @asynccontextmanager
     async def _taken(self, wanted: int | None) -> AsyncIterator[int]:
-        """Wait for a free worker, or for the wanted one, and take it for the body."""
+        """Reserve a free worker, or the wanted one, for the `with` block; wait until it is free."""
         while (number := self._free(wanted)) is None:
             await self._freed.wait()
         self._workers[number].is_taken = True
@@ -78,7 +78,10 @@ class Workers:
             self._wake()
 
     def _free(self, wanted: int | None) -> int | None:
-        """Return a free worker, one with a process if possible; None if there is none."""
+        """Return the number of a free worker, preferably one with a process; None if there is none.
+
+        With `wanted`, only that worker is considered.
+        """
         if self._is_closed:
             raise UnavailableError("the service is ending; ask again")
         free = [number for number, worker in enumerate(self._workers) if not worker.is_taken]
@@ -96,7 +99,7 @@ def _here(cursor: Cursor, number: int) -> Cursor:
 
 
 class _Worker:
-    """One process; answers one question after the other.
+    """One worker process; answers one question at a time.
 
     Attributes:
         is_taken: True while it is in use; managed by `Workers`.
@@ -129,7 +132,7 @@ class _Worker:
         return reply.page
 
     async def close(self) -> None:
-        """End the process; returns when it and those of abandoned questions have ended."""
+        """Kill the process; wait until it and earlier killed processes have ended."""
         if self._idle is not None:
             self._idle.cancel()
         self._end()
@@ -169,10 +172,10 @@ class _Worker:
 
 
 async def _frame(reader: asyncio.StreamReader) -> bytes:
-    """Return the next message; empty ones only say that the process lives.
+    """Return the next message that is not empty; empty ones are heartbeats.
 
     Raises:
-        TimeoutError: nothing came for `SILENT_MAX_S`.
+        TimeoutError: no message for `SILENT_MAX_S`.
     """
     size = 0
     while not size:
