@@ -1,8 +1,8 @@
 """Append requests and their answers.
 
 Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
-offsets from 0, epoch 0 and time 0: the log assigns the real ones. Correlation ids are the client's,
-from 1. Expected versions of objects come before the rows, preceded by their length.
+offsets from 0, epoch 0 and time 0: the log assigns the real values. The client assigns correlation
+ids, from 1. Expected versions of objects come before the rows, preceded by their length.
 """
 
 import struct
@@ -42,7 +42,7 @@ _FLAGS = _HAS_EXPECTED_END | _HAS_TIMESTAMP | _HAS_EXPECTED_VERSIONS
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
-    """One request."""
+    """A request to append a batch."""
 
     correlation_id: int
     batch: NewBatch
@@ -51,14 +51,14 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """The batch is committed."""
+    """The answer to an append: the batch is committed."""
 
     correlation_id: int
     result: AppendResult
 
 
 def encode_append(request: Append, layout: Layout = AS_APPENDED) -> bytes:
-    """Return the frame of a request, with rows of a layout.
+    """Return the frame of an append request, with its rows in this layout.
 
     Raises:
         RequestError: the batch is larger than the log allows, or cannot be encoded.
@@ -122,7 +122,7 @@ def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
 
 
 def rows_request(records: tuple[Record, ...], **conditions: Any) -> AppendRows:
-    """Return the command that appends records, in the oldest schema that can hold them.
+    """Return the command that appends records, in the oldest schema that can represent them.
 
     Args:
         records: The records.
@@ -144,7 +144,7 @@ def correlation_id_of(content: bytes) -> int:
     """Return the correlation id of a request, even if its rows are damaged.
 
     Raises:
-        FrameError: it is not a request.
+        FrameError: the frame is not a request.
     """
     size_min, position = _REQUESTS.get(content[0], (0, 0))
     if not size_min or len(content) < size_min:
@@ -156,11 +156,11 @@ def correlation_id_of(content: bytes) -> int:
 
 
 def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
-    """Decode a frame that `correlation_id_of` accepted as a request.
+    """Decode a frame that `correlation_id_of` accepted as an append request.
 
     Raises:
-        RequestError: INVALID_REQUEST, its rows or expected versions cannot be read; or it has a
-            flag of a later release, which may be a condition.
+        RequestError: INVALID_REQUEST, the rows or expected versions cannot be read; or the request
+            has a flag of a later release, which may be a condition.
     """
     _, flags, correlation_id, expected, timestamp, count = _APPEND.unpack_from(content)
     if flags & ~_FLAGS:
@@ -209,7 +209,7 @@ def decode_appended(content: bytes) -> Appended:
     """Decode the answer to a committed request.
 
     Raises:
-        FrameError: it is not such an answer.
+        FrameError: the frame is not such an answer.
     """
     if content[0] != Kind.APPENDED or len(content) != _APPENDED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")

@@ -1,7 +1,7 @@
 """Logins over the socket: SASL between HELLO and WELCOME.
 
-A HELLO that names a `mechanism` is followed by AUTHENTICATE frames, each answered by a CHALLENGE;
-WELCOME follows the last one. Where the listener asks for no user there are none of these frames.
+A HELLO with a `mechanism` is followed by AUTHENTICATE frames, each answered by a CHALLENGE; WELCOME
+follows the last CHALLENGE. If the listener requires no user, there are no such frames.
 """
 
 import asyncio
@@ -26,10 +26,10 @@ def encode_message(kind: Kind, message: bytes) -> bytes:
 
 
 def decode_message(kind: Kind, content: bytes) -> bytes:
-    """Return the message of the mechanism in a frame.
+    """Return the SASL message in a frame of this kind.
 
     Raises:
-        FrameError: it is a frame of another kind.
+        FrameError: the frame is of another kind.
     """
     if content[0] != kind:
         raise FrameError(f"a frame of kind {content[0]} came before the end of the login")
@@ -37,22 +37,22 @@ def decode_message(kind: Kind, content: bytes) -> bytes:
 
 
 class Entrance:
-    """The server's side of a handshake: HELLO, the login where the listener asks for one, WELCOME.
+    """The server's side of a handshake: HELLO, the login if the listener requires one, WELCOME.
 
-    Failures are logged here, and raised as what the client is told.
+    Failures are logged here in detail, and raised as errors to send to the client.
 
     Attributes:
         caller: The caller, as far as it is known.
-        hello: The client's first frame, once it came.
-        is_known: True if nothing more is to be proved.
-        session_ms: How long the login holds; 0: always.
+        hello: The client's first frame, None until it is received.
+        is_known: True once no further authentication is required.
+        session_ms: Time until the client must log in again, in ms; 0: no limit.
     """
 
     def __init__(self, security: ListenerSecurity, transport: asyncio.BaseTransport) -> None:
-        """Find out what the connection itself tells.
+        """Determine the caller from the connection itself: its address and certificate.
 
         Raises:
-            RequestError: SASL_AUTHENTICATION_FAILED, its certificate names nobody.
+            RequestError: SASL_AUTHENTICATION_FAILED, no rule gives the certificate a principal.
         """
         self._authenticator = security.authenticator
         self._attempt: Attempt | None = None
@@ -67,10 +67,10 @@ class Entrance:
             raise
 
     def take_hello(self, content: bytes) -> None:
-        """Take the first frame, and the mechanism that the client chose.
+        """Process the first frame, and begin a login with the mechanism that the client chose.
 
         Raises:
-            FrameError: it is no HELLO.
+            FrameError: the frame is not a HELLO.
             RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM.
         """
         self.hello = hello = decode_hello(content)
@@ -91,7 +91,7 @@ class Entrance:
             raise RequestError("UNSUPPORTED_SASL_MECHANISM", str(error)) from error
 
     async def check(self, content: bytes) -> bytes:
-        """Return the CHALLENGE to an AUTHENTICATE.
+        """Return the CHALLENGE that answers an AUTHENTICATE frame.
 
         Raises:
             RequestError: SASL_AUTHENTICATION_FAILED, or INVALID_REQUEST for another frame.
@@ -114,7 +114,7 @@ class Entrance:
         return encode_message(Kind.CHALLENGE, answer)
 
     def time_out(self, seconds: float) -> None:
-        """Note that the client took too long."""
+        """Count and log a failed login if the client has not authenticated in time."""
         if not self.is_known:
             self._fail(f"it did not authenticate within {seconds:g} s")
 
@@ -125,10 +125,10 @@ class Entrance:
 
 
 class ClientHandshake:
-    """The login of one connection on the client; without a user nothing is sent.
+    """The client's side of the login of one connection; without a user it sends nothing.
 
     Attributes:
-        mechanism: Named in the HELLO.
+        mechanism: The mechanism to put in the HELLO; None without a user.
     """
 
     def __init__(self, login: ClientLogin | None, address: str) -> None:
@@ -137,13 +137,13 @@ class ClientHandshake:
         self.mechanism = None if login is None else login.mechanism
 
     def first(self) -> bytes:
-        """Return the frame that follows HELLO, or nothing."""
+        """Return the AUTHENTICATE frame that follows HELLO; empty without a user."""
         if self._exchange is None:
             return b""
         return encode_message(Kind.AUTHENTICATE, self._exchange.begin())
 
     def go_on(self, content: bytes) -> bytes:
-        """Return the answer to a CHALLENGE; nothing after the last one.
+        """Return the answer to a CHALLENGE; empty after the last one.
 
         Raises:
             RequestError: SASL_AUTHENTICATION_FAILED, the server does not know the user's key.
@@ -161,7 +161,7 @@ class ClientHandshake:
         return encode_message(Kind.AUTHENTICATE, message)
 
     def check_done(self) -> None:
-        """Check that the server has proved that it knows the user, before it is trusted.
+        """Check that the server has proved that it knows the user's key.
 
         Raises:
             RequestError: SASL_AUTHENTICATION_FAILED.

@@ -1,6 +1,4 @@
-"""The socket's client: `append` and `run` as in process, over a connection shared by many
-callers.
-"""
+"""The socket's client: `append` and `run` as in process, over a connection that callers share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -62,7 +60,7 @@ class SocketClient(CommandClient):
         Args:
             cluster_id: The cluster expected; None means any.
             client_id: The client id that the log stores.
-            security: TLS and user, as the server asks for them.
+            security: TLS and user, as the server requires.
 
         Raises:
             UnavailableError: the address does not answer in time, or one side refuses the other's
@@ -82,7 +80,7 @@ class SocketClient(CommandClient):
     async def connect_at(
         cls, path: Path, *, cluster_id: str | None = None, client_id: str | None = None
     ) -> Self:
-        """Connect to a unix socket, as the user of this process; otherwise as `connect`."""
+        """Connect to a unix socket, as the user of this process; all else as `connect`."""
         loop = asyncio.get_running_loop()
 
         async def opened(link: Link) -> None:
@@ -177,7 +175,7 @@ class SocketClient(CommandClient):
             link.forget(correlation_id)
 
     async def _wait_for_turn(self) -> None:
-        """Wait while the connection is full, after callers that came earlier."""
+        """Wait while the connection is full; callers are served in the order of their calls."""
         self._queued += 1
         try:
             async with self._turn:

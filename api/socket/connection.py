@@ -1,7 +1,7 @@
 """One client's connection, on the server's side.
 
-Reading stops while too much is in flight (room.py) or while the client does not fetch its answers,
-so a connection holds a bounded number of bytes.
+Reading stops while too much is in flight (room.py) or while the client does not read its answers,
+so a connection uses a bounded amount of memory.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ _logger = limited_logger(__name__)
 
 
 class Connection(asyncio.Protocol):
-    """Processes requests in order, and answers each as soon as the log does.
+    """Starts requests in order, and sends each answer as soon as it is available.
 
     Attributes:
-        done: Done once the connection is lost and nothing from it is in flight.
+        done: Done once the connection is lost and none of its requests is in flight.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Connection(asyncio.Protocol):
         """Create the protocol of one connection, which takes a place when it connects.
 
         Args:
-            connected: Called then; without it a TLS handshake has failed.
+            connected: Called when the connection is made; never called if the TLS handshake fails.
         """
         self._connected = connected
         self._session_of = session_of
@@ -135,20 +135,20 @@ class Connection(asyncio.Protocol):
     # For the server
 
     def refuse(self, error: MetadataLogError) -> None:
-        """Send the reason for accepting nothing more, and end."""
+        """Send an error as the reason for accepting no more requests, and finish."""
         self._send(encode_refused(Refused(correlation_id=CONNECTION, error=error)))
         self.finish()
 
     def finish(self) -> None:
-        """Accept nothing more, answer what is in flight, disconnect."""
+        """Stop accepting requests, answer those in flight, and disconnect."""
         self._is_ending = True
         if self._place is not None:
             self._place.frame_paused()
         self._maybe_end()
 
     def _refuse_place(self, error: UnavailableError) -> None:
-        """Send that there is no place, unless too many connections are open only for their
-        refusal.
+        """Tell the client that all places are taken; just disconnect if too many such refusals are
+        open.
         """
         _logger.warning("the append socket refuses a connection: %s", error)
         if not self._connections.may_refuse():
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         self.refuse(error)
 
     def _give_way(self, reason: str) -> None:
-        """Send the reason for closing, and close once everything is answered."""
+        """Send the reason for closing the connection, and close it once everything is answered."""
         if self._is_ending:
             self.abort()
             return
@@ -168,14 +168,14 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Disconnect at once; what is in flight may still be committed."""
+        """Disconnect immediately; requests in flight may still be committed."""
         assert self._transport is not None
         self._transport.abort()
 
     # Requests
 
     def _read(self) -> None:
-        """Handle the received frames, as far as there is room."""
+        """Handle received frames until flow control requires a pause."""
         assert self._place is not None
         while not self._is_ending and not self._is_checking:
             if self._must_wait():
@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
         self.refuse(UnavailableError("the server failed, see its log"))
 
     def _may_read_more(self) -> bool:
-        """True unless the frame being received is large and there is no memory for it now."""
+        """True unless the frame being received is large and waits for memory."""
         assert self._place is not None
         if self._reader.has_begun:
             self._place.frame_begun()
@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
             self._welcome(entrance)
 
     async def _check(self, entrance: Entrance, content: bytes, number: int) -> None:
-        """Answer a message of the login, then go on reading."""
+        """Answer a SASL message of the login, then continue reading."""
         try:
             self._send(await entrance.check(content))
             if entrance.is_known:
@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def _welcome(self, entrance: Entrance) -> None:
-        """Choose version and schema for a client that is known.
+        """Choose version and schema for an authenticated client, and send WELCOME.
 
         Raises:
             RequestError: UNSUPPORTED_VERSION or INCONSISTENT_CLUSTER_ID.
@@ -351,10 +351,10 @@ class Connection(asyncio.Protocol):
         self._answers.clear()
 
     def _maybe_end(self) -> None:
-        """Say goodbye once everything is answered.
+        """Disconnect once everything is answered.
 
-        Closing a socket with unread bytes resets the connection and may lose the last answers; so
-        the client closes first, within a time limit.
+        Closing a socket with unread bytes resets the connection and may lose the last answers. So
+        the server only ends its own stream, and the client closes first, within a time limit.
         """
         if self._tasks or self._is_lost:
             return

@@ -1,4 +1,4 @@
-"""The stream cut into frames; no sockets here.
+"""Splits the byte stream into frames, and lists the kinds of frames; no sockets here.
 
     frame    = length (4 octets, of what follows) | kind (1 octet) | body
     HELLO    = "MLGS" | version | MessagePack map                       client, first
@@ -11,7 +11,7 @@
     AUTHENTICATE = message of the mechanism     client, between HELLO and WELCOME
     CHALLENGE    = message of the mechanism     server, likewise
 
-Integers are big-endian. handshake.py, authentication.py, appends.py, refusals.py and runs.py hold
+Integers are big-endian. handshake.py, authentication.py, appends.py, refusals.py and runs.py encode
 the bodies.
 """
 
@@ -75,7 +75,7 @@ class FrameReader:
         self._more = bytearray()
 
     def next_frame(self) -> bytes | None:
-        """Return the next frame without its length; None until more bytes come.
+        """Return the next frame without its length; None if it is not complete yet.
 
         Raises:
             FrameError: the length is zero or too large.
@@ -98,7 +98,7 @@ class FrameReader:
         return buffer[start:end]
 
     def _forget_frames(self) -> None:
-        """Free the memory of returned frames, because the next bytes may take long."""
+        """Free the memory of returned frames, because the next bytes may come much later."""
         if self._at:
             self._buffer = self._buffer[self._at :]
             self._at = 0
@@ -111,10 +111,11 @@ def frame(head: bytes, body: dict[str, Any]) -> bytes:
 
 
 def unpack_texts(data: bytes) -> dict[str, str]:
-    """Return the texts in a frame's MessagePack map; other values belong to later releases.
+    """Return the text values in a frame's MessagePack map; ignore others, which later releases may
+    send.
 
     Raises:
-        FrameError: it is not a map with string keys.
+        FrameError: the body is not a map with string keys.
     """
     try:
         fields = msgspec.msgpack.decode(data, type=dict[str, Any])

@@ -1,7 +1,7 @@
 """The handshake: negotiates protocol version and schema, and compares clusters.
 
 The positions of magic and version never change, so that releases can always recognise each other.
-The client sends the oldest and the newest version it speaks and the schemas it writes, newest
+The client sends the oldest and the newest version it supports and the schemas it writes, newest
 first; the server chooses. Values are texts, because version 1 reads nothing else; unknown fields
 are ignored.
 """
@@ -26,10 +26,10 @@ class Hello(msgspec.Struct, frozen=True, kw_only=True):
     """A client's first frame.
 
     Attributes:
-        version: The newest version that the client speaks.
-        oldest_version: The oldest one.
-        schema: The only schema that a server of version 1 reads.
-        schemas: What the client can write, newest first; empty in version 1.
+        version: The newest version that the client supports.
+        oldest_version: The oldest version that the client supports.
+        schema: The client's schema for a server of version 1, which ignores `schemas`.
+        schemas: The schemas that the client can write, newest first; empty in version 1.
         cluster_id: The cluster expected; None means any.
         client_id: The client id.
         mechanism: The SASL mechanism of the login that follows; None: no login.
@@ -50,7 +50,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         version: The chosen version.
         schema: The schema of the rows; None in version 1, which uses the HELLO's.
-        schemas: What the server reads, newest first; empty in version 1.
+        schemas: The schemas that the server reads, newest first; empty in version 1.
     """
 
     version: int = VERSION
@@ -73,11 +73,11 @@ def hello_of_client(
 
 
 def agree(hello: Hello, cluster_id: str) -> Welcome:
-    """Choose version and schema of a connection.
+    """Choose protocol version and schema for a connection.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, no version or no schema is known to both sides; or
-            INCONSISTENT_CLUSTER_ID.
+        RequestError: UNSUPPORTED_VERSION, client and server have no version or no schema in common;
+            or INCONSISTENT_CLUSTER_ID.
     """
     if hello.oldest_version > VERSION:
         raise RequestError(
@@ -102,7 +102,7 @@ def agree(hello: Hello, cluster_id: str) -> Welcome:
 
 
 def check_welcome(welcome: Welcome) -> None:
-    """Check that the server chose something that was offered.
+    """Check that the server chose a version and schema that the client offered.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION.
@@ -138,7 +138,7 @@ def decode_hello(content: bytes) -> Hello:
     """Decode a client's first frame.
 
     Raises:
-        FrameError: it is not a HELLO.
+        FrameError: the frame is not a HELLO.
     """
     if len(content) < _HELLO.size or content[:5] != bytes([Kind.HELLO]) + _MAGIC:
         raise FrameError("the first frame is not a hello of this protocol")
@@ -175,7 +175,7 @@ def decode_welcome(content: bytes) -> Welcome:
     """Decode a server's answer to a HELLO.
 
     Raises:
-        FrameError: it is not a WELCOME.
+        FrameError: the frame is not a WELCOME.
     """
     if len(content) < _WELCOME.size or content[0] != Kind.WELCOME:
         raise FrameError("the first frame is not a welcome of this protocol")
@@ -192,7 +192,7 @@ def decode_welcome(content: bytes) -> Welcome:
 
 
 def _oldest_version(text: str | None, newest: int) -> int:
-    """Return the oldest version a client speaks; version 1 does not send it."""
+    """Return the oldest version that a client supports; clients of version 1 do not send it."""
     if text is None:
         return OLDEST_VERSION
     if not text.isdecimal() or not 0 < int(text) <= newest:

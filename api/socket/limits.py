@@ -1,4 +1,4 @@
-"""Every maximum of the socket, with its reason."""
+"""Limits of the socket, each with its reason."""
 
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB, PENDING_BATCHES_MAX
 

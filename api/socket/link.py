@@ -1,4 +1,4 @@
-"""The client's side of a connection: frames out, answers in, matched by correlation id."""
+"""The client's side of a connection: sends frames, and matches answers by correlation id."""
 
 import asyncio
 from typing import Any, cast
@@ -23,15 +23,15 @@ from records.errors import MetadataLogError, Outcome, RequestError, UnavailableE
 
 
 class Link(asyncio.Protocol):
-    """The connection itself: sends frames and dispatches answers.
+    """A connection's protocol: sends frames and passes answers to the requests that wait for them.
 
     Attributes:
         lost: Done once the connection is lost.
-        writable: Set while the network takes more.
+        writable: Set while the transport's buffer has room.
     """
 
     def __init__(self, address: str, security: ConnectionSecurity = PLAIN_TEXT) -> None:
-        """Create in a running event loop; `address` is for messages."""
+        """Create in a running event loop; `address` is used in error messages."""
         self._address = address
         self._login = ClientHandshake(security.login, address)
         self._has_tls = security.tls is not None
@@ -85,7 +85,7 @@ class Link(asyncio.Protocol):
         self.lost.set_result(None)
 
     async def greet(self, cluster_id: str | None, client_id: str | None) -> Welcome:
-        """Send HELLO and what follows it; return the WELCOME, or disconnect.
+        """Send HELLO and the login; return the WELCOME. On any error, disconnect.
 
         Raises:
             UnavailableError, RequestError: as `SocketClient.connect`.
@@ -114,12 +114,12 @@ class Link(asyncio.Protocol):
             self.send(message)
 
     def forget(self, correlation_id: int) -> None:
-        """Drop a request that is answered, or whose caller was cancelled."""
+        """Drop a request that was answered, or whose caller was cancelled."""
         self._answers.pop(correlation_id, None)
         self._maybe_close()
 
     def send(self, content: bytes) -> None:
-        """Send a frame, together with those of other callers at the moment."""
+        """Send a frame in one write with other frames queued in the same turn of the event loop."""
         self._unsent.append(content)
         self._unsent_bytes += len(content)
         if (
@@ -131,7 +131,7 @@ class Link(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def finish(self) -> None:
-        """Send nothing more; the server answers what it has and disconnects."""
+        """Send nothing more; the server answers the requests it has and disconnects."""
         if self._end is None:
             self._end = UnavailableError(f"the connection to {self._address} is closed")
             self._flush()
@@ -151,7 +151,7 @@ class Link(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Disconnect at once."""
+        """Disconnect immediately."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -198,8 +198,8 @@ class Link(asyncio.Protocol):
             self._welcome.set_result(welcome)
 
     def _take_goodbye(self, error: MetadataLogError) -> None:
-        """Handle a goodbye: the server accepts nothing more, but answers what it accepted
-        before.
+        """Handle a goodbye: the server accepts no further requests, but answers those already
+        accepted.
         """
         self._end = self._end or error
         self.writable.set()
@@ -207,7 +207,7 @@ class Link(asyncio.Protocol):
             self._welcome.set_exception(error)
 
     def _fail(self, error: MetadataLogError) -> None:
-        """Fail all unanswered requests with an unknown outcome: the connection is lost."""
+        """Fail all unanswered requests with an unknown outcome, because the connection is lost."""
         self._end = end = self._end or error
         self.writable.set()
         if not self._welcome.done():

@@ -1,4 +1,4 @@
-"""Where the socket is listened on, and the URLs of its clients."""
+"""The address that the socket listens on, and the URLs for its clients."""
 
 from pathlib import Path
 
@@ -18,8 +18,8 @@ def parse_socket(text: str, security: SecurityOptions) -> ListenerAddress | Path
     """Parse `[PROTOCOL://]HOST:PORT`, with the protocols of Kafka's listeners, or `unix:PATH`.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is malformed, or other machines can reach the address and
-            nobody is authenticated.
+        RequestError: INVALID_REQUEST, the text is malformed, or other machines can reach the
+            address without authentication.
     """
     if text.startswith(UNIX):
         path = text.removeprefix(UNIX)

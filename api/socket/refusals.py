@@ -1,4 +1,4 @@
-"""Errors sent to the client, which raises them as the log would in process.
+"""Errors sent to the client, which raises the same errors as the log does in process.
 
 `outcome`, `done_to` and the fields of a version mismatch were added later, so they may be missing.
 All values are texts: clients of version 1 read nothing else.
@@ -35,7 +35,7 @@ _FAMILIES: dict[str, type[MetadataLogError]] = {
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A request or the connection failed."""
+    """The error of a request, or of the connection."""
 
     correlation_id: int
     error: MetadataLogError
@@ -59,7 +59,7 @@ def decode_refused(content: bytes) -> Refused:
     """Decode an error.
 
     Raises:
-        FrameError: it is not an error frame.
+        FrameError: the frame is not an error frame.
     """
     if content[0] != Kind.REFUSED or len(content) < _REFUSED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not a refusal")
@@ -89,7 +89,11 @@ def _request_error(body: dict[str, str], message: str) -> RequestError:
 def _outcome(
     error: MetadataLogError, told: str | None, done_to: str | None
 ) -> tuple[Outcome, int | None]:
-    """Return the outcome of a request; unknown if the server did not send it."""
+    """Return the outcome of a refused request, and the last offset committed if it is partial or
+    done.
+
+    An old server sends no outcome: it is then unknown, unless the error is a refusal by rule.
+    """
     match told:
         case Outcome.NOTHING:
             return Outcome.NOTHING, None

@@ -18,7 +18,7 @@ from records.errors import RequestError, UnavailableError
 
 
 class Appendable(Protocol):
-    """Commits batches: a log."""
+    """Interface of a log that commits batches."""
 
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
@@ -44,7 +44,7 @@ SessionOf = Callable[[Caller], CallerSession]
 
 
 class LogSession:
-    """A bare log as a session: appends only, without objects and commands."""
+    """A session over a bare log: it can only append; there are no objects and commands."""
 
     def __init__(self, log: Appendable) -> None:
         self._log = log
@@ -62,7 +62,7 @@ class LogSession:
         return await self._log.append(batch, expected_end_offset=expected_end_offset)
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
-        """Refuse: there is no controller."""
+        """Refuse any command, because there is no controller."""
         raise RequestError("INVALID_REQUEST", "a log without a service runs no commands")
 
 
@@ -70,11 +70,11 @@ class Requests:
     """Answers the requests of one connection."""
 
     def __init__(self, session: CallerSession, layout: Layout, gone: asyncio.Event) -> None:
-        """Answer one caller.
+        """Create for the session of one caller.
 
         Args:
-            layout: Of the rows of appends.
-            gone: Set when the client has gone; its questions are then abandoned.
+            layout: Layout of the rows in append requests.
+            gone: Set when the client has disconnected; its questions are then abandoned.
         """
         self._session = session
         self._layout = layout
@@ -84,7 +84,7 @@ class Requests:
         """Start a request and return an awaitable of its answer frame.
 
         Raises:
-            RequestError: it cannot be read; nothing was started.
+            RequestError: the request cannot be read; nothing was started.
         """
         if content[0] == Kind.RUN:
             return self._run(decode_run(content))

@@ -1,12 +1,12 @@
-"""Flow control: limits what may be in flight."""
+"""Flow control: limits the requests in flight."""
 
 from collections.abc import Callable
 
 
 class Room:
-    """Counts requests and their bytes; one per connection, one for the whole server.
+    """Counts requests in flight and their bytes; one per connection, one for the whole server.
 
-    Once full it stays closed until half is free again: stopping and starting a reader at each
+    Once full, it counts as full until half is free again: stopping and starting a reader at each
     request would cost more than it saves.
     """
 
@@ -27,7 +27,7 @@ class Room:
             self.is_full = True
 
     def give_back(self, size_bytes: int) -> None:
-        """Count one less, and call the waiting callbacks once half is free."""
+        """Count one request less; if half has become free again, call the waiting callbacks."""
         self.requests -= 1
         self.size_bytes -= size_bytes
         if (

@@ -33,7 +33,7 @@ def encode_run(run: Run) -> bytes:
     """Return the frame of a command.
 
     Raises:
-        RequestError: POLICY_VIOLATION, it is larger than a frame may be.
+        RequestError: POLICY_VIOLATION, the command is larger than a frame may be.
     """
     content = _content(Kind.RUN, run.correlation_id, run.request)
     if len(content) > FRAME_SIZE_BYTES_MAX:
@@ -48,7 +48,7 @@ def decode_run(content: bytes) -> Run:
     """Decode a frame that `correlation_id_of` accepted as a request to run a command.
 
     Raises:
-        RequestError: INVALID_REQUEST, it cannot be read.
+        RequestError: INVALID_REQUEST, the request cannot be read.
     """
     _, correlation_id = _HEAD.unpack_from(content)
     try:
@@ -79,7 +79,7 @@ def decode_ran(content: bytes) -> Ran:
     """Decode the answer to a command.
 
     Raises:
-        FrameError: it is not one.
+        FrameError: the frame is not such an answer.
     """
     if content[0] != Kind.RAN or len(content) < _HEAD.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")

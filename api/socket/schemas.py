@@ -1,6 +1,6 @@
 """Schemas of the rows in an append that this release reads and writes (records/avro/layout.py).
 
-A HELLO and a WELCOME name them by fingerprint.
+HELLO and WELCOME frames refer to schemas by fingerprint.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def first_schema() -> str:
 
 
 def check_known(records: tuple[Record, ...], layout: Layout) -> None:
-    """Check that a schema has the types of all records, and all fields that they use.
+    """Check that a schema has the types of all records, and all fields that the records use.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION.

@@ -1,8 +1,8 @@
 """The socket's server: accepts appends and commands, and answers each once it is committed.
 
-Requests of one connection reach the log in the order in which they were sent; answers come in the
-order in which the log gives them. Without authentication listen on loopback, or where every host
-that can connect may write.
+Requests of one connection reach the log in the order in which they were sent; answers are sent in
+the order in which the log completes them. Without authentication, listen on loopback only, or where
+every host that can connect may write.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class SocketServer:
     """Listens, and tracks its connections. Created by `serve_socket`.
 
     Attributes:
-        port: The port it listens on; 0 at a unix socket.
+        port: The port it listens on; 0 for a unix socket.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class SocketServer:
         self.port: int = acceptor.port
 
     def renew(self, tls: ssl.SSLContext | None) -> None:
-        """Use other certificates for connections from now on."""
+        """Use a new TLS context for connections from now on."""
         assert self._acceptor is not None, "listen comes first"
         self._acceptor.tls = tls
 
     async def close(self) -> None:
-        """Accept nothing more, answer what is in flight, disconnect; the log stays open."""
+        """Stop accepting, answer requests in flight, and disconnect; the log stays open."""
         assert self._acceptor is not None, "listen comes first"
         await self._acceptor.close()
         for connection in list(self._connections):
@@ -111,11 +111,11 @@ async def serve_socket(
         log: Commits the batches; stays open when the server is closed. Alternatively a function
             that returns the session of each caller, which also runs commands.
         cluster_id: Sent to clients, and compared with the one they expect.
-        host: Without authentication every client that can reach it can write.
-        port: 0 means any free one, see `SocketServer.port`.
+        host: Without authentication, every client that can reach this host can write.
+        port: 0 means any free port, see `SocketServer.port`.
         path: Of a unix socket, instead of host and port.
         connections: Those of the process; None makes one for this server alone.
-        security: What clients must prove.
+        security: The encryption and authentication required.
 
     Raises:
         UnavailableError: the address cannot be listened on, or the process may open too few files.
