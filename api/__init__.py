@@ -1,6 +1,6 @@
 """The command line and the services.
 
-The names below are public: those of `docs/library.md`. Importing the package imports none of them.
+The names below are public, as listed in `docs/library.md`. They are imported on first use only.
 """
 
 from records.exports import lazy_exports

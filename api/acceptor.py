@@ -30,7 +30,7 @@ class Acceptor:
 
     Attributes:
         port: The port it listens on; 0 for a unix socket.
-        tls: For connections from now on; None: no encryption.
+        tls: TLS context for connections from now on; None: no encryption.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Acceptor:
         Args:
             protocol: Creates the protocol of each connection.
             port: 0 lets the system choose.
-            tls: The protocol is created after the handshake; None: no encryption.
+            tls: With a context, a protocol is created after the TLS handshake; None: no encryption.
 
         Raises:
-            UnavailableError: the address is in use, or not of this machine.
+            UnavailableError: the address is in use, or does not belong to this machine.
         """
         try:
             return cls(await _bound(host, port), protocol, tls)
@@ -82,14 +82,15 @@ class Acceptor:
         """Start accepting connections of this process's user at a unix socket, removed by `close`.
 
         Raises:
-            UnavailableError: another process listens there, or the path cannot be made.
+            UnavailableError: another process listens there, or the path cannot be created.
         """
         return cls([listening_at(path)], protocol)
 
     async def close(self) -> None:
-        """Stop accepting, also in TLS handshakes; accepted connections stay open.
+        """Stop accepting and cancel TLS handshakes; accepted connections stay open.
 
-        May be called again."""
+        May be called again.
+        """
         if self._retry is not None:
             self._retry.cancel()
         while self._listening:

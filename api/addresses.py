@@ -1,4 +1,4 @@
-"""Addresses: those to listen on, loopback by default, and errors of those that are asked."""
+"""Parses addresses to listen on (loopback by default), and creates errors about connections."""
 
 import ipaddress
 import os
@@ -26,7 +26,7 @@ def require_loopback(host: str, instead: str = "say --allow-remote") -> None:
     """Refuse hosts that other machines can reach.
 
     Args:
-        instead: What to do to be reached.
+        instead: Advice for the error message: how to allow other machines.
 
     Raises:
         RequestError: INVALID_REQUEST.
@@ -40,7 +40,7 @@ def require_loopback(host: str, instead: str = "say --allow-remote") -> None:
 
 
 def unreachable(address: str, error: OSError) -> UnavailableError:
-    """Return the error of a service that cannot be connected to."""
+    """Return the error for a failure to connect to a service."""
     if isinstance(error, socket.gaierror):
         why = error.strerror
     else:
@@ -49,15 +49,15 @@ def unreachable(address: str, error: OSError) -> UnavailableError:
 
 
 def disconnected(address: str) -> UnavailableError:
-    """Return the error of a service whose connection was lost; what was in flight is unknown."""
+    """Return the error for a lost connection; the outcome of requests in flight is unknown."""
     return UnavailableError(f"the connection to {address} was lost")
 
 
 def unanswered(address: str, *schemes: str) -> UnavailableError:
-    """Return the error of a service that disconnected before its first answer.
+    """Return the error for a service that disconnected before its first answer.
 
     Args:
-        schemes: Of the URLs to try, if the address is that of a listener of another kind.
+        schemes: URL schemes to suggest, as the address may be that of another kind of listener.
     """
     urls = " or ".join(f"{scheme}://{address}" for scheme in schemes)
     return UnavailableError(
@@ -67,7 +67,7 @@ def unanswered(address: str, *schemes: str) -> UnavailableError:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine can reach a host."""
+    """True if only this machine can reach the host."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

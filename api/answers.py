@@ -1,4 +1,4 @@
-"""Answers of a running service, limited to what the caller may see."""
+"""Answers questions to a running service, limited to what the caller may see."""
 
 import asyncio
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Answers:
     """Answers questions about a service's log and its current state.
 
     Attributes:
-        history_start: First offset above the log's base.
+        history_start: Offset of the first record of the kept history, i.e. above the log's base.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Answers:
         access: Callable[[Caller], Access],
         feed: Callable[[], Feed],
     ) -> None:
-        """Use the log of a controller.
+        """Create for the log of a controller.
 
         Args:
-            history: Tells when something was committed.
-            access: Returns what a caller may do now.
-            feed: Returns the newest records.
+            history: The committed images; wakes waiting questions.
+            access: Returns a caller's current rights.
+            feed: Returns the feed of the newest records.
         """
         with log.reader() as reader:
             self.history_start = reader.history_start
@@ -83,7 +83,7 @@ class Answers:
         self._end: asyncio.Task[None] | None = None
 
     def cut(self, history_start: int) -> None:
-        """Record that the log's history was cut, by a retention beside this writer."""
+        """Record a new start of history, after old segments were dropped by another process."""
         self.history_start = max(self.history_start, history_start)
 
     async def page(
@@ -99,13 +99,15 @@ class Answers:
         """Return a page of an answer; see `PagedLog.page`.
 
         Args:
-            min_offset: An offset that must be committed before; waited for if it is not.
+            min_offset: An offset that the answer must include; waits for a while until it is
+                committed.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED; or
-                OFFSET_NOT_AVAILABLE, `min_offset` is not committed in time; or the question's own.
+                OFFSET_NOT_AVAILABLE, `min_offset` is not committed in time; or as the question
+                raises.
             UnavailableError, FencedError: as `Controller.submit`; or the answer cannot be computed
-                now.
+            now.
         """
         question = find_question(name)
         request = from_wire(payload, question.request)
@@ -135,7 +137,7 @@ class Answers:
         return replace(page, payload=to_wire(shown(access, request, response)))
 
     async def _rows_come(self, request: FollowRows) -> None:
-        """Wait as long as the request says for the records that it asks for."""
+        """Wait for the first record requested, at most as long as the request says."""
         if request.wait_ms > 0:
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             await self._comes(int(request.first), wait_s)
@@ -144,8 +146,8 @@ class Answers:
         """Wait until an offset is committed.
 
         Raises:
-            RequestError: OFFSET_NOT_AVAILABLE.
-            UnavailableError: too many questions wait.
+            RequestError: OFFSET_NOT_AVAILABLE, it is not committed in time.
+            UnavailableError: too many questions are waiting.
         """
         await self._comes(min_offset, MIN_OFFSET_WAIT_S)
         end = self._history.image.provenance.next_offset
@@ -153,7 +155,9 @@ class Answers:
             raise not_available(min_offset, end)
 
     async def _comes(self, offset: int, wait_s: float) -> None:
-        """Wait for the record at an offset, for some time, or until the service is to end."""
+        """Wait until the record at an offset is committed, the time is over, or the service is
+        stopping.
+        """
         if self._history.image.provenance.next_offset > offset:
             return
         if self._waiting >= FOLLOWERS_MAX:
@@ -176,8 +180,8 @@ class Answers:
         )
 
     def stop(self) -> None:
-        """Answer questions that wait for new records now, and fail those that take much longer:
-        the service is about to end.
+        """Begin to stop: answer questions that wait for new records now, and fail those still
+        running after STOP_WAIT_S.
         """
         self._stopping.set()
         self._end = asyncio.create_task(self._end_workers())
@@ -187,13 +191,13 @@ class Answers:
         await self._workers.close()
 
     async def close(self) -> None:
-        """Stop answering."""
+        """Stop answering; end the workers."""
         if self._end is not None:
             self._end.cancel()
         await self._workers.close()
 
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:
-        """Answer from the latest state, once that is committed."""
+        """Answer from the latest state, after it is committed."""
         decide = partial(_with_provenance, question, caller)
         answer = await self._controller.submit(
             BoundDecision(question.name, decide, request, question.response)

@@ -1,4 +1,4 @@
-"""The client for programs without an event loop."""
+"""A client for programs without an event loop."""
 
 import asyncio
 import threading
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class BlockingClient:
-    """The calls of `ReconnectingClient`, each of which returns once it is answered.
+    """The calls of `ReconnectingClient`, as functions that block until the answer arrives.
 
-    Threads may share it; their requests share a connection. It runs an event loop in a thread of
-    its own until it is closed.
+    Threads may share it; their requests share a connection. It runs an event loop in its own thread
+    until it is closed.
     """
 
     def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
-        """As `ReconnectingClient`."""
+        """Start the thread; the arguments are those of `ReconnectingClient`."""
         self._client = ReconnectingClient(url, patience_s=patience_s)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
@@ -33,7 +33,7 @@ class BlockingClient:
         self._thread.start()
 
     def run(self, request: Request[A], **options: Any) -> Answer[A]:
-        """Run a command; takes the options of `CommandClient.run`, and raises as that."""
+        """Run a command; takes the options of `CommandClient.run`, and raises the same errors."""
         return self._wait(self._client.run(request, **options))
 
     def page(self, question: str, request: Any, **options: Any) -> AnswerPage:
@@ -45,7 +45,7 @@ class BlockingClient:
         return self._wait(self._client.append(batch, **conditions))
 
     def subscribe(self, from_offset: int, **options: Any) -> Iterator[Batch]:
-        """Yield committed batches from an offset on, for ever; as `CommandClient.subscribe`."""
+        """Yield committed batches from an offset on, without end; as `CommandClient.subscribe`."""
         batches = self._client.subscribe(from_offset, **options)
 
         async def following() -> Batch:

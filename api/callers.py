@@ -1,4 +1,4 @@
-"""Callers of connections and processes."""
+"""Creates the caller of a connection or process."""
 
 import asyncio
 
@@ -7,8 +7,8 @@ from controller.authorization.caller import Authentication, Caller
 
 
 def connected_caller(transport: asyncio.BaseTransport) -> Caller:
-    """Return the caller of a connection, as far as the operating system knows it: at a unix socket
-    the user, elsewhere only the address.
+    """Return the caller of a connection as the operating system knows it: at a unix socket the
+    user, for other sockets only the address.
     """
     connection = transport.get_extra_info("socket")
     user = None if connection is None else peer_user(connection)
@@ -23,5 +23,5 @@ CLIENT = "metalog"
 
 
 def process_caller(principal: str) -> Caller:
-    """Return the caller of a process that opens the log itself."""
+    """Return the caller for a process that opens the log itself, with this principal."""
     return Caller(principal=principal, authentication=Authentication.PROCESS, client_id=CLIENT)

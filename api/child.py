@@ -17,7 +17,7 @@ async def start_command(*arguments: str, stdout: int) -> asyncio.subprocess.Proc
     """Start a `metalog` command at the lowest priority; its standard error is a pipe.
 
     Raises:
-        OSError: the system starts no process now.
+        OSError: the system cannot start a process now.
     """
     child = await asyncio.create_subprocess_exec(
         # -P: the packages of this program, whatever stands in the current directory.
@@ -33,13 +33,13 @@ async def start_command(*arguments: str, stdout: int) -> asyncio.subprocess.Proc
 
 
 def give_way(pid: int) -> None:
-    """Lower a child's priority to idle."""
+    """Set a process to the lowest priority."""
     with contextlib.suppress(OSError):  # it may have ended already
         os.setpriority(os.PRIO_PROCESS, pid, _LOWEST_PRIORITY)
 
 
 async def end(child: asyncio.subprocess.Process) -> None:
-    """Terminate a child if it still runs, and wait for it."""
+    """Terminate a child if it still runs, and wait for it; kill it if it does not end in time."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):
@@ -52,7 +52,7 @@ async def end(child: asyncio.subprocess.Process) -> None:
 
 
 async def kill(child: asyncio.subprocess.Process) -> None:
-    """Kill a child that changes nothing and has nothing to finish; also if it is stopped."""
+    """Kill a child, even if it is suspended. Only for children that may be killed at any time."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError):

@@ -51,7 +51,7 @@ _TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
-    """Where a service listens, and how."""
+    """Address of a service and its security protocol, parsed from a URL."""
 
     host: str
     port: int
@@ -59,11 +59,11 @@ class ServerAddress(msgspec.Struct, frozen=True):
 
 
 def server_address(url: str) -> ServerAddress:
-    """Parse `kafka://HOST:PORT`, `HOST:PORT`, or one with a security protocol, such as
+    """Parse `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
     `sasl_ssl://HOST:PORT`; the port is optional.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is none of these.
+        RequestError: INVALID_REQUEST, the URL has none of these forms.
     """
     # The standard library knows no schemes with an underscore.
     scheme, separator, rest = url.rpartition("://")
@@ -84,7 +84,7 @@ class MetadataClient(CommandClient):
     """A client of one service; requests may run concurrently.
 
     Attributes:
-        connection: For requests without a method here.
+        connection: The Kafka connection, for requests that have no method here.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -94,7 +94,8 @@ class MetadataClient(CommandClient):
     async def connect(
         cls, url: str, *, client_id: str = _CLIENT_ID, security: ClientSecurity | None = None
     ) -> Self:
-        """Connect to `kafka://HOST:PORT`, or by a security protocol, as `sasl_ssl://HOST:PORT`.
+        """Connect to `kafka://HOST:PORT`, or to a URL with a security protocol:
+        `sasl_ssl://HOST:PORT`.
 
         Args:
             security: User and files; None: those of `$METALOG_CLIENT`.
@@ -126,7 +127,7 @@ class MetadataClient(CommandClient):
         await self.connection.close()
 
     async def metadata(self, names: Sequence[str] | None = None) -> MetadataResponse:
-        """Return the brokers, and the named topics or all of them, with modes.
+        """Return the brokers and the topics in `names` (None: all topics), with partition modes.
 
         Raises:
             UnavailableError: no answer.
@@ -153,7 +154,7 @@ class MetadataClient(CommandClient):
         """Delete topics; returns one result per topic.
 
         Raises:
-            RequestError: INVALID_REQUEST, it is a dry run; use `run` for that.
+            RequestError: INVALID_REQUEST, the request has `validate_only`; use `run` for that.
             UnavailableError: no answer, the outcome is unknown.
         """
         response = await self._ask(topics.deletion_request(request), DeleteTopicsResponse)

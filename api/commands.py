@@ -110,7 +110,8 @@ class Command(msgspec.Struct, frozen=True):
         """Return the decision bound to one request and limited to the caller's rights.
 
         Args:
-            expected_versions: Objects that the caller may see, and the versions they must have.
+            expected_versions: Versions that objects must have; the caller must be allowed to see
+                them.
         """
 
         def decide(context: Context, request: Any) -> ControllerResult[Any]:
@@ -252,10 +253,10 @@ ALL_COMMANDS = _FOR_CLIENTS | BROKER_COMMANDS
 
 
 def find_command(name: str) -> Command:
-    """Return a client's command by name.
+    """Return the command of this name that clients may run.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none.
+        RequestError: INVALID_REQUEST, there is no such command.
     """
     command = _FOR_CLIENTS.get(name)
     if command is None:
@@ -264,15 +265,16 @@ def find_command(name: str) -> Command:
 
 
 def any_command(name: str) -> Command:
-    """Return a client's or a broker's command, by a name that is known to exist."""
+    """Return a command for clients or brokers by its name, which must exist."""
     return ALL_COMMANDS[name]
 
 
 def request_class(name: str) -> Any:
-    """Return the structure of a command's or a question's request, also of one with a bare value.
+    """Return the request struct of a command or question; for a bare value, a struct that contains
+    it.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none of that name.
+        RequestError: INVALID_REQUEST, there is no command or question of that name.
     """
     for cls, command in _BARE.items():
         if command == name:
@@ -282,7 +284,7 @@ def request_class(name: str) -> Any:
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:
-    """Return the command's name for a request, and the command's argument."""
+    """Return the name of the command for a request, and the argument that the command takes."""
     name = _BARE.get(type(request))
     if name is None:
         return _BY_REQUEST[type(request)], request

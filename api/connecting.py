@@ -1,4 +1,4 @@
-"""A client for the URL of a running service, whichever of its listeners the URL names."""
+"""Connects to a running service by URL, through its Kafka listener or its socket."""
 
 from pathlib import Path
 
@@ -17,13 +17,14 @@ async def connect(url: str) -> MetadataClient | SocketClient:
     """Connect with the user and the files of `$METALOG_CLIENT`.
 
     Args:
-        url: `kafka://HOST:PORT`, `HOST:PORT`, or one with a security protocol, such as
+        url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
             `sasl_ssl://HOST:PORT`; or the service's socket: `socket://HOST:PORT`,
             `socket+sasl_ssl://HOST:PORT` and the like, or `unix:PATH`.
 
     Raises:
         UnavailableError: no answer there, or a certificate is refused.
-        RequestError: INVALID_REQUEST, no such URL; or INVALID_CONFIG or SASL_AUTHENTICATION_FAILED.
+        RequestError: INVALID_REQUEST, the URL is malformed; or INVALID_CONFIG or
+            SASL_AUTHENTICATION_FAILED.
     """
     if url.startswith(UNIX):
         return await SocketClient.connect_at(Path(url.removeprefix(UNIX)), client_id=_CLIENT_ID)

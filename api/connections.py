@@ -1,9 +1,10 @@
-"""The connections of a process: their maximum, and which one is closed to make room.
+"""Limits the number of connections of a process, and chooses which one to close to make room.
 
-All listeners of a process share one `Connections`. A new connection gets a place as long as another
-one has nothing in flight: the one that has been idle longest is closed. Brokers have reserved
-places, and a broker's connection is never closed for another. Connections that are silent, do not
-finish a frame, or are idle for too long are closed as well.
+All listeners of a process share one `Connections`. While all places are taken, a new connection
+gets the place of the connection that has been idle longest, which is closed; without an idle
+connection it is refused. Some places are reserved for brokers, and a broker's connection is never
+closed to make room. Connections that are silent, do not finish a frame, or are idle for too long
+are closed as well.
 """
 
 import asyncio
@@ -25,10 +26,10 @@ _UNLIMITED = 1 << 20
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """The places that the connections of one listener may take.
+    """The number of places that the connections of one listener may take.
 
-    `reserve` of them are for connections that matter more: those of brokers, or of what watches
-    the service; 0 where there are none.
+    `reserve` of them are for important connections: of brokers, or of monitoring; 0 if there are
+    none.
     """
 
     name: str
@@ -37,18 +38,19 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place:
-    """The place of one connection; records what the connection does.
+    """The place of one connection; records the connection's activity.
 
     Attributes:
-        quota: Of its listener.
-        is_reserved: A reserved place: the connection must prove to be one that it is for.
-        is_kept: A broker's connection, which is not closed for another.
+        quota: That of its listener.
+        is_reserved: A reserved place: the connection must prove to be of the kind it is reserved
+            for.
+        is_kept: A broker's connection, which is never closed to make room.
     """
 
     def __init__(
         self, connections: "Connections", quota: Quota, close: Close, *, is_reserved: bool
     ) -> None:
-        """Created by `Connections.enter`."""
+        """Create a place; only for `Connections.enter`."""
         self._connections = connections
         self._shares: set[Share] = set()
         self._close = close
@@ -67,7 +69,7 @@ class Place:
             self._frame_begun_at = self._connections.now()
 
     def frame_paused(self) -> None:
-        """Record that this side stopped reading, which also stops the frame's time limit."""
+        """Record that this side has stopped reading, which also stops the frame's time limit."""
         self._frame_begun_at = None
 
     def frame_ended(self) -> None:
@@ -77,20 +79,23 @@ class Place:
         self._touch()
 
     def request_begun(self, size_bytes: int = 0) -> None:
-        """Record a request in flight; `size_bytes` is 0 if its frame has a share."""
+        """Record a request in flight; `size_bytes` is 0 if its frame has a share of the memory
+        budget.
+        """
         self._in_flight += 1
         self._in_flight_bytes += size_bytes
 
     def request_ended(self, size_bytes: int = 0) -> None:
-        """Record that a request has its answer, which may still have to be sent."""
+        """Record that a request is answered; the answer may still have to be sent."""
         self._in_flight -= 1
         self._in_flight_bytes -= size_bytes
         self._touch()
 
     def keep(self) -> None:
-        """Mark the connection as a broker's: it is not closed for another.
+        """Mark the connection as a broker's, so that it is never closed to make room.
 
-        Brokers are not authenticated yet, so half of all places always remain for others.
+        Such connections are not authenticated yet, so at most about half of all places are kept for
+        them.
         """
         if not self.is_kept and self._connections.may_keep_more:
             self._connections.leave(self)
@@ -102,7 +107,9 @@ class Place:
         return self._in_flight_bytes + size_bytes > limits.SMALL_FRAME_BYTES
 
     def ask_for_share(self, size_bytes: int, granted: Callable[[], None]) -> Share:
-        """Request memory for a frame; `granted` is called later unless it is granted at once."""
+        """Request memory for a frame; `granted` is called later unless the share is granted
+        immediately.
+        """
 
         def go_on() -> None:
             self.frame_begun()
@@ -125,7 +132,7 @@ class Place:
         share.release()
 
     def close(self, reason: str) -> None:
-        """Close the connection, and free the place at once."""
+        """Close the connection, and free the place immediately."""
         self.leave()
         self._close(reason)
 
@@ -137,7 +144,7 @@ class Place:
 
     @property
     def is_idle(self) -> bool:
-        """True if no request of the connection is being answered."""
+        """True if no request of the connection is in flight."""
         return not self._in_flight
 
     def overdue(self, now: float) -> str | None:
@@ -164,8 +171,8 @@ class Connections:
     """All accepted connections of a process.
 
     Attributes:
-        places_max: How many there may be.
-        budget: Memory for the large frames of all of them.
+        places_max: Maximum number of connections.
+        budget: Memory budget for large frames, shared by all connections.
     """
 
     def __init__(
@@ -194,10 +201,10 @@ class Connections:
 
         Args:
             descriptor_limit: The process's limit of open files.
-            wanted: The connections of all listeners; fewer are worth a warning.
+            wanted: The desired maximum for all listeners; if it must be lower, a warning is logged.
 
         Raises:
-            UnavailableError: there are too few even without a connection.
+            UnavailableError: the descriptors are too few even without a connection.
         """
         if descriptor_limit < limits.DESCRIPTORS_MIN:
             raise UnavailableError(
@@ -229,7 +236,7 @@ class Connections:
         return self._loop.time()
 
     def enter(self, quota: Quota, close: Close) -> Place:
-        """Give a new connection a place, if necessary that of an idle connection.
+        """Give a new connection a place, if necessary by closing an idle connection.
 
         Args:
             close: Called with the reason if the connection must be closed.
@@ -256,7 +263,7 @@ class Connections:
         return 2 * self._kept.total() < self.places_max
 
     def may_refuse(self) -> bool:
-        """True if one more connection may stay open to receive its refusal.
+        """True if one more connection may stay open to receive its refusal; it is then counted.
 
         Call `refused` when it is closed.
         """
@@ -301,7 +308,9 @@ class Connections:
         )
 
     def _close_longest_idle(self, quota: Quota) -> None:
-        """Make room for a connection if possible."""
+        """Close the connection that was idle longest, of those whose place the new connection could
+        take.
+        """
         for place in self._places:
             if place.is_idle and not place.is_kept and self._frees_place_for(quota, place):
                 log.warning(
@@ -312,7 +321,7 @@ class Connections:
                 return
 
     def _frees_place_for(self, quota: Quota, place: Place) -> bool:
-        """True if a client of a listener can connect once this place is free."""
+        """True if closing `place` lets a connection with this quota in."""
         if place.quota.name == quota.name:
             return True
         clients = self._clients[quota.name]

@@ -1,7 +1,7 @@
-"""The newest committed records, for streams of events and subscriptions.
+"""The newest committed records in memory, for event streams and subscriptions.
 
-Both hold only the offset that they have reached. Records are encoded once for all of them; what is
-further behind than the records kept here reads the log.
+A stream or subscription stores only the offset it has reached. A record is encoded once for all of
+them. A reader further behind than the records kept here must read the log.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ ROWS_MAX = 10_000
 
 
 class Event(msgspec.Struct):
-    """A committed record; the others are its encodings without secrets, once they were needed."""
+    """A committed record, with its encodings without secrets, computed on first use."""
 
     row: Envelope
     encoded: bytes = b""
     encoded_wire: bytes = b""
 
     def json(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record in the shape of `dump --json`."""
+        """Return the record as JSON, in the form of `dump --json`."""
         if show_secrets or asked:
             return msgspec.json.encode(
                 row_json(self.row, show_secrets=show_secrets, show_asked=asked)
@@ -38,7 +38,7 @@ class Event(msgspec.Struct):
         return self.encoded
 
     def wire(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record as a `Row` in the form of connections."""
+        """Return the record as an encoded `Row` (`controller.wire`)."""
         if show_secrets or asked:
             return to_wire(row_json(self.row, show_secrets=show_secrets, show_asked=asked))
         if not self.encoded_wire:
@@ -47,10 +47,10 @@ class Event(msgspec.Struct):
 
 
 class Feed:
-    """The end of a log that grows."""
+    """The newest records of a growing log."""
 
     def __init__(self, end_offset: int, rows_max: int = ROWS_MAX) -> None:
-        """Start at the end of the log; create in a running event loop."""
+        """Start empty at the end of the log; create in a running event loop."""
         self._events: deque[Event] = deque(maxlen=rows_max)
         self._moved = asyncio.Event()
         self.end_offset = end_offset
@@ -58,7 +58,7 @@ class Feed:
         self.streams = 0
 
     def committed(self, batch: Batch) -> None:
-        """Add a committed batch, and wake the streams."""
+        """Add a committed batch, and wake all waiting readers."""
         self._events.extend([Event(row) for row in batch.rows])
         self.end_offset = batch.rows[-1].offset + 1
         self._wake()
@@ -69,7 +69,7 @@ class Feed:
         self._wake()
 
     def since(self, offset: int, count_max: int) -> list[Event] | None:
-        """Return the next records from an offset on; None if they are no longer kept."""
+        """Return the next records from an offset on; None if the offset is no longer kept."""
         if offset >= self.end_offset:
             return []
         if not self._events or offset < self._events[0].row.offset:

@@ -1,7 +1,7 @@
 """The last images of a running service, and the topics and ACLs that changed between them.
 
-A follower that has the image of an offset gets the changes since; if that offset is no longer kept
-or was never an image's, it needs a full update.
+A follower whose last image is still kept gets the changes since then. If it is no longer kept, or
+the follower's offset was never the end of an image, a full update is needed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _acl_id: Callable[[Any], Uuid] = attrgetter("id")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two images, and the topics and ACLs named in records between them."""
+    """Two images, and the ids of the topics and ACLs in records between them."""
 
     before: MetadataImage
     after: MetadataImage
@@ -80,7 +80,7 @@ class History:
             self._topic_ids.add(_topic_id(record))
 
     def since(self, offset: int) -> Change | None:
-        """Return the changes since the image of an offset; None if it is not kept.
+        """Return the changes since the image at an offset; None if that image is not kept.
 
         Thread-safe.
         """
@@ -97,6 +97,6 @@ class History:
         return None
 
     async def beyond(self, offset: int) -> None:
-        """Return once the current image is past an offset."""
+        """Wait until the current image is past an offset."""
         while self.image.provenance.next_offset <= offset + 1:
             await self._moved.wait()

@@ -1,8 +1,8 @@
 """The SQL history of a running service, kept by a child process.
 
-As for snapshots, a child does not delay appends. It runs `metalog sql sync --follow` at the lowest
-priority and prints a line after each transaction. If the service is killed, the child finds its
-output closed and ends.
+A child process does not delay appends (see `snapshot_maker`). It runs `metalog sql sync --follow`
+at the lowest priority and prints a line after each transaction. If the service is killed, the child
+finds its output closed and ends.
 """
 
 import asyncio
@@ -26,20 +26,20 @@ log = logging.getLogger(__name__)
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """What the child prints."""
+    """A line of the child's output; `to` is the offset that the history has reached."""
 
     to: int
 
 
 class HistoryKeeper:
-    """Keeps the history up to date while it runs.
+    """Keeps the SQL history up to date while it runs.
 
     Attributes:
-        job: A run is a transaction of the child; one fails when the child ends.
+        job: Counts each transaction of the child as a run; the end of the child is a failed run.
     """
 
     def __init__(self, directory: Path, database: str | None) -> None:
-        """Start nothing yet.
+        """Store the arguments; the child is started by `run`.
 
         Args:
             database: URL; None is the default in the log directory.
@@ -49,7 +49,7 @@ class HistoryKeeper:
         self.job = JobRuns(name="sql_history")
 
     async def run(self) -> None:
-        """Keep the history until cancelled; the child is then ended."""
+        """Keep the history until cancelled, which ends the child; restart a child that ends."""
         while True:
             self.job.is_running = True
             try:
@@ -65,7 +65,7 @@ class HistoryKeeper:
             await asyncio.sleep(_RETRY_S)
 
     async def _follow(self) -> str:
-        """Follow the log as long as a child does; return why it ended."""
+        """Run a child until it ends; return the reason."""
         child = await start_command(
             *("sql", "sync", str(self._directory), *self._options, "--follow", "--json"),
             stdout=subprocess.PIPE,
@@ -82,7 +82,7 @@ class HistoryKeeper:
             await end(child)
 
     async def _relay(self, errors: asyncio.StreamReader) -> str:
-        """Log the warnings of a child that goes on; return the reason it gives for its end."""
+        """Log the child's warnings; return its other error output, the reason why it ended."""
         reason = []
         async for line in errors:
             text = line.decode(errors="replace").strip()
@@ -94,7 +94,7 @@ class HistoryKeeper:
 
 
 def _error_text(line: str) -> str:
-    """Return the error in a line of the child, which prints it as JSON; or the line as it is."""
+    """Return the code and message if a line of the child is a JSON error, else the line."""
     try:
         error = msgspec.json.decode(line, type=Error)
     except msgspec.MsgspecError:

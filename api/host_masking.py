@@ -1,7 +1,7 @@
-"""Replaces the names of hosts and addresses, so that a report or dump can be given away.
+"""Replaces host names and addresses, so that a report or dump can be given away.
 
-A host has the same stand-in everywhere. Hosts are known from endpoints, ACLs, and configs of
-addresses; wherever such a name stands as a whole word it is replaced, in texts of any kind.
+A host has the same stand-in everywhere. Hosts are collected from endpoints, ACLs, and configs that
+contain addresses; then they are replaced in all texts, as whole words.
 """
 
 import re
@@ -35,7 +35,7 @@ class HostMask:
         self._hosts: set[str] = set()
 
     def field(self, kind: str, name: str, value: Any) -> Any:
-        """Take a field's value, which may name hosts; returns it as it may be shown."""
+        """Return a field's value without secrets, and collect the hosts in it."""
         shown = redact_field(kind, name, value)
         if kind == "acl" and name == "host":
             self._hosts.add(shown)
@@ -53,7 +53,7 @@ class HostMask:
         return header | {name: replace(value) for name, value in sections.items()}
 
     def learn(self, record: dict[str, Any]) -> None:
-        """Collect the hosts that a record's fields name."""
+        """Collect the hosts in a record's fields."""
         self._hosts.update(_addresses_in(record))
         self._hosts.update(_named_hosts(record))
         if isinstance(record.get("value"), str):
@@ -79,7 +79,7 @@ def _hosts_of_config(value: str) -> Iterator[str]:
 
 
 def _named_hosts(value: Any) -> Iterator[str]:
-    """Yield what stands in any field `host`, such as those of endpoints and ACLs."""
+    """Yield the values of all fields called `host`, at any depth, as in endpoints and ACLs."""
     if isinstance(value, dict):
         if isinstance(value.get("host"), str):
             yield value["host"]

@@ -1,4 +1,4 @@
-"""What a service does in the background, as its metrics tell it."""
+"""Statistics of a service's background jobs, for its metrics."""
 
 import contextlib
 import time
@@ -8,16 +8,16 @@ import msgspec
 
 
 class JobRuns(msgspec.Struct):
-    """The runs of one job.
+    """Counts the runs of one background job.
 
     Attributes:
-        name: As the metrics name it.
-        end_offset: What it has covered ends here, exclusive; None before the first run.
-        done: Runs that succeeded.
-        failed: Runs that did not.
-        is_running: One runs now.
-        done_at_s: End of the newest one that succeeded, in seconds since 1970; None without one.
-        took_s: How long it took, in seconds.
+        name: The job's name in the metrics.
+        end_offset: End of the records covered so far, exclusive; None before the first run.
+        done: Number of successful runs.
+        failed: Number of failed runs.
+        is_running: True while a run is in progress.
+        done_at_s: End of the latest successful run, in seconds since 1970; None if there was none.
+        took_s: Duration of the latest successful run, in seconds.
     """
 
     name: str
@@ -30,7 +30,7 @@ class JobRuns(msgspec.Struct):
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Count a run that the body makes; it has failed unless it calls `succeed`."""
+        """Count the body as a run; it counts as failed unless it calls `succeed`."""
         before, begun_s = self.done, time.monotonic()
         self.is_running = True
         try:
@@ -43,7 +43,7 @@ class JobRuns(msgspec.Struct):
                 self.took_s = time.monotonic() - begun_s
 
     def succeed(self, end_offset: int | None = None) -> None:
-        """Record a success, and how far it came."""
+        """Record a success, and the end of the records covered, if given."""
         self.done += 1
         self.done_at_s = time.time()
         if end_offset is not None:

@@ -1,9 +1,9 @@
-"""Log lines as JSON: one object a line, tracebacks included.
+"""Log lines as JSON: one object per line, tracebacks included.
 
     {"time":"2026-01-01T10:00:00.000Z","level":"WARNING","logger":"api.snapshot_maker",
      "message":"no snapshot of LOG: ..."}
 
-Fields given by `extra=` stand beside these; `traceback` is that of an exception.
+Fields given by `extra=` are added to these; `traceback` is that of an exception.
 """
 
 import logging
@@ -23,7 +23,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as a JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, without its end."""
+        """Return the JSON text, without a newline."""
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         fields: dict[str, Any] = {
             "time": time.replace("+00:00", "Z"),
@@ -41,7 +41,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_json() -> None:
-    """Let this process log as JSON, its warnings and uncaught exceptions included."""
+    """Make this process log as JSON, including Python warnings and uncaught exceptions."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(JsonFormatter())
     logging.captureWarnings(True)
@@ -49,7 +49,7 @@ def log_as_json() -> None:
 
 
 def is_json_logged() -> bool:
-    """True after `log_as_json`."""
+    """True if `log_as_json` was called."""
     handlers = logging.getLogger().handlers
     return any(isinstance(handler.formatter, JsonFormatter) for handler in handlers)
 

@@ -1,7 +1,7 @@
-"""Requests and responses of commands and questions as JSON values, by their types.
+"""Converts requests and responses of commands and questions to and from JSON values, by type.
 
-A topic is its name, or its id as `@ID`; another id is its text; other bytes are base64. A structure
-that names a command holds that command's request as JSON, too.
+A topic is its name, or its id as `@ID`; another id is its text; other bytes are base64. In a struct
+with a command's name, that command's encoded request is written as JSON, too.
 """
 
 import enum
@@ -21,10 +21,11 @@ from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
 
 
 def request_from_json(plain: Any, as_type: Any) -> Any:
-    """Return the request in a JSON value.
+    """Return the request given by a JSON value.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is not a request of that type; names the place.
+        RequestError: INVALID_REQUEST, the value is not a request of that type; the message gives
+            the place of the error.
     """
     try:
         wire = to_wire(_plain(plain, as_type))
@@ -36,7 +37,7 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
 
 
 def json_value(value: Any, as_type: Any) -> Any:
-    """Return a request or response as a JSON value; `request_from_json` reads it again."""
+    """Return a request or response as a JSON value, which `request_from_json` can parse."""
     as_type = _branch(value, as_type)
     match value:
         case None | bool() | int() | float() | str():
@@ -84,25 +85,25 @@ _NAME_OR_ID = frozenset({str, Uuid})
 
 @cache
 def typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[msgspec.structs.FieldInfo, Any], ...]:
-    """Return the fields of a structure with their resolved types."""
+    """Return the fields of a struct with their resolved types."""
     hints = typing.get_type_hints(cls)
     return tuple((field, hints[field.name]) for field in msgspec.structs.fields(cls))
 
 
 def branches(as_type: Any) -> tuple[Any, ...]:
-    """Return the types of a union but None; of another type, itself."""
+    """Return the types of a union without None; for another type, only that type."""
     if typing.get_origin(as_type) in (typing.Union, UnionType):
         return tuple(of for of in typing.get_args(as_type) if of is not type(None))
     return (as_type,)
 
 
 def is_name_or_id(as_type: Any) -> bool:
-    """True for a reference to a topic, by its name or id, which may be optional."""
+    """True if the type is a reference to a topic by name or id, optional or not."""
     return frozenset(branches(as_type)) == _NAME_OR_ID
 
 
 def _branch(value: Any, as_type: Any) -> Any:
-    """Return the branch of a union for a value; a name or id stays one."""
+    """Return the type in an optional type, Any for another union; a name or id keeps its type."""
     if is_name_or_id(as_type):
         return _NAME_OR_ID
     found = branches(as_type)
@@ -117,10 +118,11 @@ def _item_types(as_type: Any, count: int) -> tuple[Any, ...]:
 
 
 def _plain(value: Any, as_type: Any) -> Any:
-    """Return a JSON value with bytes in place of their texts; what is wrong stays for the reader.
+    """Return a JSON value with ids and bytes decoded; values of a wrong type are left for the
+    decoder to report.
 
     Raises:
-        ValueError: an id or bytes cannot be read.
+        ValueError: an id or bytes cannot be parsed.
     """
     if isinstance(value, str):
         return _text(value, as_type)

@@ -1,7 +1,7 @@
-"""Every maximum of the connections of a process, with its reason.
+"""Limits of the connections of a process, each with its reason.
 
-They hold for the Kafka listeners of the service and of the broker, and for the append socket,
-whose own limits are in `api/socket/limits.py`.
+They apply to the Kafka listeners of the service and of the broker, and to the append socket, whose
+own limits are in `api/socket/limits.py`.
 """
 
 from metadata_log.limits import MIB

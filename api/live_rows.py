@@ -1,4 +1,4 @@
-"""Answers `tail` from the newest records in memory, encoded once for all that follow the log."""
+"""Answers `tail` from the newest records in memory, encoded once for all subscribers."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,7 +15,7 @@ milliseconds, unless another subscriber had them before."""
 
 
 class _Rows(msgspec.Struct, frozen=True, kw_only=True):
-    """As `RowsFollowed`, with encoded rows."""
+    """The response `RowsFollowed`, with rows already encoded."""
 
     rows: list[msgspec.Raw]
     next_offset: int
@@ -25,7 +25,7 @@ def live_rows(feed: Feed, request: FollowRows) -> bytes | None:
     """Return an encoded `RowsFollowed`; None if the log must be read.
 
     Args:
-        request: Its `first` is an offset.
+        request: Must have an offset as its `first`.
     """
     offset = int(request.first)
     events = feed.since(offset, _ROWS_MAX)

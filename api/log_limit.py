@@ -1,6 +1,4 @@
-"""Limits how often one place in the code logs, so that a repeated problem does not fill the
-disk.
-"""
+"""Limits how often each place in the code logs, so that no problem fills the disk."""
 
 import logging
 import time
@@ -13,7 +11,7 @@ _Place = tuple[str, int]
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """Maximum number of lines of one place per number of seconds, for lines at or above a level."""
+    """Maximum number of log lines per place and time window, for lines at or above a level."""
 
     lines_max: int
     window_s: float
@@ -28,7 +26,7 @@ OF_THE_PROCESS = Rate(20, 10.0, logging.WARNING)
 
 
 class _Window(msgspec.Struct):
-    """Recent lines of one place."""
+    """The log lines of one place in the current time window."""
 
     begun_s: float
     printed: int = 0
@@ -36,21 +34,21 @@ class _Window(msgspec.Struct):
 
 
 class LineLimit(logging.Filter):
-    """Limits each place to a rate.
+    """Limits the log lines of each place to a rate.
 
-    The next line after a pause says how many were left out. Only the first one of a window has its
-    traceback.
+    The first line of a new window says how many lines were left out before. Only the first line of
+    a window has its traceback.
     """
 
     def __init__(self, rate: Rate, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Take the rate, and the clock in seconds."""
+        """Use this rate, and this clock in seconds."""
         super().__init__()
         self._rate = rate
         self._now_s = now_s
         self._windows: dict[_Place, _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """True if a line is to be printed; shortens it if it is a repetition."""
+        """True if the line is to be printed; removes the traceback of a repeated line."""
         if record.levelno < self._rate.level:
             return True
         now_s, place = self._now_s(), (record.pathname, record.lineno)
@@ -80,7 +78,7 @@ def limited_logger(name: str) -> logging.Logger:
 
 
 def limit_repeats() -> None:
-    """Limit what this process logs to standard error."""
+    """Limit the lines that this process logs to standard error."""
     limit = LineLimit(OF_THE_PROCESS)
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:

@@ -1,8 +1,8 @@
 """Memory for large frames, shared by all connections of a process.
 
 A connection requests a share once it knows the length of a frame, and reads the frame once the
-share is granted. The smallest waiting frame is next. A connection that has a share and sends too
-slowly while others wait is closed.
+share is granted. The smallest waiting frame is served next. A connection that has a share and sends
+too slowly while others wait is closed.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Share:
     def __init__(
         self, budget: "ReceiveBudget", size_bytes: int, granted: Callable[[], None], close: Close
     ) -> None:
-        """Created by `ReceiveBudget.ask`."""
+        """Create a share; only for `ReceiveBudget.ask`."""
         self._budget = budget
         self.size_bytes = size_bytes
         self.granted = granted
@@ -55,7 +55,7 @@ class Share:
 
 
 class ReceiveBudget:
-    """Grants shares of `bytes_max`; a larger frame is granted alone."""
+    """Grants shares of `bytes_max`; a larger frame gets a share when no other is granted."""
 
     def __init__(self, bytes_max: int, clock: Callable[[], float]) -> None:
         self._bytes_max = bytes_max
@@ -69,7 +69,8 @@ class ReceiveBudget:
         """Request a share.
 
         Args:
-            granted: Called once when the frame may be read, unless it is granted at once.
+            granted: Called once when the frame may be read, unless the share is granted
+                immediately.
             close: Called with the reason if the connection must be closed.
         """
         share = Share(self, size_bytes, granted, close)
@@ -94,7 +95,7 @@ class ReceiveBudget:
             smallest.granted()
 
     def close_stalled(self) -> None:
-        """Close connections that have a share, do not send, and keep others waiting."""
+        """Close connections that have a share but send nothing, while others are waiting."""
         if not self._waiting:
             return
         now = self._clock()

@@ -1,7 +1,7 @@
-"""A client that connects again when its connection is lost, and retries what is safe.
+"""A client that reconnects when its connection is lost, and retries requests if that is safe.
 
-A question changes nothing, and a request with an id is carried out once however often it is sent.
-Everything else is sent again only if it is certain that nothing of it is in the log.
+A question changes nothing, and a request with an id is carried out only once, however often it is
+sent. Any other request is retried only if it is certain that nothing of it is in the log.
 """
 
 import asyncio
@@ -30,13 +30,14 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 
 
 class ReconnectingClient(CommandClient):
-    """A client of the service at a URL, as `connect` takes it; connects with the first request.
+    """A client of the service at a URL, in the form of `connect`; connects with the first request.
 
-    Errors are those of the last attempt. `subscribe` goes on after the last batch that it yielded.
+    Errors are those of the last attempt. `subscribe` continues after the last batch that it
+    yielded.
     """
 
     def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
-        """Do not connect yet.
+        """Store the arguments; the first request connects.
 
         Args:
             patience_s: How long each request is retried, in s.
@@ -62,10 +63,11 @@ class ReconnectingClient(CommandClient):
     ) -> AppendResult:
         """Commit a batch, as `SocketClient.append`.
 
-        Batches in flight together may change their order when the connection is lost.
+        Batches in flight together may be committed in another order if the connection is lost.
 
         Args:
-            batch: With a request id and a hash in its origin it is sent again whatever its outcome.
+            batch: If its origin has a request id and a hash, it is retried whatever the outcome
+                was.
 
         Raises:
             RequestError: as `SocketClient.append`; or the URL is not that of a socket.
@@ -100,7 +102,9 @@ class ReconnectingClient(CommandClient):
         await self.close()
 
     async def _tried(self, call: Callable[[Client], Awaitable[T]], *, may_repeat: bool) -> T:
-        """Return the result of the first attempt that gets an answer."""
+        """Return the result of the first attempt that succeeds; retry while that is safe and in
+        time.
+        """
         loop = asyncio.get_running_loop()
         deadline, pause_s = loop.time() + self._patience_s, _PAUSE_S_MIN
         while True:

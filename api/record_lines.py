@@ -47,7 +47,9 @@ class LineBatch(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A line. Other fields that `dump` prints are allowed and ignored: the log assigns its own."""
+    """A parsed line. Other fields printed by `dump` are accepted and ignored: the log assigns its
+    own.
+    """
 
     type: str
     data: dict[str, Any]
@@ -81,12 +83,13 @@ def line_batches(
     """Parse lines into batches, one batch in memory at a time; empty lines are ignored.
 
     Args:
-        size: Records per batch; None: a batch printed by `dump` is one batch again.
+        size: Records per batch; None: the records of a batch printed by `dump` form a batch again.
         skip: Names of record types to leave out.
         progress: Called with the number of bytes read.
 
     Raises:
-        RequestError: INVALID_RECORD, names the line. The batch it belongs to was not yielded.
+        RequestError: INVALID_RECORD, gives the line. The batch that contains the line is not
+            yielded.
     """
     waiting: list[_Parsed] = []
     for parsed in _parsed(source, skip, progress):
@@ -102,7 +105,7 @@ def line_batches(
 
 
 def batch_count_max(lines: Iterable[bytes], size: int | None) -> int:
-    """Return an upper bound of the number of batches; nothing is checked, and `skip` is ignored.
+    """Return an upper bound of the number of batches; lines are not checked, and `skip` is ignored.
 
     Args:
         size: As for `line_batches`.
@@ -185,10 +188,10 @@ def _parse(line: _Line, number: int) -> _Parsed:
 
 
 def _check_values(record: Record) -> None:
-    """Check that the schema can hold every value of a record.
+    """Check that every value of a record fits its schema.
 
     Raises:
-        ValueError: names a field whose value does not fit.
+        ValueError: a value does not fit; the message gives the field.
     """
     try:
         payload_size(record)

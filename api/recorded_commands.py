@@ -1,4 +1,4 @@
-"""All commands that a log can name, for deciding the past anew."""
+"""The table of all commands that a log can contain, for repeating past decisions."""
 
 from api.commands import ALL_COMMANDS
 from api.transactions import NAME, transact

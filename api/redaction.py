@@ -26,12 +26,12 @@ def redact_field(kind: str, field: str, value: Any) -> Any:
 
 
 def redact_label(kind: str, label: str) -> str:
-    """Return the name of an object; that of a token is its secret."""
+    """Return the name of an object, redacted for tokens, whose name is secret."""
     return REDACTED if kind == "token" else label
 
 
 def redact_kraft_json(document: dict[str, Any]) -> dict[str, Any]:
-    """Return an image in the form of `kraft_json`, without secrets."""
+    """Return an image in the form of `kraft_json`, with secrets removed."""
     return {
         **document,
         "configs": [

@@ -1,4 +1,4 @@
-"""SIGHUP: certificates, keys and tokens are read again, for later connections and requests."""
+"""Reloads certificates, keys and tokens on SIGHUP, for later connections and requests."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ no requests."""
 
 
 class Renewal:
-    """What is read again: all of it before any of it is used, so a wrong file changes nothing."""
+    """Reloads files: all are read before any is used, so that a faulty file changes nothing."""
 
     def __init__(self) -> None:
         self._reads: list[Callable[[], Use]] = []
@@ -30,28 +30,30 @@ class Renewal:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, read: Callable[[], Use]) -> None:
-        """Add a function that reads files, and raises RequestError if one cannot be used."""
+        """Add a function that reads files and returns how to apply them, or raises RequestError."""
         self._reads.append(read)
 
     def begin(self) -> None:
-        """Say that all functions are added, so that what was asked for during the start is done."""
+        """Allow reloading, once all functions are added; if one was requested during the start, do
+        it.
+        """
         self._has_begun = True
         if self._is_asked:
             self.ask()
 
     def ask(self) -> None:
-        """Read everything again at once, or once the pause since the last time is over."""
+        """Request a reload: immediately, or once the pause after the last reload is over."""
         self._is_asked = True
         if self._has_begun and self._timer is None:
             self._timer = asyncio.get_running_loop().call_at(self._not_before, self.run)
 
     def stop(self) -> None:
-        """Read nothing more."""
+        """Cancel a pending reload."""
         if self._timer is not None:
             self._timer.cancel()
 
     def run(self) -> None:
-        """Read everything again; log the result."""
+        """Reload everything; log the result."""
         self._timer = None
         self._not_before = asyncio.get_running_loop().time() + PAUSE_S
         try:
@@ -66,9 +68,9 @@ class Renewal:
 
 @contextlib.contextmanager
 def renewed_by_signal() -> Iterator[Renewal]:
-    """Yield what SIGHUP runs, instead of ending the process.
+    """Yield a `Renewal` that SIGHUP triggers, instead of ending the process.
 
-    A signal that came while it was blocked, since the process started, counts.
+    A SIGHUP received earlier, while it was blocked since the process started, also triggers it.
     """
     renewal = Renewal()
     loop = asyncio.get_running_loop()

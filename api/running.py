@@ -46,11 +46,12 @@ DEFAULT_DATABASE = "default"
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
-    `kafka` are the listeners for Kafka's protocol, `security` is what all listeners share.
-    `socket` is the address or the unix socket for appends (docs/socket.md), None: none; `http` is
-    that of HTTP (docs/http.md). A snapshot is made every `snapshot_every` records, 0: never. The
-    SQL history is kept in `sql_history`: a database's URL, "default" is the one in the log
-    directory, None: not kept. `upkeep` is what else is done in the background.
+    `kafka` are the listeners for Kafka's protocol; `security` is shared by all listeners. `socket`
+    is the address or the unix socket for appends (docs/socket.md), `http` that for HTTP
+    (docs/http.md); None: no such listener. A snapshot is made every `snapshot_every` records, 0:
+    never. `sql_history` is the URL of the database for the SQL history, "default" for the one in
+    the log directory, None for no SQL history. `upkeep` is the archive and retention in the
+    background.
     """
 
     log: Path
@@ -87,9 +88,9 @@ class Serving(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that takes requests, and the addresses of its listeners.
+    """A running service and its addresses.
 
-    `kafka` is the first one, `listeners` are all if there are several.
+    `kafka` is the first Kafka listener's address; `listeners` has all of them if there are several.
     """
 
     log: str
@@ -114,7 +115,7 @@ async def serve_until_stopped(
         loaded: Called repeatedly with the offset up to which the log was loaded.
 
     Raises:
-        FencedError: the log was lost to another writer, or its disk has failed.
+        FencedError: another writer took over the log, or its disk has failed.
     """
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
         async with serving(options, loaded, renewal) as running:
@@ -140,7 +141,7 @@ async def serving(
 
     Args:
         loaded: As for `serve_until_stopped`.
-        renewal: Is given what the listeners read again.
+        renewal: Gets the functions with which the listeners reload their files.
     """
     renewal = renewal or Renewal()
     wanted = KAFKA_CONNECTIONS_MAX + (0 if options.http is None else options.http.connections_max)
@@ -213,7 +214,9 @@ async def _listen_for_http(options: ServeOptions, connections: Connections) -> "
 def _work_in_background(
     options: ServeOptions, service: Service, closing: contextlib.AsyncExitStack
 ) -> tuple[JobRuns, ...]:
-    """Start what runs beside the requests, until `closing` ends; return it for the metrics."""
+    """Start the background jobs, which run until `closing` ends; return their statistics for the
+    metrics.
+    """
     jobs: list[JobRuns] = []
     runs: list[Coroutine[None, None, None]] = []
     if options.snapshot_every:

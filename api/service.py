@@ -1,7 +1,7 @@
 """A running service: one log, the controller over it, and its timers.
 
-Listeners (Kafka's protocol, HTTP, sockets) translate requests into decisions and pass them to
-`submit`; everything else about a cluster is in the images.
+Listeners (Kafka's protocol, HTTP, sockets) translate requests into commands and run them with
+`run`; all state of the cluster is in the images.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class Service:
     """The only writer of a log.
 
     Attributes:
-        on_commit: Called with each committed batch.
+        on_commit: Functions to call with each committed batch.
         history: The committed images.
         answers: Answers questions, as `run` runs commands.
     """
@@ -70,7 +70,7 @@ class Service:
         *,
         settings: Settings,
     ) -> None:
-        """Use `Service.open`."""
+        """Use `Service.open` instead."""
         self._log = metadata_log
         self.on_commit: list[Callable[[Batch], None]] = []
         self.history = History(image)
@@ -139,7 +139,7 @@ class Service:
 
     @cached_property
     def feed(self) -> Feed:
-        """The newest committed records, kept from the first use on."""
+        """The feed of the newest committed records, which keeps records from its first use on."""
         feed = Feed(self.image.provenance.next_offset)
         self.on_commit.append(feed.committed)
         return feed
@@ -156,16 +156,16 @@ class Service:
 
     @property
     def is_active(self) -> bool:
-        """True if decisions are taken."""
+        """True if the controller makes decisions, i.e. this process can write the log."""
         return self._controller.is_active
 
     @property
     def view(self) -> View:
-        """The committed state for descriptions, with the latest heartbeats."""
+        """The committed state with the latest heartbeats, for describing the cluster."""
         return self._controller.view
 
     def observe_syncs(self, observe: Callable[[float], None]) -> None:
-        """Call a function with the seconds that each sync of the log takes, in some thread."""
+        """Call a function with the seconds that each fsync of the log takes, from any thread."""
         self._log.on_sync = observe
 
     def access(self, caller: Caller) -> Access:
@@ -173,7 +173,7 @@ class Service:
         return Access(self.settings.authorizer, self.image, caller)
 
     async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
-        """Take a decision of this process itself, without an authorization check; otherwise as
+        """Make a decision for this process itself, without an authorization check; all else as
         `run`.
 
         Cancelling the caller does not undo the decision. A repeated request is not decided again:
@@ -181,8 +181,8 @@ class Service:
 
         Raises:
             RequestError: as `Controller.submit`; or INVALID_REQUEST, the id belongs to another
-                request; or DUPLICATE_REQUEST, it was carried out before and its answer is not
-                known.
+                request; or DUPLICATE_REQUEST, the request was carried out before and its answer is
+                not known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
         committed = await self._committed_before(origin)
@@ -199,12 +199,12 @@ class Service:
         origin: Origin | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> Answer[Any]:
-        """Run a caller's command within the caller's rights; answer once it is committed.
+        """Run a command within the caller's rights; answer once it is committed.
 
         Args:
             command: A name of `api.commands`.
             origin: Stored in the log; None: the caller's, without a request id.
-            expected_versions: Objects, and the versions they must have when it is decided.
+            expected_versions: Objects, and the versions they must have when the command is decided.
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
@@ -230,10 +230,10 @@ class Service:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Append records as they are, if the current state allows it.
+        """Append records unchanged, if the current state allows it.
 
-        Layouts and time are the cluster's, whatever the batch says. The principal in the batch's
-        origin is an identity that the caller takes, if it may. Otherwise as `MetadataLog.append`.
+        The cluster determines layouts and time. The principal in the batch's origin is an identity
+        that the caller acts as, if it has the right. All else as `MetadataLog.append`.
 
         Args:
             expected_versions: Objects, and the versions they must have.
@@ -268,8 +268,8 @@ class Service:
     async def _append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin
     ) -> Answer[RowsAppended]:
-        """Append records received over a connection; a repeated request returns its first
-        position.
+        """Append records received over a connection; a repeated request gets the offsets of the
+        first append.
         """
         if request.request_hash is not None:
             origin = replace(origin, request_hash=request.request_hash)
@@ -292,23 +292,20 @@ class Service:
     async def know_requests(self) -> None:
         """Load the ids of recently committed requests.
 
-        Otherwise this happens with the first request that has an id, and later requests overtake
-        it.
+        Without this call, the first request with an id loads them, and later requests may overtake
+        it meanwhile.
         """
         await self._log.find_request(Origin())
 
     async def heartbeat(
         self, request: Heartbeat, *, caller: Caller, origin: Origin | None = None
     ) -> Answer[HeartbeatReply]:
-        """Process a broker's heartbeat; as `run`."""
+        """Process a broker's heartbeat; arguments and errors as for `run`."""
         self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
         return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
 
     async def lost(self) -> None:
-        """Return once this process can no longer write the log.
-
-        The timers run until then.
-        """
+        """Wait until this process can no longer write the log."""
         assert self._running is not None
         await asyncio.wait([self._running])
 
@@ -324,7 +321,10 @@ class Service:
     async def _committed_before(
         self, origin: Origin | None, command: str = "", request: Any = None
     ) -> Committed | None:
-        """Return where a request was committed; the controller handles those in flight."""
+        """Return the position at which a repeated request was committed, None for a new request.
+
+        Repeated requests that are still in flight are left to the controller.
+        """
         if origin is None or not is_repeatable(origin):
             return None
         found = await self._log.find_request(origin, partial(earlier_hash, command, request))
@@ -334,7 +334,7 @@ class Service:
     async def _first_answer(
         self, caller: Caller, command: Command, request: Any, committed: Committed
     ) -> Answer[Any]:
-        """Return the first answer to a repeated request, limited to what the caller may see now."""
+        """Return the first answer to a repeated request, limited to the caller's current rights."""
         access = self.access(caller)
         refused = command.guard.refused(access, request)
         if refused is not None:

@@ -13,8 +13,7 @@ from metadata_log.batch import NewBatch
 
 
 class Session(CommandClient):
-    """A client of a service in this process, on behalf of one caller; it has the calls of all
-    clients.
+    """A client of a service in this process, for one caller; it has the methods of all clients.
 
     For example: `await Session(service, caller).run(CreateTopics(topics=(topic,)))`.
     """
@@ -28,7 +27,8 @@ class Session(CommandClient):
 
         Raises:
             RequestError: INVALID_REQUEST, there is no such command, or the request cannot be read;
-                or CLUSTER_AUTHORIZATION_FAILED, the caller may not take the identity; or as `run`.
+                or CLUSTER_AUTHORIZATION_FAILED, the caller may not act as that identity; or as
+                `run`.
             UnavailableError, FencedError: as `run`.
         """
         if request.point is not None:
@@ -68,7 +68,7 @@ class Session(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Append records as they are; as `Service.append`."""
+        """Append records unchanged; as `Service.append`."""
         return await self._service.append(
             batch,
             caller=self._caller,

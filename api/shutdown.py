@@ -1,4 +1,4 @@
-"""Shutdown: of a process by a signal or when it loses something it needs, and of single tasks."""
+"""Ends processes and tasks: on a signal, or as soon as something they need is lost."""
 
 import asyncio
 import contextlib
@@ -36,9 +36,9 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
 
 
 async def unless_set(event: asyncio.Event, answer: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of a coroutine; None if an event is set first, which cancels it.
+    """Return the result of a coroutine; if the event is set first, cancel it and return None.
 
-    A result that is there when the event is set counts.
+    If both happen at the same time, the result is returned.
     """
     answering = asyncio.ensure_future(answer)
     waiting = asyncio.ensure_future(event.wait())

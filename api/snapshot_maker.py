@@ -30,18 +30,18 @@ class SnapshotMaker:
     """Makes a snapshot whenever enough records were committed since the last one; one at a time.
 
     Attributes:
-        job: Its runs.
+        job: Statistics of its runs.
     """
 
     def __init__(
         self, directory: Path, every: int, keep: int, end_offset: Callable[[], int], newest: int
     ) -> None:
-        """Start nothing yet.
+        """Store the arguments; `run` makes the snapshots.
 
         Args:
             every: Records between two snapshots.
-            end_offset: Returns the end of what is committed, exclusive.
-            newest: End offset of the newest snapshot; 0 without one.
+            end_offset: Returns the end of the committed records, exclusive.
+            newest: End offset of the newest snapshot; 0 if there is none.
         """
         self._directory = directory
         self._every = every
@@ -51,7 +51,7 @@ class SnapshotMaker:
         self.job = JobRuns(name="snapshot", end_offset=newest)
 
     async def run(self) -> None:
-        """Watch the log and make snapshots until cancelled; a child still running is ended."""
+        """Watch the log and make snapshots until cancelled, which ends a child still running."""
         while True:
             while self._end_offset() - self._last < self._every:
                 await asyncio.sleep(_LOOK_EVERY_S)

@@ -1,8 +1,8 @@
-"""Committed batches from an offset on, as a service commits them.
+"""Subscriptions: yield committed batches from an offset on, as a service commits them.
 
-Each group of batches is an answer to the question `tail`, asked for once the one before was taken.
-So neither side buffers for a slow subscriber, and a lost connection loses nothing: the same
-question is asked again.
+Each group of batches is an answer to the question `tail`, which is asked again once the previous
+group was consumed. So neither side buffers for a slow subscriber, and after a lost connection
+nothing is missing: the same question is asked again.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -32,10 +32,10 @@ Ask = Callable[[FollowRows], Awaitable[tuple[RowsFollowed, About | None]]]
 async def subscribed(
     ask: Ask, from_offset: int, *, show_secrets: bool = False
 ) -> AsyncGenerator[Batch, None]:
-    """Yield committed batches from an offset on, then each new one, for ever.
+    """Yield committed batches from an offset on, then each new batch, without end.
 
     Raises:
-        UnknownHistoryError: the offset is before the kept history, whose start the error names.
+        UnknownHistoryError: the offset is before the kept history; the error has its start.
         RequestError: UNSUPPORTED_VERSION, a record is of a later release; or the question is
             refused.
         UnavailableError: no answer.
@@ -54,7 +54,7 @@ async def subscribed(
 
 
 async def _check_kept(ask: Ask, request: FollowRows) -> None:
-    """Raise UnknownHistoryError if what was asked for is before the kept history."""
+    """Raise UnknownHistoryError if the requested offset is before the kept history."""
     _, about = await ask(FollowRows())
     start = 0 if about is None else about.history_start
     if int(request.first) < start:
@@ -88,6 +88,6 @@ def _extra(fields: dict[str, Any] | UnsetType) -> Extra | None:
 
 
 def _readable(row: Row) -> dict[str, Any]:
-    """Return a record's fields with empty keys and ids where a placeholder hides them."""
+    """Return a record's fields; redacted keys and ids are empty, so that they can be decoded."""
     hidden = [n for n in SECRET_FIELDS.get(row.type, ()) if row.data.get(n) == REDACTED]
     return {**row.data, **dict.fromkeys(hidden, "")}

@@ -70,10 +70,10 @@ Find = Callable[[str], "Command"]
 
 
 def transact(context: Context, request: Transact, find: Find) -> ControllerResult[Transacted]:
-    """Decide all steps, each on the state after those before it.
+    """Decide all steps, each on the state left by the previous ones.
 
     Raises:
-        RequestError: a step is refused, or an item of it; the message names the step. Or
+        RequestError: a step or one of its items is refused; the message names the step. Or
             UNSUPPORTED_VERSION; or INVALID_REQUEST, there are no steps, or too many.
     """
     _check_count(request)
@@ -88,7 +88,7 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
 
 
 def guard(find: Find) -> Guard:
-    """Return a guard that requires all rights of all steps, as far as known before deciding."""
+    """Return a guard that requires the rights of all steps, as far as known before deciding."""
 
     def check(access: Access, request: Transact) -> None:
         for number, step in enumerate(request.steps, 1):
@@ -117,7 +117,9 @@ def _asked(step: Step, find: Find) -> tuple["Command", Any]:
 
 
 def _refusals(response: Any) -> Iterable[Refusal]:
-    """Yield the refusals in a step's response; one is enough to refuse all."""
+    """Yield the refusals in a step's response; a single refusal is enough to refuse the
+    transaction.
+    """
     if isinstance(response, tuple):
         for item in response:
             yield from _refusals(item)

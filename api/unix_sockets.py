@@ -1,4 +1,4 @@
-"""Unix sockets: only the user of this process and root can connect, and the system says who did."""
+"""Unix sockets: only this process's user and root can connect; the system reports which."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Listening(socket.socket):
-    """A listening unix socket, whose file goes when it is closed."""
+    """A listening unix socket, whose file is removed when it is closed."""
 
     def __init__(self) -> None:
         super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -26,10 +26,10 @@ class Listening(socket.socket):
         self._made: tuple[int, int] | None = None
 
     def listen_at(self, path: Path) -> None:
-        """Listen on a path with mode 0600; a dead socket in its place is replaced.
+        """Listen on a path with mode 0600; replace a socket file on which no process listens.
 
         Raises:
-            OSError: another process listens there, or the path cannot be made.
+            OSError: another process listens there, or the path cannot be created.
         """
         if _is_dead(path):
             path.unlink()
@@ -44,7 +44,7 @@ class Listening(socket.socket):
         self.setblocking(False)
 
     def close(self) -> None:
-        """Stop listening, and remove the file unless something else has taken its place."""
+        """Stop listening, and remove the file unless it was replaced by another one."""
         super().close()
         path, self._path = self._path, None
         if path is not None and _identity(path) == self._made:
@@ -56,7 +56,7 @@ def listening_at(path: Path) -> Listening:
     """Return a socket that listens at a path.
 
     Raises:
-        UnavailableError: another process listens there, or the path cannot be made.
+        UnavailableError: another process listens there, or the path cannot be created.
     """
     listening = Listening()
     try:
@@ -77,7 +77,7 @@ def _problem(path: Path, error: OSError) -> str:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells the file at a path from others; None if there is none."""
+    """Return device and inode number of the file at a path; None if there is no file."""
     try:
         found = path.lstat()
     except OSError:
@@ -86,7 +86,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _is_dead(path: Path) -> bool:
-    """True for a socket on which nobody listens any more."""
+    """True if the path is a socket on which no process listens."""
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             return False
@@ -105,9 +105,11 @@ def _is_dead(path: Path) -> bool:
 
 
 def peer_user(connection: socket.socket) -> str | None:
-    """Return the name of the user that connected to a unix socket, by the operating system.
+    """Return the name of the user that connected to a unix socket, as the operating system reports
+    it.
 
-    None for other sockets, and where the system does not say. A user without a name has its number.
+    None for other sockets, and if the system does not report it. For a user without a name, the
+    user id.
     """
     if connection.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
         return None

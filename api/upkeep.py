@@ -1,8 +1,8 @@
 """Archive and retention of a running service, run by child processes.
 
-As for snapshots, a child does not delay appends: `metalog archive` copies sealed segments, and
-`metalog retain` drops those that are old and archived. Both run one after the other, at the lowest
-priority, and again after a pause.
+A child process does not delay appends (see `snapshot_maker`): `metalog archive` copies sealed
+segments, and `metalog retain` drops those that are old and archived. They run one after the other,
+at the lowest priority, and again after a pause.
 """
 
 import asyncio
@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 
 
 class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do: `archive` is a directory or URL, `retain` an age, None: not; and how often."""
+    """Background jobs: `archive` is a directory or URL, `retain` an age, None: no such job; and the
+    pause between runs.
+    """
 
     archive: str | None = None
     retain: str | None = None
@@ -29,7 +31,7 @@ class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """What both commands print."""
+    """The JSON output of both commands."""
 
     history_start: int
     end_offset: int | None = None
@@ -39,12 +41,12 @@ class Upkeep:
     """Archives a log and drops its old history while it runs.
 
     Attributes:
-        archiving: Runs of the archive; None if there is none.
-        retaining: Runs of the retention; None if all is kept.
+        archiving: Statistics of archive runs; None without an archive.
+        retaining: Statistics of retention runs; None if all history is kept.
     """
 
     def __init__(self, directory: Path, options: UpkeepOptions, cut: Callable[[int], None]) -> None:
-        """Start nothing yet.
+        """Store the arguments; `run` starts the work.
 
         Args:
             cut: Called with the new start of history.
@@ -57,11 +59,11 @@ class Upkeep:
 
     @property
     def jobs(self) -> tuple[JobRuns, ...]:
-        """All that it does."""
+        """Statistics of its jobs."""
         return tuple([job for job in (self.archiving, self.retaining) if job is not None])
 
     async def run(self) -> None:
-        """Archive and retain again and again until cancelled; a child still running is ended."""
+        """Archive and retain repeatedly until cancelled, which ends a child still running."""
         while True:
             # First what is archived, so that it may be dropped.
             if self.archiving is not None and self._options.archive is not None:
@@ -84,12 +86,12 @@ class Upkeep:
             log.info("%s of %s is done up to %s", job.name, self._directory, job.end_offset)
 
     async def _run(self, *arguments: str) -> _Line:
-        """Run a command and return what it prints.
+        """Run a command and return its decoded output.
 
         Raises:
-            SubprocessError: it failed; the message is its own.
-            OSError: the system starts no process now.
-            MsgspecError: it printed something else.
+            SubprocessError: the command failed; the message is the command's.
+            OSError: the system cannot start a process now.
+            MsgspecError: the output has another form.
         """
         child = await start_command(*arguments, "--json", stdout=subprocess.PIPE)
         try:
@@ -102,7 +104,7 @@ class Upkeep:
 
 
 def _reason(errors: bytes) -> str:
-    """Return why a command failed: the message of its error, or all that it said."""
+    """Return why a command failed: the message of its JSON error, or its whole error output."""
     text = errors.decode(errors="replace").strip()
     try:
         return msgspec.json.decode(text.rpartition("\n")[2], type=Error).message

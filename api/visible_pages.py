@@ -1,8 +1,8 @@
 """Pages of answers limited to what the caller may see.
 
-They are cut anew, so that neither their number and sizes nor their cursors tell how much was left
-out: a cursor counts the pages that this caller was given. The last few answers are kept half read;
-a page of any other is computed from the beginning.
+The visible items are divided into pages anew, so that neither the number and sizes of pages nor
+their cursors reveal how much was left out: a cursor counts the pages given to this caller. The last
+few answers are kept partly read; for any other answer, a page is computed from the beginning.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -26,7 +26,7 @@ Show = Callable[[tuple[Any, ...]], Iterable[Any]]
 
 
 class VisiblePages:
-    """Cuts the visible parts of answers into pages."""
+    """Divides the visible parts of answers into pages."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes, _Reading] = {}
@@ -34,10 +34,10 @@ class VisiblePages:
     async def page(
         self, key: Any, question: Question, ask: Ask, show: Show, cursor: Cursor | None
     ) -> Page:
-        """Return a page.
+        """Return the page at a cursor; None: the first page.
 
         Args:
-            key: Tells the answer, and the caller, from all others.
+            key: Identifies the answer and the caller.
         """
         number = 0 if cursor is None else cursor.position
         reading = None if cursor is None else self._kept.pop(_key(key, cursor), None)
@@ -68,11 +68,11 @@ def _key(key: Any, cursor: Cursor) -> bytes:
 
 
 class _Reading:
-    """The visible part of an answer, half read.
+    """The visible part of one answer, read so far.
 
     Attributes:
-        points: The offsets of the answer's points, once a whole page was followed by another.
-        about: Once all is read.
+        points: The answer's points as offsets; known once a whole page has a successor.
+        about: The answer's position in the log; None until everything is read.
     """
 
     def __init__(self, question: Question, ask: Ask, show: Show, start: Cursor | None) -> None:
@@ -84,7 +84,7 @@ class _Reading:
         self._next: msgspec.Raw | None = None
 
     async def has_more(self) -> bool:
-        """True if an item is left."""
+        """True if another item follows."""
         if self._next is None:
             self._next = await anext(self._items, None)
         return self._next is not None

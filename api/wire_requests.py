@@ -1,4 +1,4 @@
-"""Commands and questions as every connection carries them: a name and an encoded request."""
+"""Commands and questions in the form used by all connections: a name and an encoded request."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
@@ -25,9 +25,9 @@ A = TypeVar("A")
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request to run a command, or a question if it has a `point`.
 
-    `request` is encoded by `controller.wire`. With a `request_id` it can be sent again and is
-    carried out once. `principal` is an identity to act as, which needs a right of its own. A
-    question with `min_offset` is answered once the log holds that offset.
+    `request` is encoded by `controller.wire`. With a `request_id` the request can be sent again and
+    is carried out once. `principal` is an identity to act as, which requires a right. A question
+    with `min_offset` is answered once the log contains that offset.
     """
 
     command: str
@@ -47,10 +47,11 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An encoded response; otherwise as `controller.pending_answers.Answer`.
+    """The answer of a command or question as `controller.pending_answers.Answer`, with an encoded
+    response.
 
     For a question, `about` is on the last page and `cursor` on all others, both encoded. `versions`
-    is encoded; empty from a service that does not tell them, and when nothing was written.
+    is encoded; it is empty from a service that does not report them, and if nothing was written.
     """
 
     response: bytes
@@ -62,7 +63,7 @@ class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, answer: Answer[Any]) -> "WireAnswer":
-        """Return the form of a command's answer on a connection."""
+        """Return a command's answer in the form used by connections."""
         return cls(
             response=to_wire(answer.response),
             end_offset=answer.end_offset,
@@ -71,7 +72,7 @@ class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def answer(self, response: Any) -> Answer[Any]:
-        """Return the answer, given the type of its response."""
+        """Return the decoded answer, given the type of its response."""
         versions = None if self.wrote else ()
         if self.versions:
             versions = from_wire(self.versions, _VERSIONS, lenient=True)
@@ -91,7 +92,7 @@ class AnswerPage(msgspec.Struct, frozen=True):
 
 
 class CommandClient(ABC):
-    """Runs commands and asks questions; subclasses send the encoded form."""
+    """Base of clients that run commands and ask questions; subclasses send the encoded requests."""
 
     @abstractmethod
     async def run_wire(self, request: WireRequest) -> WireAnswer:
@@ -136,13 +137,12 @@ class CommandClient(ABC):
         Args:
             command: A request, whose class determines command and response; or the name of a
                 command, followed by its request.
-            principal: An identity to act as, which needs a right of its own; None: the
-                connection's.
+            principal: An identity to act as, which requires a right; None: the connection's.
 
         Raises:
             RequestError: the decision's refusal.
-            UnavailableError: no answer, or the service cannot decide now; the outcome says what
-                became of the request.
+            UnavailableError: no answer, or the service cannot decide now; the error's outcome says
+                whether the request may have been carried out.
         """
         if not isinstance(command, str):
             command, request = named(command)
@@ -169,18 +169,18 @@ class CommandClient(ABC):
         principal: str | None = None,
         min_offset: int | None = None,
     ) -> AnswerPage:
-        """Return the answer to a question of `api.questions`, or a page of a long one.
+        """Return the answer to a question of `api.questions`, or a page of a long answer.
 
         Args:
-            at: The point of the question, as on the command line; times without a
-                zone are in UTC, and ages count back from the service's clock.
-            cursor: From the page before.
+            at: The point of the question, as on the command line; times without a zone are in UTC,
+                and ages count back from the service's clock.
+            cursor: That of the previous page.
             principal: As for `run`.
-            min_offset: What the answer must know of, such as the last offset of a change, which is
-                `end_offset` of its answer less one. The service waits for it for a while.
+            min_offset: An offset that the answer must include, such as the last one of a change,
+                which is its answer's `end_offset` - 1. The service waits for it for a while.
 
         Raises:
-            RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not hold
+            RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not contain
                 `min_offset` in time.
             UnavailableError: no answer, or the service cannot answer now.
         """
@@ -206,22 +206,22 @@ class CommandClient(ABC):
     def subscribe(
         self, from_offset: int, *, show_secrets: bool = False, principal: str | None = None
     ) -> AsyncGenerator[Batch, None]:
-        """Yield committed batches from an offset on, then each new one as it commits, for ever.
+        """Yield committed batches from an offset on, then each new one as it commits, without end.
 
-        Whole batches, each once and in order. An offset past the log's end waits for it; an offset
-        within a batch begins with that record. A slow subscriber is not buffered for. Secrets are
-        left out: config values are "(redacted)", keys and ids of credentials are empty; so is
-        `asked`.
+        Batches are whole, each comes once and in order. If the offset is past the log's end, waits
+        for it; if it is within a batch, that batch begins with this record. Nothing is buffered for
+        a slow subscriber. Secrets are left out: config values are "(redacted)", keys and ids of
+        credentials are empty; so is `asked`.
 
         Args:
-            show_secrets: With secrets, which needs a right of its own.
+            show_secrets: Include secrets, which requires a right.
             principal: As for `run`.
 
         Raises:
             UnknownHistoryError: the offset is before the kept history; its `history_start` says
                 where that begins.
             RequestError: refused; or UNSUPPORTED_VERSION, a record is of a later release.
-            UnavailableError: the connection was lost; go on after the last batch with a new one.
+            UnavailableError: the connection was lost; continue after the last batch with a new one.
         """
 
         async def ask(request: FollowRows) -> tuple[RowsFollowed, About | None]:
@@ -232,7 +232,7 @@ class CommandClient(ABC):
 
 
 def _of_question(error: UnavailableError) -> MetadataLogError:
-    """Return the error of a question without an answer: whatever happened, it changed nothing."""
+    """Return the error for an unanswered question, with the outcome that nothing was changed."""
     if error.outcome is Outcome.NOTHING:
         return error
     what, _, _ = str(error).partition("; the outcome is unknown")
