@@ -1,12 +1,16 @@
 """The client distribution in a fresh environment, beside an `api` of the application's own."""
 
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import venv
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
 
@@ -52,6 +56,22 @@ try:
     import metadata_log
 except ModuleNotFoundError:
     print(api.OWN, "alone")
+""",
+    "lost.py": """
+import sys
+import records
+from metalog_client import Client
+
+client = Client(sys.argv[1])
+place = client.append([records.note(text) for text in ("one", "two")])
+print(place["records"], place["last_offset"] == client.last_offset)
+print([line["data"].get("text") for line in client.ask("dump", from_=place["first_offset"])])
+print(client.ask("info")["log_end"] == place["last_offset"] + 1)
+print(client.ask("report")[:15], client.ask("acls list", filter={"principal": "User:a"})["acls"])
+try:
+    Client("localhost:8080")
+except ValueError as error:
+    print(error)
 """,
     "notes.py": """
 import sys
@@ -113,6 +133,46 @@ def test_application_with_an_api_of_its_own_uses_the_service(
     assert history == "['NamespaceRecord', 'RemoveNamespaceRecord']"
     assert wrong == "INVALID_REQUEST 400"
     assert rest == ["one", "two", "the shop alone"]
+
+
+def test_answers_that_are_lost_half_way_are_asked_for_again(
+    application: list[str], log: Path
+) -> None:
+    with serving(log, "--http", "127.0.0.1:0") as served, cutting(served.http) as url:
+        printed = subprocess.check_output([*application, "lost.py", url], text=True)
+    assert printed.splitlines() == [
+        "2 True",
+        "['one', 'two']",
+        "True",
+        "<!doctype html> []",
+        "'localhost:8080' is not a URL such as http://127.0.0.1:8080",
+    ]
+
+
+@contextmanager
+def cutting(url: str) -> Iterator[str]:
+    """Yield a URL under which every answer is lost twice: in the head, and in the body."""
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    before: Counter[bytes] = Counter()
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            request: socket.socket = self.request
+            asked = request.recv(1 << 16)
+            while b"\r\n\r\n" not in asked or (asked.startswith(b"POST") and b"two" not in asked):
+                asked += request.recv(1 << 16)
+            with socket.create_connection((host, int(port))) as service:
+                service.sendall(asked)
+                answer = b"".join(iter(lambda: service.recv(1 << 16), b""))
+            line = asked.partition(b"\r\n")[0]
+            before[line] += 1
+            in_body = answer.index(b"\r\n\r\n") + 20
+            request.sendall(answer[: {1: 10, 2: in_body}.get(before[line])])
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{proxy.server_address[1]}"
+        proxy.shutdown()
 
 
 @pytest.mark.heavy

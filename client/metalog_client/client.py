@@ -5,9 +5,9 @@ import random
 import ssl
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.client import HTTPException, HTTPResponse
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
@@ -23,6 +23,8 @@ _TIMEOUT_S = 60.0
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _LOST = (OSError, HTTPException)
+
+T = TypeVar("T")
 
 Versions = Mapping[str, int | None]
 """Objects and the versions that they must have; None: the object must not exist."""
@@ -50,7 +52,12 @@ class Client:
             token: The bearer token, where the service asks for one.
             tls: For `https`; None: the system's authorities.
             patience_s: How long each request is repeated, in s.
+
+        Raises:
+            ValueError: the URL is not one of HTTP.
         """
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"{url!r} is not a URL such as http://127.0.0.1:8080")
         self._url, self._tls, self._patience_s = url.rstrip("/"), tls, patience_s
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.last_offset = -1
@@ -101,11 +108,12 @@ class Client:
     def ask(self, question: str, **parameters: Any) -> Any:
         """Ask a question, such as `topics describe`; return its document.
 
-        Of a question that is answered in lines, such as `history`, a list of them.
+        Of a question that is answered in lines, such as `history`, a list of them; of `report`,
+        the page.
 
         Args:
-            parameters: Of the question, such as `at`; a list repeats its parameter, and `from_` is
-                `from`. `min_offset` is `last_offset` unless it is given.
+            parameters: Of the question, such as `at`; a list repeats its parameter, a mapping is a
+                structure, and `from_` is `from`. `min_offset` is `last_offset` unless it is given.
 
         Raises:
             MetalogError: as `run`.
@@ -113,11 +121,7 @@ class Client:
         named = {name.removesuffix("_"): value for name, value in parameters.items()}
         if self.last_offset >= 0:
             named.setdefault("min_offset", self.last_offset)
-        with self._answered(_path(question, **named), {}) as response:
-            body = response.read()
-            if response.headers.get_content_type() == _LINES:
-                return _whole([json.loads(line) for line in body.splitlines()])
-            return json.loads(body)
+        return self._answered(_path(question, **named), {}, take=_document)
 
     def subscribe(self, from_offset: int, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Yield committed records from an offset on, then each new one, for ever.
@@ -129,7 +133,7 @@ class Client:
         headers: dict[str, str] = {}
         path = f"/v1/events?{_query({'from': from_offset, **parameters})}"
         while True:
-            with self._answered(path, headers) as response:
+            with self._answered(path, headers, take=_opened) as response:
                 for event in _events(response):
                     if event.get("event") == "error":
                         problem = json.loads(event["data"])
@@ -143,26 +147,23 @@ class Client:
             self.last_offset = max(self.last_offset, offset)
 
     def _json(self, path: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
-        deadline = time.monotonic() + self._patience_s
-        while True:
-            try:
-                with self._answered(path, headers, body) as response:
-                    return cast(dict[str, Any], json.load(response))
-            except _LOST as error:
-                if time.monotonic() > deadline:
-                    raise _unanswered(error) from error
+        return cast(dict[str, Any], self._answered(path, headers, body, take=_document))
 
     def _answered(
-        self, path: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> HTTPResponse:
-        """Send a request until it is answered; everything that is sent may be sent again."""
+        self,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        *,
+        take: Callable[[HTTPResponse], T],
+    ) -> T:
+        """Send a request until its answer is taken; everything that is sent may be sent again."""
         deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
         request = Request(self._url + path, body, {**self._headers, **headers})
         while True:
             problem: MetalogError
             try:
-                found = urlopen(request, timeout=_TIMEOUT_S, context=self._tls)
-                return cast(HTTPResponse, found)
+                return take(urlopen(request, timeout=_TIMEOUT_S, context=self._tls))
             except HTTPError as error:
                 problem = _problem(error)
                 if error.code != 503 or problem.code == "OFFSET_NOT_AVAILABLE":
@@ -182,6 +183,8 @@ def _path(name: str, **parameters: Any) -> str:
 
 def _query(parameters: Mapping[str, Any]) -> str:
     def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return json.dumps(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     pairs = [
@@ -204,11 +207,30 @@ def _changing(media_type: str, request_id: str | None, expect: Versions | None) 
     return headers
 
 
+def _opened(response: HTTPResponse) -> HTTPResponse:
+    return response
+
+
+def _document(response: HTTPResponse) -> Any:
+    with response:
+        body = response.read()
+    kind = response.headers.get_content_type()
+    if kind == _JSON:
+        return json.loads(body)
+    return (
+        _whole([json.loads(line) for line in body.splitlines()])
+        if kind == _LINES
+        else body.decode()
+    )
+
+
 def _events(stream: HTTPResponse) -> Iterator[dict[str, str]]:
     """Yield the events of a stream until it ends or is lost; source: WHATWG HTML, 9.2."""
     event: dict[str, str] = {}
     try:
         for line in stream:
+            if not line.endswith(b"\n"):
+                return  # lost, maybe within a character
             name, _, value = line.decode().rstrip("\n").partition(":")
             if name:
                 event[name] = value.removeprefix(" ")
