@@ -1,1 +1,1 @@
-"""Care of a log's files: verify, repair, back up, restore, archive, retain."""
+"""Maintenance of a log's files: verify, repair, back up, restore, archive, retain."""

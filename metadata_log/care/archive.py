@@ -1,8 +1,8 @@
 """The archive: a backup of the sealed segments, with a checked list of its files.
 
-An archive ends with the last sealed segment, so any reader opens it. `archive.json` lists each file
-with the size and CRC that were read back; `retain` drops only segments that are listed there and
-unchanged.
+An archive ends with the last sealed segment, and any reader can open it. `archive.json` lists each
+file with its size and CRC as read back after copying. `retain` drops only segments that are listed
+there and still unchanged in the archive.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _REMEDY = "remove the file and run `metalog archive` again"
 
 
 class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of an archive as it was read back: its size in bytes and its CRC-32C."""
+    """A file of an archive, with its size in bytes and its CRC-32C as read back after copying."""
 
     name: str
     size: int
@@ -50,12 +50,12 @@ class ArchiveList(msgspec.Struct, frozen=True, kw_only=True):
 def archive(
     fs: Fs, reader: LogReader, store: Store, place: str, *, progress: Progress = no_progress
 ) -> CopyResult | None:
-    """Copy the sealed segments of a log, and the base they need, to an archive.
+    """Copy the sealed segments of a log, and the base checkpoint they need, to an archive.
 
-    Running it again copies what was sealed since, and continues an interrupted run.
+    Running it again copies the segments sealed since, and continues an interrupted run.
 
     Args:
-        place: The store's path or URL; noted in the log for `retain`.
+        place: The store's path or URL; recorded in the log for `retain`.
 
     Returns:
         None if no segment is sealed yet.
@@ -77,7 +77,12 @@ def archive(
 
 
 def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
-    """Return the archive's mark if it ends at `end_offset`: nothing was sealed since."""
+    """Return the archive's commit mark if it ends at `end_offset`, i.e. if no segment was sealed
+    since.
+
+    Raises:
+        CorruptLogError: the archive has lost its commit mark and manifest.
+    """
     names = store.names()
     if MANIFEST in names:
         mark = LogReader.open(store.directory, fs=store.fs).mark
@@ -92,7 +97,7 @@ def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
 
 
 def read_archive_list(store: Store) -> ArchiveList | None:
-    """Read an archive's list; None if it has none yet.
+    """Read an archive's list of files; return None if it has no list yet.
 
     Raises:
         CorruptLogError: the list is damaged.
@@ -108,7 +113,7 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
     """Return the paths and URLs of a log's archives.
 
     Raises:
-        CorruptLogError: the note is damaged.
+        CorruptLogError: the file in the log that lists them is damaged.
     """
     path = directory / ARCHIVES_NOTE
     try:
@@ -118,9 +123,10 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
 
 
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
-    """Check that each segment is in one of the log's archives, by reading it back.
+    """Check that each segment is intact in one of the log's archives, by reading it back.
 
-    A file may have been damaged since it was archived, and this is the last moment to repair it.
+    The segments are about to be dropped: a file that was damaged in the archive since it was
+    written can only be replaced now.
 
     Raises:
         RequestError: a segment is missing or damaged there; names it, and the command to run.
@@ -136,7 +142,7 @@ def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) ->
 
 
 def _is_whole(store: Store, file: ArchivedFile) -> bool:
-    """True if the archive still holds the bytes that its list names."""
+    """True if the archive still has the file with the listed size and CRC."""
     path = store.directory / file.name
     with contextlib.suppress(FileNotFoundError):
         if file_size(store.fs, path) == file.size:
@@ -162,7 +168,7 @@ def _not_archived(directory: Path, segment: CommittedSegment, holders: list[Stor
 def _mark_after(
     last: CommittedSegment, following: CommittedSegment, mark: CommitMark
 ) -> CommitMark:
-    """Return a commit mark as it could have been when the segment `last` was sealed."""
+    """Return a commit mark that the log could have had just after the segment `last` was sealed."""
     epoch = last.header.leader_epoch
     with last.scan() as scan:
         for block in scan.blocks():
@@ -182,7 +188,9 @@ def _mark_after(
 def _list_files(
     store: Store, reader: LogReader, sealed: list[CommittedSegment], mark: CommitMark
 ) -> None:
-    """Write the archive's list: the files it had before, and those copied and read back now."""
+    """Write the archive's list: the files already listed, and those copied and read back in this
+    run.
+    """
     before = read_archive_list(store)
     files = {file.name: file for file in before.files} if before else {}
     base = [] if reader.base is None else [reader.base.path.name]
@@ -203,7 +211,7 @@ def _list_files(
 
 
 def _note_archive(fs: Fs, directory: Path, place: str) -> None:
-    """Note the archive's place in the log."""
+    """Record the archive's path or URL in the log."""
     place = place if "://" in place else str(Path(place).absolute())
     known = archive_places(fs, directory)
     if place not in known:

@@ -1,8 +1,9 @@
-"""Backup: copies a log up to one mark, while it is being written; the next run continues the copy.
+"""Backup: copies a log up to a commit mark while the log is being written; later runs continue the
+copy.
 
 The copy is a log directory. Its commit mark is written after the bytes it covers, so an interrupted
-run leaves the copy as the run before left it. Sealed segments never change; the last segment is
-copied again, longer, and begins with the same bytes.
+run leaves the copy as it was after the previous run. Sealed segments never change; the last segment
+is copied again in its longer form, which begins with the same bytes.
 """
 
 from collections.abc import Iterator
@@ -40,14 +41,14 @@ from records.errors import RequestError, UnavailableError
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Identity of the log that was copied."""
+    """Content of the file that identifies the copied log."""
 
     format_version: int = 1
     cluster_id: str
 
 
 class CopyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a copy holds now, and what this run added. Ends are exclusive."""
+    """The content of a copy after a run, and the files the run added. Ends are exclusive."""
 
     start_offset: int
     end_offset: int
@@ -65,14 +66,14 @@ def back_up(
 ) -> CopyResult:
     """Copy a log up to the reader's mark, or continue an earlier copy up to it.
 
-    Every new block is checked before it is copied, and every file is read back afterwards. Segments
-    that are missing or shortened in the copy are copied again.
+    Every new block is checked before it is copied, and every copied file is read back afterwards.
+    Segments that are missing or shortened in the copy are copied again.
 
     Args:
         progress: Called with the number of bytes copied since the last call.
 
     Raises:
-        RequestError: the place holds something else, or a copy of another history.
+        RequestError: the place contains something else, or a copy of another history.
         CorruptLogError: the log is damaged; the copy was not touched.
         UnavailableError: another run writes to the place, or the log's start moved up meanwhile.
     """
@@ -82,10 +83,10 @@ def back_up(
 
 @contextmanager
 def writing(store: Store, reader: LogReader) -> Iterator[None]:
-    """Lock a place for copies, before looking at what is there.
+    """Lock the place of a copy, and check that it is empty or has a copy of the same log.
 
     Raises:
-        RequestError: the place holds something else, or a copy of another log.
+        RequestError: the place contains something else, or a copy of another log.
         UnavailableError: another run writes to the place.
     """
     _check_place(store, reader)
@@ -107,10 +108,10 @@ def copy_until(
     *,
     progress: Progress = no_progress,
 ) -> CopyResult:
-    """Copy a log as `back_up` does, inside `writing`, up to a mark.
+    """Copy a log up to `mark` as `back_up` does; the caller has entered `writing`.
 
     Args:
-        mark: That of `reader`, or one that the log had at the end of a segment.
+        mark: The mark of `reader`, or a mark that the log had at the end of a segment.
 
     Raises:
         As `back_up`.
@@ -139,7 +140,7 @@ def bytes_to_copy(fs: Fs, reader: LogReader, store: Store) -> int:
 
 
 class _Run:
-    """One run: what to copy, and what was copied so far."""
+    """State of one copy run: its source and destination, and the files and bytes copied so far."""
 
     def __init__(self, fs: Fs, reader: LogReader, store: Store, progress: Progress) -> None:
         self.fs = fs
@@ -171,7 +172,7 @@ class _Run:
 
 
 def _put_tables(run: _Run) -> None:
-    """Copy the tables of a mirror, if it has others than the copy."""
+    """Copy the table file of a mirror, if it differs from that of the copy."""
     path = run.reader.directory / KRAFT_TABLES
     try:
         tables = read_start(run.fs, path, file_size(run.fs, path))
@@ -185,7 +186,7 @@ def _put_tables(run: _Run) -> None:
 
 
 def _copy_before(run: _Run) -> LogReader | None:
-    """Open the copy left by earlier runs; None if no run completed."""
+    """Open the copy left by earlier runs; return None if no run completed."""
     names = run.store.names()
     if COMMIT_MARK in names and MANIFEST not in names:
         # The manifest is written last; only it is missing.
@@ -197,9 +198,9 @@ def _copy_before(run: _Run) -> LogReader | None:
 
 
 def _drop_below_start(run: _Run, names: list[str]) -> None:
-    """Remove segments below the log's start, left by a run that stopped before the start moved up.
+    """Remove segments of an earlier, interrupted run that lie below the log's current start.
 
-    The new copy will begin at the log's start; with them it would have a gap.
+    The new copy will begin at the log's start; with those segments it would have a gap.
     """
     for base in segment_offsets(names):
         if base < run.reader.start_offset:
@@ -209,7 +210,7 @@ def _drop_below_start(run: _Run, names: list[str]) -> None:
 
 
 def _lost_segments(run: _Run, before: LogReader, segments: list[CommittedSegment]) -> list[int]:
-    """Return the start offsets of segments that are missing or too short in the copy."""
+    """Return the base offsets of segments whose file in the copy is missing or has another size."""
     names = set(run.store.names())
     had = [
         segment
@@ -286,7 +287,7 @@ def _put_indexes(run: _Run, segments: list[CommittedSegment]) -> None:
 
 
 def _put_claim(run: _Run, mark: CommitMark) -> None:
-    """Write a claim, so that a writer that opens the copy claims an epoch above all those in it."""
+    """Write a claim of the highest epoch, so that the copy's next writer claims a higher one."""
     if run.reader.kind is not Kind.OWN:
         return
     name = claim_name(max(highest_epoch(run.fs, run.reader), mark.leader_epoch))

@@ -1,7 +1,8 @@
-"""Walks the blocks of one segment, past damage too.
+"""Walk over the blocks of one segment that continues after damage.
 
-After bytes that do not read well, the next sync marker shows where a block may begin. The bytes
-between are reported. What follows is checked as usual, except for its link to the skipped bytes.
+After bytes that are no valid block, the walk continues behind the next sync marker, where a block
+may begin. The bytes between are reported. The following blocks are checked as usual, except for the
+link of the first one to the skipped bytes.
 """
 
 from collections.abc import Iterator
@@ -26,11 +27,11 @@ class BadBytes(msgspec.Struct, frozen=True):
 
 
 class BlockWalk:
-    """Walks from the first block to a limit.
+    """Walks over the blocks of a segment up to a limit.
 
     Attributes:
         scan: The current place of the walk.
-        is_whole: True if everything so far was read and followed the block before it.
+        is_whole: True if everything so far was readable and each block followed the one before it.
     """
 
     def __init__(
@@ -49,9 +50,9 @@ class BlockWalk:
     def __iter__(self) -> Iterator[ReadBlock | BadBytes]:
         """Yield each block, and each stretch of bad bytes, in order.
 
-        If a valid block does not follow the block before it, the one before is damaged. Its bytes
-        are then yielded as bad after it was yielded as a block, and before the block that showed
-        it.
+        If a valid block does not continue the preceding block, the preceding block is damaged. It
+        has been yielded as a block by then; its bytes are yielded again as bad, before the valid
+        block.
         """
         while self.scan.position < self._limit:
             try:
@@ -63,9 +64,10 @@ class BlockWalk:
                 yield self._before_broken_link(error) or self._skip(error)
 
     def _before_broken_link(self, error: CorruptLogError) -> BadBytes | None:
-        """Return the block before as bad bytes if only the link to it is broken; else None.
+        """Return the preceding block as bad bytes if the next block is valid but does not link to
+        it.
 
-        The walk continues at the block that showed it, without checking that link.
+        Otherwise return None. The walk continues at the valid block, without checking that link.
         """
         position, next_offset = self.scan.position, self.scan.next_offset
         if self._last is None or self.scan.last_crc32c is None:

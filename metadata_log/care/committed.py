@@ -1,4 +1,4 @@
-"""The committed files of a log: what a copy must hold, and no more."""
+"""The committed files of a log: exactly the files that a copy must contain."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from metadata_log.segment_scan import SegmentScan, corrupt
 
 
 class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
-    """One segment; only its first `size` bytes are committed."""
+    """A segment of which only the first `size` bytes are committed."""
 
     fs: ByteStore
     path: Path
@@ -24,7 +24,7 @@ class CommittedSegment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def base_offset(self) -> int:
-        """Offset of its first record."""
+        """Offset of the segment's first record."""
         return self.header.base_offset
 
     @contextmanager
@@ -38,7 +38,7 @@ def committed_segments(fs: ByteStore, reader: LogReader) -> list[CommittedSegmen
     """Return the segments of a log up to the reader's mark, ascending.
 
     Raises:
-        CorruptLogError: a header is damaged, or a file is shorter than the next header says.
+        CorruptLogError: a header is damaged, or a file is shorter than the next header requires.
         UnavailableError: the log's start moved up meanwhile.
     """
     paths = reader.segment_paths

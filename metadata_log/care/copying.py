@@ -1,4 +1,4 @@
-"""Copies bytes between files, with a checksum of what was read."""
+"""Copying of bytes between files, with a checksum of the bytes read."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ Progress = Callable[[int], None]
 
 
 def no_progress(size: int) -> None:
-    """Report no progress."""
+    """Ignore the progress report."""
 
 
 class CheckedRead:
-    """The first `size` bytes of a file, in chunks; `crc32c` is set afterwards."""
+    """Reads the first `size` bytes of a file in chunks; `crc32c` is set after the last chunk."""
 
     def __init__(
         self, fs: ByteStore, path: Path, size: int, progress: Progress = no_progress

@@ -1,4 +1,4 @@
-"""Cuts a log so that it ends at a given offset."""
+"""Cutting a log so that it ends at a given offset."""
 
 import msgspec
 
@@ -12,11 +12,11 @@ from records.envelope import Envelope
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of what is kept of one segment.
+    """Where to cut a segment, and the rows of the cut block to keep.
 
-    Its first `position` bytes are kept: whole blocks below `end_offset`. If the requested offset is
-    inside the next block, `rows` are that block's rows below it. If it is inside a batch,
-    `cut_batch` are that batch's first offset and its end.
+    The first `position` bytes of the segment are kept: all blocks up to `end_offset`. If the
+    requested offset is inside the next block, `rows` are the rows of that block below the offset.
+    If it is inside a batch, `cut_batch` are that batch's base offset and end offset.
     """
 
     segment: CommittedSegment
@@ -30,17 +30,19 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replaces_segment(self) -> bool:
-        """True if no block of the segment stays, so that one of the same name follows."""
+        """True if no block of the segment is kept, so that a new segment with the kept rows takes
+        its name.
+        """
         return self.end_offset == self.segment.base_offset
 
     @property
     def continues_source(self) -> bool:
-        """What the header of a mirror's segment says that begins here."""
+        """`continues_source` for the header of a mirror's segment that starts at the cut."""
         return self.segment.header.continues_source or not self.replaces_segment
 
 
 class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A segment whose only block is the beginning of a block."""
+    """A segment whose only block has the kept rows of a cut block."""
 
     header: SegmentHeader
     stored: bytes
@@ -50,11 +52,11 @@ class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
 def cut_at(segment: CommittedSegment, end_offset: int) -> Cut:
     """Return where to cut a segment so that the log ends at `end_offset` (exclusive).
 
-    Inside a run of NoOps the cut is before the run: its batches are not known separately, and none
-    of its records changes anything.
+    If the offset is inside a run of NoOps, the cut is before the run: the run's batches are not
+    known separately, and its records change nothing.
 
     Raises:
-        CorruptLogError: the segment is damaged before that place.
+        CorruptLogError: the segment is damaged before the cut.
     """
     header = segment.header
     with segment.scan() as scan:
@@ -93,9 +95,9 @@ def _inside(cut: Cut, block: ReadBlock, end_offset: int) -> Cut:
 
 
 def encode_cut_end(cut: Cut, cluster_id: str, *, is_mirror: bool) -> CutEnd:
-    """Return a segment with the kept rows of a block that was cut.
+    """Return a segment with the kept rows of the cut block.
 
-    They need a segment of their own, because the one before may have an older schema.
+    The rows need a segment of their own, because the segment before may have an older schema.
     """
     first, last = cut.rows[0], cut.rows[-1]
     replaces = cut.replaces_segment

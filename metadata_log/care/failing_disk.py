@@ -1,7 +1,7 @@
 """Reads from a failing disk: unreadable bytes read as zeros and are listed.
 
-Every block and header has a checksum, so zeros are found as damage where they are, and the search
-continues after them.
+Every block and header has a checksum, so the zeros are reported as damage at their place, and the
+search continues after them.
 """
 
 import errno
@@ -17,7 +17,7 @@ _UNREADABLE = frozenset({errno.EIO, errno.EBADMSG, getattr(errno, "EUCLEAN", err
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Bytes of a file that the disk does not return; `end_byte` is exclusive."""
+    """Bytes of a file that the disk cannot read; `end_byte` is exclusive."""
 
     file: str
     byte: int
@@ -26,7 +26,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class FailingDisk:
-    """A file system to read from.
+    """A file system that returns zeros for unreadable bytes.
 
     Attributes:
         unreadable: Byte ranges that could not be read, by file and position.
@@ -56,7 +56,7 @@ class FailingDisk:
         """Record an unreadable sector.
 
         Raises:
-            OSError: the error does not come from the disk.
+            OSError: `error` itself, if it does not come from the disk.
         """
         if error.errno not in _UNREADABLE:
             raise error

@@ -4,11 +4,11 @@ import msgspec
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Damage, or a note.
+    """Damage, or a harmless note, with its place in a file.
 
-    `byte` is the position in the file. `end_byte` (exclusive) is where the bytes read well again,
-    None if they do not in this file. `from_offset` is the first offset concerned, None if it is not
-    known or the file holds no records.
+    `byte` is the position in the file. `end_byte` (exclusive) is where readable bytes follow, None
+    if none follow in this file. `from_offset` is the first offset affected, None if it is not known
+    or the file has no records.
     """
 
     file: str
@@ -20,7 +20,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inspection(msgspec.Struct, kw_only=True):
-    """All findings in a log, and how much was examined."""
+    """All findings in a log, and the amounts examined."""
 
     damage: list[Finding] = []
     notes: list[Finding] = []

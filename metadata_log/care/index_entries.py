@@ -1,4 +1,4 @@
-"""Builds or checks the index of a segment while its blocks are read."""
+"""Building or checking the index of a segment while its blocks are read."""
 
 from pathlib import Path
 
@@ -13,18 +13,18 @@ _OFFSET_MAX = (1 << 63) - 1
 
 
 class IndexEntries:
-    """Collects an entry for the first block, then one per interval."""
+    """Collects index entries: one for the first block, then one per interval."""
 
     def __init__(self) -> None:
         self._entries: list[IndexEntry] = []
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
-        """Add an entry for a block if the last entry is far enough back."""
+        """Add an entry for a block if it is at least one interval after the last entry."""
         if not self._entries or position - self._entries[-1].position >= INDEX_INTERVAL_BYTES:
             self._entries.append(IndexEntry(offset, position, max_timestamp))
 
     def encode(self) -> bytes:
-        """Return the entries as stored bytes."""
+        """Return the entries in the encoding of the index file."""
         return b"".join(entry.encode() for entry in self._entries)
 
 
@@ -40,7 +40,9 @@ class IndexCheck:
         self._wrong: str | None = None
 
     def see(self, block: ReadBlock, highest: int | None) -> None:
-        """Check the next block; `highest` is the highest append time before it."""
+        """Compare the next block with its index entry; `highest` is the highest append time before
+        it.
+        """
         entry = self._index.at_offset(block.base_offset)
         if entry is None or entry.offset != block.base_offset or self._wrong:
             return
@@ -53,10 +55,12 @@ class IndexCheck:
         self._seen += 1
 
     def problem(self, grows_from: int | None) -> tuple[int, str] | None:
-        """Return the byte of the first wrong entry, and what is wrong; None if all are right.
+        """Return the byte of the first wrong entry and a description; None if all entries are
+        right.
 
         Args:
-            grows_from: Entries from this offset on may exist already; None if none may.
+            grows_from: Entries for this offset and later ones are allowed without a block that was
+                read, because a live writer may add them; None if no such entries are allowed.
         """
         byte = self._seen * ENTRY_SIZE
         if self._wrong is not None:

@@ -1,6 +1,7 @@
-"""Inspects a whole log directory: every file, every byte up to the commit mark.
+"""Inspection of a whole log directory: every file, every byte up to the commit mark.
 
-Takes no lock and changes nothing. It continues after damage where it can, and lists all of it.
+Takes no lock and changes nothing. It continues after damage where it can, and lists all damage
+found.
 """
 
 from itertools import zip_longest
@@ -51,7 +52,7 @@ _TRIES = 3
 
 
 def inspect_log(fs: ByteStore, directory: Path, *, progress: Progress = no_progress) -> Inspection:
-    """Inspect everything in a log directory up to its commit mark, in a live log too.
+    """Inspect everything in a log directory up to its commit mark; the log may be live.
 
     Args:
         progress: Called with the number of bytes examined since the last call.
@@ -94,7 +95,7 @@ def _inspect(fs: ByteStore, directory: Path, progress: Progress) -> Inspection:
 
 
 def _proven_end(fs: ByteStore, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
-    """Return the mark advanced to what the blocks past it prove, and report damage below that."""
+    """Return the mark advanced to the end that later blocks prove; report damage below that end."""
     if not fs.exists(directory / segment_name(mark.segment_offset)):
         return mark
     for _ in range(_TRIES):
@@ -119,7 +120,7 @@ def _proven_end(fs: ByteStore, directory: Path, mark: CommitMark, found: Inspect
 
 
 def bytes_to_inspect(fs: ByteStore, directory: Path) -> int:
-    """Return roughly how many bytes there are to examine, for a progress bar."""
+    """Return roughly how many bytes will be examined, for a progress bar."""
     total = 0
     for base in segment_offsets(fs.list(directory)):
         file = fs.open(directory / segment_name(base))

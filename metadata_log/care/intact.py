@@ -1,4 +1,4 @@
-"""Which bytes of a damaged log are intact, and which are lost."""
+"""Intact and lost parts of a damaged log, as a repair finds them."""
 
 import msgspec
 
@@ -6,8 +6,8 @@ import msgspec
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the source that are not in the copy.
 
-    `from_offset` is the first offset they held or should have held, None if it is not known.
-    `readable` means that they are whole blocks, left out only because they come after damage.
+    `from_offset` is the first offset that was or should have been in them, None if it is not known.
+    `readable` is True if they are valid blocks, left out only because they follow damage.
     """
 
     file: str
@@ -19,7 +19,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the copy ends so far, in its last segment."""
+    """The current end of the copy, in its last segment."""
 
     segment_offset: int
     position: int

@@ -1,7 +1,8 @@
-"""Rebuilds a segment's damaged header from the files around it.
+"""Reconstruction of a segment's damaged header from the files around it.
 
-The epoch is found by the sync marker, a hash of cluster id, base offset and epoch: if the marker of
-an epoch ends both the header and the first block, that was the epoch.
+The epoch is found with the sync marker, which is a hash of cluster id, base offset and epoch: if
+the marker computed for an epoch ends both the header and the first block, the segment has that
+epoch.
 """
 
 import itertools
@@ -22,12 +23,12 @@ def rebuild_header(
     """Reconstruct a damaged header.
 
     Args:
-        variants: What it can be, with the schema of the segments around it. All are of different
-            lengths.
+        variants: Possible headers, with the schema of the segments around it. No two have the same
+            length.
         epochs: Epochs that may have started the segment.
 
     Returns:
-        The header and the position of the first block; None if no first block proves it.
+        The header and the position of the first block; None if no first block proves a header.
     """
     for variant, epoch in itertools.product(variants, epochs):
         header = msgspec.structs.replace(variant, leader_epoch=epoch)

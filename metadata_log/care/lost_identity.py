@@ -1,4 +1,6 @@
-"""Identity of a damaged log, by its manifest or what replaces it, and its base checkpoint."""
+"""Identity of a damaged log: its manifest, or one derived from other files, and its base
+checkpoint.
+"""
 
 from pathlib import Path
 
@@ -19,14 +21,16 @@ from records.errors import CorruptLogError, RequestError
 
 
 def claims(names: list[str]) -> list[int]:
-    """Return the epochs claimed by writers."""
+    """Return the epochs that writers have claimed, from the names of the claim files."""
     return [epoch for name in names if (epoch := claimed_epoch(name)) is not None]
 
 
 def find_manifest(
     fs: ByteStore, directory: Path, names: list[str], first_base: int
 ) -> tuple[Manifest, str | None]:
-    """Return the manifest; or one derived from the first header and the claims, and the reason.
+    """Return the manifest and None; or, if it is damaged or missing, a derived one and a message.
+
+    The derived manifest comes from the first segment's header and the claims.
 
     Raises:
         RequestError: the log is of a newer format.
@@ -52,10 +56,13 @@ def find_manifest(
 def find_base(
     fs: ByteStore, directory: Path, cluster_id: str, names: list[str], start: int
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Return the oldest whole checkpoint that segments from `start` on need, and the rejected ones.
+    """Return the oldest intact checkpoint that segments from `start` on need, and the rejected
+    ones.
+
+    The checkpoint is None if none is needed. The rejected ones are messages with name and reason.
 
     Raises:
-        CorruptLogError: one is needed, and none is whole and of this log.
+        CorruptLogError: a checkpoint is needed, and none is intact and of this log.
     """
     segments = [base for base in segment_offsets(names) if base >= start]
     candidates = sorted(

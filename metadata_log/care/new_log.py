@@ -1,4 +1,4 @@
-"""A log directory that is built beside its destination and renamed when complete."""
+"""Building of a log directory beside its destination; it is renamed when complete."""
 
 import contextlib
 import os
@@ -23,15 +23,15 @@ class NewLog:
     """Builds one log. Use as a context manager, and call `publish` at the end.
 
     Attributes:
-        directory: Where the files are until then: the target's name with `.unfinished`.
+        directory: Where the files are until `publish`: the target's name with `.unfinished`.
     """
 
     def __init__(self, target: Path, fs: Fs) -> None:
-        """Start a log that will appear at `target`; removes what an interrupted run left.
+        """Start a log that will appear at `target`; remove the leftovers of an interrupted run.
 
         Raises:
             RequestError: `target` exists already.
-            UnavailableError: another process is building it.
+            UnavailableError: another process is building the same log.
         """
         self.fs = fs
         # Follow a symbolic link: the log appears at its target.
@@ -77,7 +77,7 @@ class NewLog:
             file.close()
 
     def add_tables(self, fs: ByteStore, directory: Path) -> None:
-        """Copy the tables of record types that a mirror keeps, if it does."""
+        """Copy the table file of a mirror, if there is one."""
         path = directory / KRAFT_TABLES
         if fs.exists(path):
             self.add(KRAFT_TABLES, CheckedRead(fs, path, file_size(fs, path)))
@@ -92,8 +92,9 @@ class NewLog:
         """Finish the log, run `check` on it, and rename it into place.
 
         Args:
-            claimed_epoch: The next writer of an own log claims a higher one.
-            check: Raises if the log is not as it must be; then nothing appears.
+            claimed_epoch: The next writer of an own log claims a higher epoch.
+            check: Raises an error if the log is not as it must be; then nothing appears at the
+                target.
         """
         write_whole(self.fs, self.directory / COMMIT_MARK, mark_file(mark))
         if manifest.kind is Kind.OWN:

@@ -36,7 +36,7 @@ _METADATA_SERVICE = "/latest/api/token"
 
 
 class LiveObjects:
-    """The current objects under a prefix; each is pinned when it is opened."""
+    """The current objects under a prefix; opening one pins its current version."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store
@@ -57,10 +57,10 @@ class LiveObjects:
 
 
 class PinnedObjects:
-    """The objects under a prefix in one listing; later ones are not seen."""
+    """The objects under a prefix at the time of one listing; later changes are not seen."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
-        """List the prefix.
+        """List the objects under the prefix.
 
         Raises:
             RequestError: there is no such bucket, or access is denied.
@@ -85,7 +85,7 @@ class PinnedObjects:
 
 
 class ObjectFile:
-    """One version of an object."""
+    """One version of an object, read like a file."""
 
     def __init__(self, ranges: "_Ranges", path: Path, found: "ObjectMeta") -> None:
         self._ranges = ranges
@@ -106,11 +106,11 @@ class ObjectFile:
         return self._size
 
     def close(self) -> None:
-        """Do nothing: no connection is held between two ranges."""
+        """Do nothing: no connection stays open between two range requests."""
 
 
 class _Kept(NamedTuple):
-    """The last range that was fetched of an object's version."""
+    """The last range fetched, with the object and the version it belongs to."""
 
     path: Path
     e_tag: str | None
@@ -122,12 +122,12 @@ class _Kept(NamedTuple):
         return self.start + len(self.content)
 
     def continues(self, path: Path, e_tag: str | None, start: int) -> bool:
-        """True if a read from `start` begins in this range, or right after it."""
+        """True if a read from `start` of this version begins within the range or directly after."""
         return (self.path, self.e_tag) == (path, e_tag) and self.start <= start <= self.end
 
 
 class _Ranges:
-    """Requests ranges of objects; caches the first bytes of many, and the last other range."""
+    """Requests ranges of objects; caches the first bytes of many and the last other range."""
 
     def __init__(self, store: S3Store) -> None:
         self._store = store
@@ -137,12 +137,12 @@ class _Ranges:
     def get(self, path: Path, e_tag: str | None, start: int, end: int, size: int) -> bytes:
         """Return the bytes [start, end) of one version of an object of `size` bytes.
 
-        Each request that continues the last one asks for twice as much, so that reading a segment
-        of 64 MiB takes about ten requests, and each byte is fetched once.
+        Each request that continues the previous one asks for twice as many bytes, so that reading a
+        segment of 64 MiB takes about ten requests, and each byte is fetched once.
 
         Raises:
-            UnavailableError: it was replaced, or the store does not answer.
-            FileNotFoundError: it was removed.
+            UnavailableError: the object was replaced, or the store does not answer.
+            FileNotFoundError: the object was removed.
         """
         last = self._last
         if last is None or not last.continues(path, e_tag, start):
@@ -167,20 +167,20 @@ class _Ranges:
 
 
 def _listed(store: S3Store, directory: Path) -> "dict[str, ObjectMeta]":
-    """Return the objects right below the prefix, by name."""
+    """Return the objects directly below the prefix, by name."""
     with named_errors(directory):
         found = [item for page in obstore.list(store) for item in page]
     return {item["path"]: item for item in found if "/" not in item["path"]}
 
 
 def e_tags(store: S3Store, directory: Path) -> dict[str, str | None]:
-    """Return the ETag of each object right below the prefix, by name; None where there is none."""
+    """Return the ETag of each object directly below the prefix, by name; None if it has no ETag."""
     return {name: found["e_tag"] for name, found in _listed(store, directory).items()}
 
 
 @contextmanager
 def named_errors(path: Path) -> Iterator[None]:
-    """Turn the store's errors into ours; a missing object stays a FileNotFoundError."""
+    """Convert the store's errors to ours; a missing object stays a FileNotFoundError."""
     try:
         yield
     except (BaseError, OSError) as error:

@@ -1,10 +1,11 @@
-"""A prefix in a bucket of an S3-compatible object store, through obstore.
+"""A prefix in a bucket of an S3-compatible object store, accessed with obstore.
 
 Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`,
-`AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`), never from the URL: URLs are printed.
-Uploads are atomic: an object appears whole or not at all. A bucket has no locks. Instead, a run
-replaces only the versions of objects that it found when it began, so of two runs at a time the one
-that comes second to a file stops there, before it has changed anything that the first one wrote.
+`AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`), never from the URL, because URLs are
+printed. Uploads are atomic: an object appears complete or not at all. A bucket has no locks.
+Instead, a run replaces only the object versions that it found when it began. So if two runs
+overlap, the second to write a file stops there, before it has changed anything that the first one
+wrote.
 """
 
 import os
@@ -90,7 +91,9 @@ class ObjectStore:
             self._e_tags[name] = found["e_tag"]
 
     def _mode(self, name: str) -> "PutMode":
-        """Return the condition under which an object is written."""
+        """Return the condition for a write: the object is new, has the known version, or no
+        condition.
+        """
         if self._e_tags is None:
             return "overwrite"
         if name not in self._e_tags:

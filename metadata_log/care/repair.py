@@ -1,4 +1,4 @@
-"""Repair: copies everything provably intact of a damaged log, up to the first damage.
+"""Repair: copies the provably intact part of a damaged log, up to the first damage.
 
 Nothing after the first damage is copied: records after a gap would replay to a state that the
 cluster never had. The source is not touched. Derived files are rebuilt: headers (from their
@@ -20,11 +20,11 @@ from metadata_log.log_reader import LogReader
 
 
 class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a repair kept and lost; ends are exclusive.
+    """The kept and the lost part of a repaired log; ends are exclusive.
 
-    `proven_end` is the highest end that the mark or any intact block proves to have been
-    acknowledged; if it is above `end_offset`, the offsets between are lost. `unreadable` lists what
-    the disk of the damaged log did not return.
+    `proven_end` is the highest end offset that the mark or any intact block proves to have been
+    acknowledged; if it is above `end_offset`, the offsets between are lost. `unreadable` lists the
+    bytes that the disk of the damaged log could not read.
     """
 
     history_start: int
@@ -44,7 +44,8 @@ class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """True if every acknowledged record is in the copy.
 
-        Without a mark, bytes at the end that do not read well may have been acknowledged.
+        If the commit mark was lost, any lost bytes may have been acknowledged; the result is then
+        False.
         """
         return self.lost_offsets == 0 and not (self.mark_was_lost and self.lost)
 
@@ -58,10 +59,10 @@ def repair(
     check: Callable[[LogReader], object],
     progress: Progress = no_progress,
 ) -> RepairResult:
-    """Copy what is intact to a new log at `target`.
+    """Copy the intact part of a log to a new log at `target`.
 
     Args:
-        check: Raises if the copy cannot be used; then nothing appears.
+        check: Raises an error if the copy cannot be used; then nothing appears at `target`.
         progress: Called with the number of bytes examined since the last call.
 
     Raises:

@@ -1,8 +1,9 @@
-"""Restore: makes a log from a backup or archive, up to any offset; optionally with a log's tail.
+"""Restore: makes a log from a backup or archive, up to any offset, optionally with the tail of a
+log.
 
 The restored log keeps its cluster id, offsets, epochs and times. If the old writer still runs, both
-logs would continue from the same offset. So the restored log starts far above every known epoch,
-and the same epoch names the same history in both.
+logs continue from the same offset. The writers of the restored log therefore claim epochs far above
+every known epoch, so that an epoch never means two different histories.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ before both could claim the same epoch."""
 
 
 class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was restored. `end_offset` is exclusive.
+    """Content of a restored log. `end_offset` is exclusive.
 
     `cut_batch` is (base offset, end offset) of the batch that was cut, None if the end is between
     two batches. `writer_epoch` is the lowest epoch that a writer of the log will claim, None for a
@@ -49,7 +50,7 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Splice(msgspec.Struct, frozen=True, kw_only=True):
-    """Two readers whose files make one log: a copy, and the log whose tail continues it."""
+    """Two readers whose files together make one log: a copy, and a log whose tail continues it."""
 
     copy_fs: ByteStore
     copy: LogReader
@@ -58,14 +59,14 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newest(self) -> LogReader:
-        """The reader that goes further."""
+        """The reader with the higher end: that of the tail if there is one."""
         return self.tail or self.copy
 
     def segments(self) -> list[CommittedSegment]:
-        """Return all segments, ascending; the tail's where both have one.
+        """Return all segments, ascending; from the tail where both have them.
 
         Raises:
-            RequestError: the two are of different histories, or records between them are in
+            RequestError: copy and tail are of different histories, or records between them are in
                 neither.
         """
         mine = committed_segments(self.copy_fs, self.copy)
@@ -83,9 +84,10 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         return [segment for segment in mine if segment.base_offset < start] + following
 
     def check(self, end_offset: int) -> None:
-        """Read what each of the two contributes below an offset, to report damage at its place.
+        """Read the parts of copy and tail below an offset, so that damage is reported with its
+        place.
 
-        A proof by replay reads only one of them; without a tail that is all there is.
+        Does nothing without a tail: the proof by replay then reads the whole copy anyway.
 
         Raises:
             CorruptLogError: a block is damaged.
@@ -102,7 +104,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         return tail if tail is not None and offset >= self.copy.end_offset else self.copy
 
     def size_bytes(self) -> int:
-        """Return roughly how many bytes there are to copy."""
+        """Return roughly how many bytes will be copied."""
         return sum(segment.size for segment in self.segments())
 
     def highest_epoch(self) -> int:
@@ -124,15 +126,16 @@ def restore(
 ) -> RestoreResult:
     """Write a log that ends at `end_offset` (exclusive); it appears at `target` when complete.
 
-    If the end is inside a batch, the last batch of the new log holds only the rows below it. If it
-    is inside a run of NoOps, the new log ends before the run.
+    If the end is inside a batch, the last batch of the new log contains only the rows below it. If
+    it is inside a run of NoOps, the new log ends before the run.
 
     Args:
-        check: Raises if the new log is not as it must be; then nothing appears.
+        check: Raises an error if the new log is not as it must be; then nothing appears at
+            `target`.
 
     Raises:
         UnknownHistoryError: the end is before the kept history.
-        RequestError: the end is past that of the source, or `target` exists.
+        RequestError: the end is past the end of the source, or `target` exists.
         CorruptLogError: the source is damaged.
     """
     source = splice.copy
@@ -179,7 +182,7 @@ def _write(
     cut_end: CutEnd | None,
     progress: Progress,
 ) -> int:
-    """Write the base, the segments and their indexes; return the number of bytes."""
+    """Write the base, the segments and their indexes; return the number of bytes written."""
     size_bytes = 0
     if source.base is not None:
         size_bytes += _copy(log, kept[0].fs, source.base.path, source.base.size, progress)
@@ -205,7 +208,7 @@ def _copy(log: NewLog, fs: ByteStore, path: Path, size: int, progress: Progress)
 
 
 def _mark(newest: LogReader, cut: Cut, cut_end: CutEnd | None) -> CommitMark:
-    """Return the commit mark at the cut."""
+    """Return the commit mark of a log that ends at the cut."""
     if cut_end is None:
         end, base, position = cut.end_offset, cut.segment.base_offset, cut.position
         epoch, crc32c, latest = cut.leader_epoch, cut.last_crc32c, cut.max_timestamp or 0

@@ -1,9 +1,10 @@
-"""Retention: moves the log's start up. The base checkpoint comes first, then segments are removed.
+"""Retention: moves the log's start up. First the base checkpoint is written, then segments are
+removed.
 
-Segments go oldest first, and each removal is on stable storage before the next. So a crash at any
-point leaves segments without a gap and a checkpoint at or above the first of them: a log that
-opens, with the same images. A running writer is not disturbed: it holds only the last segment,
-which is never removed.
+Segments are removed oldest first, and each removal is on stable storage before the next. So after a
+crash at any point there is no gap between segments, and a checkpoint at or above the first of them:
+the log opens and gives the same images. A running writer is not disturbed: it uses only the last
+segment, which is never removed.
 """
 
 import os
@@ -40,13 +41,13 @@ def retaining(fs: Fs, directory: Path) -> Iterator[None]:
 
 
 def segments_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
-    """Return the base offsets of the segments that hold nothing at or above an offset."""
+    """Return the base offsets of the segments that have no record at or above an offset."""
     bases = segment_offsets(fs.list(directory))
     return [base for base, following in pairwise(bases) if following <= start_offset]
 
 
 def drop_below(fs: Fs, directory: Path, start_offset: int) -> list[int]:
-    """Remove the segments wholly below an offset, with their indexes. Idempotent.
+    """Remove the segments that lie entirely below an offset, with their indexes. Idempotent.
 
     There must be a synced checkpoint at `start_offset`.
 

@@ -31,14 +31,14 @@ from records.errors import CorruptLogError, RequestError
 
 
 class Salvage:
-    """One repair: copies segment after segment, until one is damaged.
+    """State of one repair: copies one segment after the other until it finds damage.
 
     Attributes:
-        bases: Start offsets of the segments, ascending.
+        bases: Base offsets of the segments, ascending.
     """
 
     def __init__(self, fs: ByteStore, directory: Path, progress: Progress) -> None:
-        """Survey the directory.
+        """Read the commit mark and the file names of the directory.
 
         Raises:
             RequestError: the directory is not a log.
@@ -68,7 +68,7 @@ class Salvage:
         return self._mark is None
 
     def read_identity(self, first_base: int) -> None:
-        """Find cluster id and kind.
+        """Find the log's cluster id and kind.
 
         Raises:
             CorruptLogError: neither the manifest nor the first header can be read.
@@ -78,7 +78,7 @@ class Salvage:
             self.rebuilt.append(mended)
 
     def highest_epoch(self) -> int:
-        """Return the highest epoch named anywhere in the log."""
+        """Return the highest epoch found in the commit mark, the kept blocks and the claims."""
         marked = self._mark.leader_epoch if self._mark else 0
         kept = self._end.leader_epoch if self._end else 0
         return max([marked, kept, *claims(self._names)])
@@ -87,7 +87,7 @@ class Salvage:
         """Copy the base checkpoint that the segments need.
 
         Raises:
-            CorruptLogError: it is damaged or missing.
+            CorruptLogError: the checkpoint is damaged or missing.
         """
         base, left_out = find_base(
             self._fs, self._directory, self.manifest.cluster_id, self._names, start
@@ -98,7 +98,7 @@ class Salvage:
             copy.add(base.path.name, CheckedRead(self._fs, base.path, base.size))
 
     def copy_tables(self, copy: NewLog) -> None:
-        """Copy the tables of a mirror, unless they are damaged."""
+        """Copy the table file of a mirror, unless it is damaged."""
         try:
             kept_tables(self._fs, self._directory)
         except CorruptLogError:
@@ -108,7 +108,9 @@ class Salvage:
         copy.add_tables(self._fs, self._directory)
 
     def take(self, copy: NewLog, base: int) -> None:
-        """Copy what is intact of the next segment, if everything before it was."""
+        """Copy the intact part of the next segment; after earlier damage, only report what it
+        contains.
+        """
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -185,7 +187,7 @@ class Salvage:
         start: IntactEnd,
         index: IndexEntries,
     ) -> IntactEnd:
-        """Walk the blocks; return the end of the intact ones."""
+        """Walk over the blocks of a segment; return the end of the intact ones."""
         kept = before_last = start
         path = segment.path
         place = ScanStart(start.position, start.end_offset, start.last_crc32c)
@@ -203,7 +205,9 @@ class Salvage:
         return kept
 
     def _distrust_last_block(self, path: Path, following: SegmentHeader | None) -> None:
-        """Drop the last block if the next header or the mark names another CRC."""
+        """Drop the last block if its CRC differs from that in the next header or in the commit
+        mark.
+        """
         end, mark = self._end, self._mark
         assert end is not None
         if self._stopped or end.end_offset == end.segment_offset:
@@ -225,7 +229,7 @@ class Salvage:
             )
 
     def _limit(self, file: ReadableFile, path: Path, following: SegmentHeader | None) -> int:
-        """Return where a segment was sealed; bytes after that are left out."""
+        """Return the size at which the segment was sealed; bytes after that are left out."""
         size = file.size()
         if following is None or not 0 < following.previous_length < size:
             return size
@@ -237,7 +241,9 @@ class Salvage:
         return following.previous_length
 
     def _opened(self, file: ReadableFile, path: Path, base: int) -> tuple[SegmentFile, bool]:
-        """Read a segment's header, or rebuild it from the segment before it; True if rebuilt."""
+        """Read a segment's header, or rebuild it from the segment before; the flag is True if
+        rebuilt.
+        """
         try:
             return SegmentFile.of(file, path), False
         except CorruptLogError:
@@ -262,7 +268,9 @@ class Salvage:
             return SegmentFile(file, path, *found), True
 
     def _header_after(self, base: int) -> SegmentHeader | None:
-        """Return the next segment's header, None if there is none or it is damaged."""
+        """Return the next segment's header; None if there is no next segment or its header is
+        damaged.
+        """
         later = [other for other in segment_offsets(self._names) if other > base]
         if not later:
             return None
@@ -287,7 +295,7 @@ class Salvage:
     def _look_through(
         self, file: ReadableFile, path: Path, base: int, why: str | None = None
     ) -> None:
-        """Examine a segment after damage, only to report what was in it."""
+        """Examine a segment that follows damage, only to report its contents."""
         try:
             segment = SegmentFile.of(file, path)
         except CorruptLogError as error:
@@ -309,7 +317,7 @@ class Salvage:
         self._stop(path, bad.position, end, bad.next_offset, bad.why)
 
     def _left_out(self, path: Path, block: ReadBlock) -> None:
-        """Report a block that reads well but comes after damage."""
+        """Report a valid block that follows damage."""
         self.proven_end = max(self.proven_end, block.durable_end)
         last = self.lost[-1]
         if last.readable and (last.file, last.end_byte) == (path.name, block.position):
@@ -327,7 +335,7 @@ class Salvage:
         )
 
     def _stop(self, path: Path, byte: int, end_byte: int, offset: int | None, why: str) -> None:
-        """Keep nothing from here on."""
+        """Report lost bytes, and copy nothing from here on."""
         self._stopped = True
         self.lost.append(
             Lost(file=path.name, byte=byte, end_byte=end_byte, from_offset=offset, why=why)
@@ -335,7 +343,7 @@ class Salvage:
 
 
 def _variants(known: SegmentHeader, kind: Kind) -> Iterator[SegmentHeader]:
-    """Yield what a segment's header can be after the segment before it, most likely first."""
+    """Yield possible headers of the segment that follows a known one, most likely first."""
     yield known
     if kind is Kind.MIRROR:
         # Another release may have gone on, and with a segment of its own.
@@ -347,7 +355,7 @@ def _variants(known: SegmentHeader, kind: Kind) -> Iterator[SegmentHeader]:
 
 
 def _with_header(header: bytes, content: CheckedRead) -> Iterator[bytes]:
-    """Yield a file's bytes with another header of the same length."""
+    """Yield a file's bytes with its header replaced by another of the same length."""
     position = 0
     for chunk in content:
         replaced = header[position : position + len(chunk)]

@@ -1,4 +1,4 @@
-"""Checks that a copy holds the beginning of a log, so that a run can continue it."""
+"""Check that a copy contains the beginning of a log, so that a run can continue the copy."""
 
 from metadata_log.care.committed import CommittedSegment
 from metadata_log.care.copying import CheckedRead
@@ -15,12 +15,12 @@ def check_same_history(
     reader: LogReader,
     end_offset: int,
 ) -> None:
-    """Check that a copy holds the beginning of a log, byte for byte at its end.
+    """Check that a copy is the beginning of a log, by comparing the bytes at the copy's end.
 
-    Each block carries the CRC of the one before, so equal ends mean equal histories.
+    Each block contains the CRC of the block before, so equal ends mean equal histories.
 
     Raises:
-        RequestError: it does not; the message says where they differ.
+        RequestError: the histories differ; the message says where.
     """
     mark = copy.mark
     if mark.end_offset > end_offset:

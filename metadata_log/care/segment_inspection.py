@@ -1,4 +1,4 @@
-"""Inspects the segments of a log in order: headers, every block, links, and indexes."""
+"""Inspection of a log's segments in order: headers, every block, links, and indexes."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ REPAIR = "restore the file from a backup, or keep what is intact with `metalog r
 
 
 class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a segment ended; None where damage hides it."""
+    """The end of an inspected segment; fields are None if damage hides them."""
 
     length: int
     next_offset: int | None = None
@@ -56,7 +56,9 @@ class SegmentInspector:
         self.durable_end = 0
 
     def inspect(self, base: int, following: int | None) -> None:
-        """Inspect the segment that starts at `base`; `following` is the next one's start."""
+        """Inspect the segment that starts at `base`; `following` is the base offset of the next
+        one.
+        """
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -80,7 +82,7 @@ class SegmentInspector:
     ) -> int:
         """Return how many bytes to read, and report missing or surplus bytes.
 
-        A sealed segment that is too short is noticed at the header of the next one.
+        A sealed segment that is too short is detected later, from the next segment's header.
         """
         size = file.size()
         if self._mark is not None and base == self._mark.segment_offset:
@@ -114,7 +116,9 @@ class SegmentInspector:
         return min(size, position)
 
     def _length_before(self, base: int) -> int:
-        """Return the length of the file before a segment, from its header; 0 if not known."""
+        """Return the length of the preceding file as the segment's header gives it; 0 if it is
+        damaged.
+        """
         path = self._directory / segment_name(base)
         try:
             return read_segment_header(self._fs, path).previous_length
@@ -182,7 +186,9 @@ class SegmentInspector:
         )
 
     def _check_block(self, path: Path, block: ReadBlock, highest: int | None, epoch: int) -> None:
-        """Check what must hold between blocks; reading checked each by itself."""
+        """Check a block against its segment and the blocks before; its content is checked on
+        reading.
+        """
         batch, durable_end = block.batches[0], block.durable_end
         self.durable_end = max(self.durable_end, durable_end)
         problems = []

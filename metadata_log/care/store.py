@@ -16,9 +16,9 @@ from records.errors import CorruptLogError, RequestError
 
 
 class Store(Protocol):
-    """A place for copies.
+    """A place for copies of a log.
 
-    `fs` and `directory` read what is there, also while it is written.
+    `fs` and `directory` read its files, also while they are written.
     """
 
     @property
@@ -28,7 +28,8 @@ class Store(Protocol):
     def directory(self) -> Path: ...
 
     def pinned(self) -> ByteStore:
-        """Return what is there now, for reading: one version of each file, or an error.
+        """Return a view of the current files for reading: it returns one version of each file, or
+        an error.
 
         Raises:
             UnavailableError: the place cannot be reached.
@@ -36,7 +37,7 @@ class Store(Protocol):
         ...
 
     def prepare(self) -> Lock | None:
-        """Create the place if needed, and lock it where that is possible.
+        """Create the place if needed, and lock it if the kind of store can be locked.
 
         Raises:
             UnavailableError: another process writes there.
@@ -44,11 +45,11 @@ class Store(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Return the names of the files there; none if the place does not exist."""
+        """Return the names of the files there; an empty list if the place does not exist."""
         ...
 
     def put(self, name: str, chunks: Iterable[bytes]) -> None:
-        """Atomically write a file, synced; replaces an older one."""
+        """Write and sync a file atomically; replaces an existing one."""
         ...
 
     def delete(self, name: str) -> None:
@@ -57,7 +58,7 @@ class Store(Protocol):
 
 
 class DirectoryStore:
-    """A directory of a file system."""
+    """A store that is a directory of a file system."""
 
     def __init__(self, fs: Fs, directory: Path) -> None:
         self.fs = fs
@@ -126,7 +127,8 @@ def open_store(place: str, fs: Fs | None = None) -> Store:
     """Return the store for a path or `s3://bucket/prefix`.
 
     Raises:
-        RequestError: the URL is not understood, or the extra `archive` is not installed.
+        RequestError: the URL is not supported, or the optional dependency `archive` is not
+            installed.
     """
     if not place:
         # An unset shell variable gives an empty path; it must not mean the working directory.
