@@ -1,1 +1,1 @@
-"""Reads Kafka's own metadata log directories."""
+"""Kafka's own metadata log directories: reading, importing, exporting and recovering them."""

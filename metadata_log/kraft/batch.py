@@ -1,7 +1,7 @@
 """Kafka's record batch, version 2: a header of 61 bytes, then the records.
 
-The CRC-32C covers everything from the attributes on. It does not cover base offset, length,
-leader epoch and magic: readers check these against what they must be.
+The CRC-32C covers everything from the attributes on. It does not cover base offset, length, leader
+epoch and magic: readers compare these with the expected values.
 
 Source: KIP-98 (the format), KIP-595 (its use in the metadata log).
 """
@@ -56,7 +56,7 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """Size of the whole batch in bytes, header included."""
         return LENGTH_END + self.length
 
     @property
@@ -70,13 +70,13 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def compression(self) -> str | None:
-        """Name of the compression, None if there is none."""
+        """Name of the compression; None if the batch is not compressed."""
         codec = self.attributes & _COMPRESSION_BITS
         return _COMPRESSIONS.get(codec, f"unknown ({codec})")
 
     @property
     def is_plain(self) -> bool:
-        """True if our encoder would write this header for these records."""
+        """True if our encoder writes these attributes, times and producer fields itself."""
         return (
             self.attributes in _PLAIN_ATTRIBUTES
             and self.max_timestamp == self.base_timestamp
@@ -87,8 +87,8 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 class KraftBatch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One batch as read.
 
-    It starts at byte `position` of its file and has `size` bytes, header included. `timestamp` is
-    the append time, ms since 1970. `end_offset` is exclusive.
+    It starts at byte `position` of its file and is `size` bytes long, header included. `timestamp`
+    is the append time, ms since 1970. `end_offset` is exclusive.
     """
 
     base_offset: int
@@ -107,6 +107,6 @@ def parse_header(data: bytes, start: int = 0) -> BatchHeader:
 
 
 def crc_of(batch: bytes) -> int:
-    """Compute the CRC-32C that belongs in the batch's header."""
+    """Compute the CRC-32C of a batch, for its header."""
     crc: int = google_crc32c.value(batch[CRC_START:])
     return crc

@@ -1,4 +1,4 @@
-"""Decodes batches to rows and encodes them back to the same bytes."""
+"""Decoding of batches to rows, and encoding of these rows to the original bytes."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ _NOT_PLAIN = (NotPlainError, *codec.NOT_PLAIN)
 
 
 def decode_batch(data: bytes, header: BatchHeader, position: int) -> KraftBatch:
-    """Decode a whole batch whose CRC is right.
+    """Decode a complete batch whose CRC was checked.
 
     Args:
         data: Exactly the batch, from its header on.
@@ -41,8 +41,8 @@ def decode_batch(data: bytes, header: BatchHeader, position: int) -> KraftBatch:
         position: Where the batch starts in its file.
 
     Raises:
-        CorruptLogError: it does not hold exactly the records that the header names; names the
-            byte within the batch.
+        CorruptLogError: the batch does not contain exactly the records that the header counts;
+            names the byte within the batch.
     """
     if header.compression:
         raise CorruptLogError(
@@ -128,7 +128,8 @@ def _with_header(row: Envelope, raw_header: bytes) -> Envelope:
 
 
 def encode_batch(rows: Sequence[Envelope]) -> bytes:
-    """Encode the rows of one batch as Kafka does; rows that were read give their original bytes.
+    """Encode the rows of one batch as Kafka does; rows decoded from a batch give its original
+    bytes.
 
     Args:
         rows: Rows of one batch with successive offsets, all control records or none.

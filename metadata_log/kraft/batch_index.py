@@ -1,8 +1,8 @@
-"""What identifies every batch of a log: offset, epoch and CRC, at 17 bytes each.
+"""Index of all batches of a log, for comparing logs: offset, epoch and CRC, at 17 bytes each.
 
-Followers store the leader's batches unchanged, so equal logs have equal indexes. A mirror's batches
-are encoded to Kafka's bytes again; where it stores a run of NoOps as one record, the bytes are not
-known, and the run is one entry.
+Followers store the leader's batches unchanged, so equal logs have equal indexes. The batches of a
+mirror are encoded to Kafka's bytes again to get their CRCs. Where the mirror stores a run of NoOps
+as one record, the original bytes are not known, and the run is one entry.
 """
 
 from array import array
@@ -39,17 +39,18 @@ class BatchIndex:
     """The batches of one log, in order.
 
     Attributes:
-        start_offset: First offset that the log holds.
+        start_offset: First offset in the log.
         end_offset: Exclusive.
         last_epoch: Epoch of the last offset; -1 if the log is empty.
         committed_end: Everything below it is known to be committed.
         trailing_bytes: Size of an incomplete last batch.
-        damage: The error at `end_offset` if the log is damaged there; what follows is not indexed.
+        damage: The error at `end_offset` if the log is damaged there; later batches are not
+            indexed.
         has_runs: True if runs of NoOps are stored as one record.
     """
 
     def __init__(self, start_offset: int, *, last_epoch: int = -1, committed_end: int = 0) -> None:
-        """Start an empty index; `last_epoch` is that of the offset before `start_offset`."""
+        """Start an empty index; `last_epoch` is the epoch of the offset before `start_offset`."""
         self.start_offset = start_offset
         self.end_offset = start_offset
         self.last_epoch = last_epoch
@@ -90,11 +91,11 @@ class BatchIndex:
         )
 
     def position(self, offset: int) -> int:
-        """Return the position of the batch that holds an offset of the log."""
+        """Return the index, among the batches, of the batch that contains an offset of the log."""
         return bisect_right(self.bases, offset) - 1
 
     def epoch_at(self, offset: int) -> int | None:
-        """Return the epoch of an offset, None if the log does not hold it."""
+        """Return the epoch of an offset; None if the offset is not in the log."""
         if not self.start_offset <= offset < self.end_offset:
             return None
         return self.epochs[self.position(offset)]
@@ -108,7 +109,7 @@ class BatchIndex:
 
 
 def index_directory(log: KraftDirectory) -> BatchIndex:
-    """Index a Kafka directory; all of it is read and checked.
+    """Index a Kafka directory; reads and checks all of its batches.
 
     Raises:
         UnavailableError: Kafka removed a file or truncated its log meanwhile; try again.
@@ -132,7 +133,7 @@ def index_directory(log: KraftDirectory) -> BatchIndex:
 
 
 def index_log(log: LogReader) -> BatchIndex:
-    """Index one of our logs: of a mirror, the batches that Kafka wrote.
+    """Index one of our logs; for a mirror, index the batches that Kafka wrote.
 
     Raises:
         UnavailableError: the log was removed meanwhile.

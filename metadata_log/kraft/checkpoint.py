@@ -1,8 +1,8 @@
 """Kafka's checkpoints: the state below an offset, as records.
 
-The file holds batches as a segment does, with offsets that count from 0 within the file. The
-first record is a SnapshotHeaderRecord, the last a SnapshotFooterRecord; Kafka renames a file to
-its name only once it is complete.
+The file contains batches like a segment, with offsets that count from 0 within the file. The first
+record is a SnapshotHeaderRecord, the last a SnapshotFooterRecord. Kafka writes the file under a
+temporary name and renames it once it is complete.
 
 Source: KIP-630.
 """
@@ -25,9 +25,9 @@ _FRAME = frozenset({SnapshotHeaderRecord, SnapshotFooterRecord})
 class KraftCheckpoint:
     """A checkpoint on disk.
 
-    `end_offset` is exclusive: the state holds the effect of all offsets below it. `leader_epoch` is
-    that of the last of them. Methods that read the file raise CorruptLogError if it is damaged or
-    incomplete, and UnavailableError if it was removed.
+    `end_offset` is exclusive: the state includes the effect of all offsets below it. `leader_epoch`
+    is the epoch of the last of these offsets. Methods that read the file raise CorruptLogError if
+    it is damaged or incomplete, and UnavailableError if it was removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,18 +38,18 @@ class KraftCheckpoint:
 
     @functools.cached_property
     def timestamp(self) -> int:
-        """Append time of the last record whose effect the state holds, ms since 1970.
+        """Append time of the last record whose effect the state includes, ms since 1970.
 
-        The batches carry another time: when the file was written.
+        The batches in the file have a different time: when the file was written.
         """
         header = next(self.batches()).rows[0].payload
         assert isinstance(header, SnapshotHeaderRecord), self.path
         return header.last_contained_log_timestamp
 
     def rows(self) -> Iterator[tuple[Envelope, ...]]:
-        """Yield the records of the state batch by batch: without header and footer.
+        """Yield the rows of each batch, without the header and footer records.
 
-        The voters and kraft.version stand beside the header, in the same batch.
+        The voters and kraft.version are in the header's batch and are included.
         """
         for batch in self.batches():
             rows = tuple(row for row in batch.rows if type(row.payload) not in _FRAME)
@@ -68,7 +68,7 @@ class KraftCheckpoint:
             pass
 
     def has_state(self) -> bool:
-        """True if it holds anything but header and footer."""
+        """True if the checkpoint has any record besides header and footer."""
         return any(self.rows())
 
     def _checked(self, scan: FileScan) -> Iterator[tuple[BatchHeader, bytes]]:

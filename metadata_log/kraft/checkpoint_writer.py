@@ -1,6 +1,6 @@
-"""Writes a checkpoint as Kafka does: header, data records, footer.
+"""Writing a checkpoint as Kafka does: header, data records, footer.
 
-Source: KIP-630; KIP-853 (KRaftVersionRecord and VotersRecord behind the header).
+Source: KIP-630; KIP-853 (KRaftVersionRecord and VotersRecord after the header).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,14 +25,14 @@ def write_checkpoint(
     timestamp: int,
     control: Sequence[Record] = (),
 ) -> None:
-    """Write a whole checkpoint and sync it.
+    """Write a complete checkpoint and sync it.
 
     Args:
-        path: Named for its end offset and epoch; must not exist.
+        path: Its name contains the end offset and epoch; the file must not exist.
         records: Data records with their layout versions.
-        leader_epoch: That of the last offset contained.
+        leader_epoch: Epoch of the last offset contained.
         timestamp: Append time of the last record contained, ms since 1970.
-        control: Records that stand in one batch with the header.
+        control: Records that go into the header's batch.
 
     Raises:
         RequestError: Kafka cannot express a record; the file is incomplete then.
@@ -68,7 +68,7 @@ def _batches(
 def _groups(
     start: Sequence[Record], records: Iterable[tuple[Record, int]], footer: Record
 ) -> Iterator[list[tuple[Record, int]]]:
-    """Yield the records of each batch."""
+    """Yield the records of each batch, with their versions."""
     yield [(record, 0) for record in start]
     remaining = iter(records)
     while group := list(islice(remaining, _RECORDS_PER_BATCH)):

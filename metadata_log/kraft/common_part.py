@@ -1,4 +1,4 @@
-"""The part in which two logs of one cluster are equal, and where they part."""
+"""The part in which two logs of one cluster are equal, and the offset at which they diverge."""
 
 import msgspec
 
@@ -9,9 +9,10 @@ _STRIDE = 4_096
 
 
 class CommonPart(msgspec.Struct, frozen=True):
-    """Offsets [start_offset, end_offset) are equal in both logs: offset, epoch and bytes.
+    """The offsets [start_offset, end_offset) at which both logs have equal batches and epochs.
 
-    `is_parted` if both hold `end_offset` and differ there; else at least one of them ends there.
+    `is_parted` is True if both logs have a batch at `end_offset` and these differ; otherwise at
+    least one log ends there.
     """
 
     start_offset: int
@@ -20,7 +21,7 @@ class CommonPart(msgspec.Struct, frozen=True):
 
 
 def common_part(a: BatchIndex, b: BatchIndex) -> CommonPart | None:
-    """Compare two logs; None if there is no offset that both hold.
+    """Compare two logs; return None if they have no offset in common.
 
     A log that is only a checkpoint is compared by the epoch of the checkpoint's last offset. Runs
     of NoOps that a mirror stores as one record are compared by offset and epoch.
@@ -33,7 +34,9 @@ def common_part(a: BatchIndex, b: BatchIndex) -> CommonPart | None:
 
 
 def _at_checkpoint(bare: BatchIndex, other: BatchIndex) -> CommonPart | None:
-    """Compare a log without batches to another; None if the other does not reach its end."""
+    """Compare `bare`, if it has no batches, to `other`; None if it has some or `other` is too
+    short.
+    """
     end = bare.end_offset
     if len(bare):
         return None

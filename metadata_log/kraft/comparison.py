@@ -1,7 +1,7 @@
-"""Several logs of one cluster compared: who is ahead, who is behind, and where they part.
+"""Comparison of several logs of one cluster: which is ahead, which are behind, where they diverge.
 
-Logs are ordered as in a vote: by the epoch of their last batch, then by their end. Those that do
-not part from each other make a branch, whose head is the one that comes first in that order.
+Logs are ordered as in a vote: by the epoch of their last batch, then by their end offset. Logs that
+do not diverge from each other form a branch; its head is the first log in that order.
 
 Source: KIP-595.
 """
@@ -16,9 +16,11 @@ from metadata_log.kraft.common_part import CommonPart, common_part
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """A log that parts from the heads before it, and the first offset not in all of those.
+    """A log that diverges from the heads of all earlier branches, and the first offset not in any
+    of them.
 
-    For the first branch, that of the log ahead, it is the first offset that some other log lacks.
+    For the first branch, whose head is the log ahead, it is the first offset that some other log
+    lacks.
     """
 
     head: int
@@ -26,17 +28,17 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class Comparison:
-    """How logs relate; each is named by its position among those compared.
+    """Result of comparing logs; each log is identified by its index among the compared logs.
 
     Attributes:
         ahead: The log that would win a vote.
         common_end: All logs are equal below it; None if some have no offset in common.
         parting: The first offset at which two of them differ.
-        branches: That of the log ahead first.
+        branches: The branches, first the one with the log ahead.
     """
 
     def __init__(self, logs: Sequence[BatchIndex]) -> None:
-        """Compare at least one log of one cluster."""
+        """Compare one or more logs of one cluster."""
         self._logs = logs
         pairs = itertools.combinations(range(len(logs)), 2)
         parts = {(i, j): common_part(logs[i], logs[j]) for i, j in pairs}
@@ -50,11 +52,11 @@ class Comparison:
         self.branches = self._branches(order)
 
     def behind(self, log: int) -> int:
-        """Return how many offsets of the log ahead a log lacks."""
+        """Return how many offsets `log` lacks, compared with the log ahead."""
         return max(0, self._logs[self.ahead].end_offset - self._ends[self.ahead, log])
 
     def holders(self, log: int, offset: int) -> list[int]:
-        """Return the logs that hold what a log has at an offset, itself included."""
+        """Return the logs that are equal to `log` at an offset, including `log`."""
         return [i for i in range(len(self._logs)) if self._ends[log, i] > offset]
 
     def _branches(self, order: Sequence[int]) -> list[Branch]:
@@ -70,7 +72,10 @@ class Comparison:
 def _ends(
     logs: Sequence[BatchIndex], parts: Mapping[tuple[int, int], CommonPart | None]
 ) -> dict[tuple[int, int], int]:
-    """Return up to where each pair is equal; logs that do not overlap count as equal."""
+    """Return for each pair of logs the offset below which they are equal.
+
+    Logs that do not overlap count as equal.
+    """
     ends = {(i, i): log.end_offset for i, log in enumerate(logs)}
     for (i, j), part in parts.items():
         end = min(logs[i].end_offset, logs[j].end_offset) if part is None else part.end_offset

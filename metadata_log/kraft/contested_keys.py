@@ -1,8 +1,8 @@
-"""Records whose key means different things in different trees of Kafka.
+"""Record keys that have different meanings in different versions and forks of Kafka.
 
 Key 29 is UnregisterControllerRecord from metadata.version 33 on (4.4, KIP-1312). Forks and open
-proposals use it for other records. So below that level it stays raw, and is counted as not
-understood.
+proposals use it for other records. So below that level such a record stays raw (UnknownRecord), and
+is counted as not understood.
 """
 
 from itertools import chain
@@ -25,17 +25,17 @@ _KEY: int = schema("UnregisterControllerRecord")["kafka"]["api_key"]
 
 
 class ContestedKeys:
-    """Follows the level of a log, from its start or base, and keeps raw what it rules out."""
+    """Tracks metadata.version along a log; keeps records raw whose type needs a higher level."""
 
     def __init__(self) -> None:
         self._level = 0
 
     @classmethod
     def after(cls, mirror: LogReader) -> Self:
-        """Continue at the end of a mirror.
+        """Return the state at the end of a mirror.
 
         Raises:
-            CorruptLogError: it is damaged.
+            CorruptLogError: the mirror is damaged.
         """
         contested = cls()
         needles = Needles()
@@ -47,7 +47,9 @@ class ContestedKeys:
         return contested
 
     def checked(self, row: Envelope) -> Envelope:
-        """Return a row of the log, or of its base, as this release understands it."""
+        """Return the next row of the log or its base; an UnregisterControllerRecord below its level
+        as UnknownRecord.
+        """
         record = row.payload
         if isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION:
             self._level = record.feature_level
@@ -63,6 +65,6 @@ class ContestedKeys:
         return msgspec.structs.replace(row, payload=raw, extra=extra)
 
     def checked_batch(self, batch: KraftBatch) -> KraftBatch:
-        """Return a batch with each row checked; the same one if nothing is raw."""
+        """Return a batch with each row `checked`; the same batch object if no row changed."""
         rows = tuple([self.checked(row) for row in batch.rows])
         return batch if rows == batch.rows else msgspec.structs.replace(batch, rows=rows)

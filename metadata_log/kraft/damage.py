@@ -1,4 +1,4 @@
-"""Errors for damaged or missing Kafka files, with what to do."""
+"""Errors for damaged or missing Kafka files, with advice."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from records.errors import CorruptLogError, UnavailableError
 def corrupt(
     path: Path, position: int, what: str, intact_below: int | None = None
 ) -> CorruptLogError:
-    """Return the error for damage at a place: what is known to be intact, and what to do."""
+    """Return the error for damage at a place, with what is known to be intact, and advice."""
     intact = f"; offsets below {intact_below} are intact" if intact_below else ""
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; copy the file from its node again, "

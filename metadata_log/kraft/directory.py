@@ -1,17 +1,18 @@
-"""Kafka's metadata log directory: its segments and checkpoints, and which state to start from.
+"""Kafka's metadata log directory: its segments and checkpoints, and the state from which they
+start.
 
 | files present | base |
 |---|---|
-| segments from offset 0 on | none, or the checkpoint `0-0` if it holds data (KIP-1170) |
+| segments from offset 0 on | none, or the checkpoint `0-0` if it has data (KIP-1170) |
 | segments from a later offset on | the oldest checkpoint that reaches the first of them |
 | only checkpoints | the newest |
 
-A checkpoint may end beyond the log: it was made while a running node was being copied, or sent to a
-follower that lagged far behind and had not emptied its log yet. Kafka would empty that log at its
-next start and lose what is in the segments. Here they are read as long as there is a base for them.
-Such a checkpoint proves nothing about them, because the tail of a follower's log may never have
-been committed. Only if no other checkpoint reaches the first segment are the segments stale; then
-the checkpoint is all there is.
+A checkpoint may end beyond the log, for one of two reasons: it was made while a running node was
+being copied; or the leader sent it to a follower that lagged far behind and had not emptied its log
+yet. Kafka would empty that log at its next start and lose the content of the segments. Here the
+segments are read as long as there is a base for them. Such a checkpoint proves nothing about the
+segments, because the tail of a follower's log may never have been committed. The segments are stale
+only if no other checkpoint reaches the first of them; then only the checkpoint is read.
 
 Source: KIP-595, KIP-630.
 """
@@ -44,7 +45,7 @@ def open_directory(path: Path) -> "KraftDirectory":
     Nothing is locked or written, so the node may be running.
 
     Raises:
-        RequestError: there is no metadata log; names the folder and what was looked for.
+        RequestError: there is no metadata log; names the folder and the files that were looked for.
     """
     log = find_log(path)
     if log is None:
@@ -53,7 +54,9 @@ def open_directory(path: Path) -> "KraftDirectory":
 
 
 def find_log(path: Path) -> "KraftDirectory | None":
-    """Open the metadata log in a folder, or in the partition's folder below it; None without."""
+    """Open the metadata log in a folder, or in the partition's folder inside it; return None if
+    there is none.
+    """
     for partition in (path, path / PARTITION_DIRECTORY):
         names = os.listdir(partition) if partition.is_dir() else []
         if any(segment_base_offset(n) is not None or checkpoint_id(n) is not None for n in names):
@@ -76,7 +79,7 @@ class KraftDirectory:
 
     Attributes:
         path: The partition's directory.
-        all_segments: By base offset, stale ones included; `segments` leaves those out.
+        all_segments: All segments by base offset, including stale ones, which `segments` excludes.
         checkpoints: By end offset.
         trailing_bytes: Size of an incomplete last batch; set once `batches` has reached the end.
     """
@@ -102,10 +105,10 @@ class KraftDirectory:
 
     @functools.cached_property
     def base_checkpoint(self) -> KraftCheckpoint | None:
-        """The checkpoint that the segments continue from; None if they start from nothing.
+        """The checkpoint that the segments continue from; None if they start from an empty state.
 
         Raises:
-            CorruptLogError: the log's head is gone and no checkpoint replaces it.
+            CorruptLogError: the beginning of the log was removed and no checkpoint replaces it.
         """
         if not self.all_segments:
             return _with_state(self.checkpoints[-1])
@@ -125,14 +128,14 @@ class KraftDirectory:
 
     @functools.cached_property
     def segments(self) -> tuple[KraftSegment, ...]:
-        """The log's segments; none when they are stale."""
+        """The log's segments; empty if they are stale."""
         base = self.base_checkpoint
         is_reached = base is None or self._reaches(base.end_offset)
         return self.all_segments if is_reached else ()
 
     @property
     def start_offset(self) -> int:
-        """First offset that can be read; the end of the base if there are only checkpoints."""
+        """First offset that can be read; if there are no segments to read, the end of the base."""
         if self.segments:
             return self.segments[0].base_offset
         base = self.base_checkpoint
@@ -140,9 +143,10 @@ class KraftDirectory:
 
     @functools.cached_property
     def committed_end_offset(self) -> int:
-        """End of what is known to be committed, exclusive.
+        """End of the part that is known to be committed, exclusive.
 
-        That is the end of the newest checkpoint that the log reaches or starts from; 0 without one.
+        It is the end of the newest checkpoint that the log reaches or starts from; 0 if there is
+        none.
 
         Raises:
             CorruptLogError: that checkpoint is damaged or incomplete, and proves nothing.
@@ -181,7 +185,8 @@ class KraftDirectory:
             self._end_offset = scan.end_offset
 
     def state(self) -> tuple[object, ...]:
-        """Return what changes whenever Kafka changes the log: names, and the last segment's size.
+        """Return a value that differs after Kafka changed the log: file names, and the last
+        segment's inode, size and time.
 
         Raises:
             UnavailableError: a file was removed.
@@ -197,7 +202,7 @@ class KraftDirectory:
         return (*names, last.st_ino, last.st_size, last.st_mtime_ns)
 
     def headers(self, offset: int) -> Iterator[PlacedHeader]:
-        """Yield the headers of all batches from the start of the segment that holds an offset.
+        """Yield the headers of all batches, from the start of the segment that contains an offset.
 
         Raises:
             CorruptLogError: a batch is damaged.
@@ -212,17 +217,19 @@ class KraftDirectory:
                 yield PlacedHeader(position, header)
 
     def scan(self, start: LogPosition | None = None) -> LogScan:
-        """Return a reader of the log, from its start or after a batch that was read before."""
+        """Return a reader of the log that begins at the log's start, or after a batch that was read
+        before.
+        """
         ids = [(c.end_offset, c.leader_epoch) for c in self.checkpoints]
         epochs = EpochGuard(self.path, ids)
         return LogScan(self.segments if start is None else self.all_segments, epochs, start)
 
 
 def _with_state(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
-    """Return the checkpoint, or None if it is the one at offset 0 and empty.
+    """Return the checkpoint; None if it is at offset 0 and has no data.
 
-    Kafka's `format` writes that one: the voters and kraft.version, from 4.2 on also the records
-    that bootstrap the metadata (KIP-1170).
+    Kafka's `format` writes the checkpoint at offset 0: with the voters and kraft.version, from 4.2
+    on also with the records that bootstrap the metadata (KIP-1170).
     """
     is_start = checkpoint.end_offset > 0 or checkpoint.has_state()
     return checkpoint if is_start else None

@@ -1,4 +1,4 @@
-"""`leader-epoch-checkpoint`: at which offset each leader epoch starts.
+"""`leader-epoch-checkpoint`: the start offset of each leader epoch.
 
 The log can be read without this file; if it exists, it must not contradict the log. Kafka adds an
 epoch to it before it writes the epoch's first batch.
@@ -14,22 +14,22 @@ _DIGITS_MAX = 19
 
 
 class EpochStarts:
-    """Content of the file; empty if there is none."""
+    """Content of the file; empty if the file does not exist."""
 
     def __init__(self, path: Path) -> None:
         """Read the file.
 
         Raises:
-            CorruptLogError: it is not what Kafka writes.
+            CorruptLogError: the file does not have the form that Kafka writes.
         """
         self._path = path
         self._start_by_epoch = read_epoch_starts(path)
 
     def agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
-        """True if an epoch starts at an offset; None if the file does not mention the epoch.
+        """True if the file has this start offset for the epoch; None if it does not list the epoch.
 
-        The file is read again before the answer is False: the log may have grown since, or have
-        been truncated and grown anew.
+        Before it returns False it reads the file again: the log may have grown since, or have been
+        truncated and grown again.
         """
         if not self._agrees(leader_epoch, start_offset):
             self._start_by_epoch = read_epoch_starts(self._path)
@@ -47,12 +47,12 @@ class EpochStarts:
 
 
 def read_epoch_starts(path: Path) -> dict[int, int]:
-    """Read start offsets by epoch: a version, a count, and a line `epoch start` for each epoch.
+    """Return start offsets by epoch, empty if there is no file.
 
-    Empty if there is no file.
+    The file has a version, a count, and a line `epoch start` for each epoch.
 
     Raises:
-        CorruptLogError: it is not what Kafka writes.
+        CorruptLogError: the file does not have the form that Kafka writes.
     """
     try:
         with path.open("rb") as file:

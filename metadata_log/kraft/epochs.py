@@ -1,19 +1,19 @@
-"""Checks how the leader epoch changes from batch to batch.
+"""Check of how the leader epoch changes from batch to batch.
 
 A batch's CRC does not cover its epoch. Other rules do: epochs only grow; each has one
 LeaderChangeMessage, at its beginning; and the files beside the segments must agree, if they exist:
-`leader-epoch-checkpoint` on where each epoch starts, a checkpoint's name on the epoch of its last
+`leader-epoch-checkpoint` on the start of each epoch, a checkpoint's name on the epoch of its last
 offset.
 
 Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage, although the message was
-created earlier. So a batch that begins an epoch without one is held back until the message comes,
-and passes if its time is not before that of the message. It passes at once if
-`leader-epoch-checkpoint` says that the epoch starts there.
+created earlier. So a batch that begins an epoch without a LeaderChangeMessage is held back until
+the message follows, and passes if its time is not before that of the message. It passes immediately
+if `leader-epoch-checkpoint` has that start for the epoch.
 
 Two kinds of flipped bits go undetected, both only without `leader-epoch-checkpoint`:
 
-- in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that is still
-  between the epochs around it (with nothing after it, any higher value);
+- in the epoch of a LeaderChangeMessage that is alone in its epoch, to a value that is still between
+  the epochs around it (with nothing after it, any higher value);
 - in the epoch of the last batch before a LeaderChangeMessage, to exactly the new epoch, if the new
   leader's clock is behind that of the old one.
 
@@ -47,14 +47,14 @@ class EpochGuard:
     """Checks the epochs of a log's batches, in order."""
 
     def __init__(self, directory: Path, checkpoint_ids: Iterable[tuple[int, int]]) -> None:
-        """Collect what the files beside the segments say about epochs.
+        """Load leader epochs from `leader-epoch-checkpoint` and the checkpoints' names.
 
         Args:
-            directory: That of the segments.
+            directory: The directory of the segments.
             checkpoint_ids: End offset and epoch of each checkpoint, ascending.
 
         Raises:
-            CorruptLogError: `leader-epoch-checkpoint` is not what Kafka writes.
+            CorruptLogError: `leader-epoch-checkpoint` does not have the form that Kafka writes.
         """
         self._directory = directory
         self._starts = EpochStarts(directory / LEADER_EPOCHS)
@@ -67,7 +67,7 @@ class EpochGuard:
         self._may_pass = False
 
     def resume(self, leader_epoch: int) -> None:
-        """Continue after a batch of this epoch that passed before."""
+        """Continue after a batch of this epoch that was checked earlier."""
         self._epoch = leader_epoch
         self._may_pass = True
 
@@ -75,7 +75,7 @@ class EpochGuard:
         """Yield each batch once its epoch is known to be right.
 
         Raises:
-            CorruptLogError: an epoch is wrong; names the batch.
+            CorruptLogError: an epoch is wrong; names the place of the batch.
         """
         held: list[Placed] = []
         for placed in batches:
@@ -103,7 +103,7 @@ class EpochGuard:
         )
 
     def _check_turn(self, placed: Placed, held: list[Placed]) -> None:
-        """Check a batch that may begin or announce an epoch."""
+        """Check a batch that may begin an epoch or have its LeaderChangeMessage."""
         batch = placed[1]
         announces = _announces_leader(batch)
         if batch.leader_epoch == self._epoch:

@@ -1,4 +1,4 @@
-"""Reads the batches of one file in order, and checks each before returning it."""
+"""Reading the batches of one file in order; each is checked before it is returned."""
 
 from collections.abc import Iterator
 from io import FileIO
@@ -25,13 +25,13 @@ _READ_SIZE = 1024 * 1024
 class FileScan:
     """Batches of one segment or checkpoint, from a position to the end.
 
-    `position` is the start of the batch returned last, and finally where reading stopped.
-    `next_offset` is the offset expected there, `leader_epoch` the epoch of the batch before it
-    (-1 if there is none). `trailing_bytes` is the size of an incomplete last batch, once the end is
+    `position` is the start of the last returned batch; after the last batch, where reading stopped.
+    `next_offset` is the offset expected there, `leader_epoch` the epoch of the batch before it (-1
+    if there is none). `trailing_bytes` is the size of an incomplete last batch, set once the end is
     reached.
 
-    Files are read, never mapped: Kafka truncates its log, and a map of a file that shrinks kills
-    the process.
+    Files are read, never mapped: Kafka truncates its log, and access to a map of a file that shrank
+    kills the process.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class FileScan:
             may_be_cut: True if the file may end in an incomplete batch, as the last segment may.
 
         Raises:
-            CorruptLogError: the bytes are not whole batches that follow each other; names file,
-                byte, and the offsets below which all is intact.
+            CorruptLogError: the bytes are not complete, consecutive batches; names file, byte, and
+                the offset below which everything is intact.
             UnavailableError: the file was removed.
         """
         with _open(self.path) as file:
@@ -121,7 +121,7 @@ def _open(path: Path) -> FileIO:
 
 
 def _refill(file: FileIO, held: bytes, size: int) -> bytes:
-    """Return `held` and the bytes that follow it: at least `size`, unless the file ends."""
+    """Return `held` with the next bytes of the file: at least `size` unless the file ends."""
     while len(held) < size and (more := file.read(max(size - len(held), _READ_SIZE))):
         held += more
     return held

@@ -1,7 +1,7 @@
-"""Follows a live node: one step of a recorder after the other, by polling.
+"""Following a live node by polling: runs one step of a recorder after the other.
 
-Files of a live log change while they are read. What looks damaged may be half written, and a folder
-may be away while its disk is mounted again; so both are looked at again before they count.
+Files of a live log change while they are read. A damaged place may be half written, and a folder
+may be missing while its disk is mounted again; so both are checked again before an error is raised.
 """
 
 import logging
@@ -17,13 +17,14 @@ _DAMAGE_LOOKS = 5
 
 
 def follow_source(recorder: Recorder, wait: Callable[[float], bool]) -> Iterator[None]:
-    """Bring a mirror up to its source again and again; yield after each step.
+    """Bring a mirror up to date with its source repeatedly; yield after each step.
 
     Args:
-        wait: Waits for so many seconds; returns True if following is to end.
+        wait: Waits for the given number of seconds; returns True if following must end.
 
     Raises:
-        RequestError: the source is not the log that was imported, or no longer has what comes next.
+        RequestError: the source is not the log that was imported, or no longer has the next
+            records.
         CorruptLogError: the source or the mirror is damaged.
         FencedError: another process took the mirror over.
     """

@@ -1,7 +1,8 @@
-"""Gathers whole batches of the source into blocks of a mirror.
+"""Gathering of whole batches of the source into blocks of a mirror.
 
-A live controller writes batches of one or two records. As a block each takes about three times the
-bytes that it takes among others. What is gathered is not written yet; the source still has it.
+A live controller writes batches of one or two records. Alone in a block, a batch takes about three
+times the bytes that it takes together with others. Gathered batches are not written yet; the source
+still has them.
 """
 
 import time
@@ -17,15 +18,16 @@ Write = Callable[[Sequence[Envelope], int], None]
 
 
 class Gathering:
-    """Passes batches on in order, as rows of blocks: several whole batches of one epoch in each.
+    """Gathers batches into blocks, and passes on the rows of each block, in order.
 
-    A batch is never divided, but a run of NoOp batches becomes one of one record (noop_runs.py).
+    A block has whole batches of one epoch. A batch is never divided, but a run of NoOp batches
+    becomes one batch of one record (noop_runs.py).
     """
 
     def __init__(
         self, write: Write, *, collapse_noops: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Start with nothing gathered; `clock` returns seconds."""
+        """Start empty; `clock` returns seconds."""
         self._write = write
         self._clock = clock
         self._runs = NoOpRuns(self._take, collapse=collapse_noops)
@@ -37,16 +39,18 @@ class Gathering:
 
     @property
     def first_offset(self) -> int | None:
-        """The first offset that is not written yet; None if nothing is gathered."""
+        """The offset of the first gathered record, which is not written yet; None if nothing is
+        gathered.
+        """
         return self._first_offset
 
     @property
     def age_s(self) -> float:
-        """How long the oldest batch has been waiting, in seconds; 0 if none is."""
+        """Age of the oldest gathered batch in seconds; 0 if there is none."""
         return 0.0 if self._first_offset is None else self._clock() - self._since
 
     def add(self, batch: KraftBatch) -> None:
-        """Take the next batch; writes a block if one is full."""
+        """Add the next batch; write a block if one is full."""
         if self._first_offset is None:
             self._first_offset, self._since = batch.base_offset, self._clock()
         self._runs.add(batch)
@@ -58,7 +62,7 @@ class Gathering:
         self._first_offset = None
 
     def _take(self, rows: Sequence[Envelope], end_offset: int, size_bytes: int) -> None:
-        """Add a batch, or a run of NoOps, to the block."""
+        """Add a batch, or a run of NoOps, to the current block."""
         is_of_block = not self._rows or self._rows[0].leader_epoch == rows[0].leader_epoch
         if not is_of_block or self._size_bytes + size_bytes > GATHERED_BYTES_MAX:
             self._write_block()

@@ -1,4 +1,4 @@
-"""Imports Kafka's metadata log into a new mirror, without loss."""
+"""Import of Kafka's metadata log into a new mirror, without loss."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,9 @@ UNKNOWN_CLUSTER_ID = "unknown"
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
-    """Offsets of a mirror that Kafka has replaced, inclusive; `leader_epoch` is the first one's."""
+    """Offsets of a mirror that Kafka has replaced, inclusive; `leader_epoch` is that of the first
+    offset.
+    """
 
     first_offset: int
     last_offset: int
@@ -29,12 +31,12 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was imported; counts are those of the source, NoOps included.
+    """Result of an import; records are counted as in the source, NoOps included.
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
-    may still replace what comes after. `replaced` is what a mirror lost that was brought up to
-    date. `source_end` is the source's end if it is behind the mirror.
+    may still replace later offsets. `replaced` are the offsets that an existing mirror lost in an
+    update. `source_end` is the source's end if it is behind the mirror.
     """
 
     records: int
@@ -59,7 +61,7 @@ def import_directory(
     """Import a whole directory as a new mirror at `log`; on failure nothing is left there.
 
     Args:
-        collapse_noops: Store runs of batches that hold only NoOps as one record each.
+        collapse_noops: Store each run of batches that contain only NoOps as one record.
         progress: Called with the number of segment bytes read so far.
 
     Raises:
@@ -121,7 +123,7 @@ def import_result(
     replaced: Replaced | None = None,
     source_end: int | None = None,
 ) -> ImportResult:
-    """Return the result of an import, with the types of records by count."""
+    """Return the result of an import, with the number of records of each type."""
     return ImportResult(
         records=sum(by_type.values()),
         first_offset=first_offset,

@@ -1,4 +1,4 @@
-"""Whether a running Kafka node holds a directory's `.lock`. The lock itself is never taken."""
+"""Check whether a running Kafka node has locked a directory's `.lock`, without taking the lock."""
 
 import fcntl
 import os
@@ -11,9 +11,9 @@ _FLOCK = struct.Struct("@hhqqi4x")
 
 
 def is_locked(path: Path) -> bool:
-    """True if another process on this machine holds a lock on the file.
+    """True if another process on this machine has a lock on the file.
 
-    Only Linux can tell; elsewhere the answer is False.
+    This is known only on Linux; on other systems the result is False.
     """
     if sys.platform != "linux":
         return False

@@ -6,9 +6,10 @@ from metadata_log.kraft.batch import BatchHeader
 
 
 class LogPosition(msgspec.Struct, frozen=True, gc=False):
-    """A batch that was read: its segment, the byte where it starts there, and its header.
+    """Place of a batch that was read: its segment, its start byte there, and its header.
 
-    When reading continues after it, the header shows whether the log is still the same there.
+    When reading continues after the batch, the header shows whether the log is still the same
+    there.
     """
 
     segment_base_offset: int
@@ -17,7 +18,7 @@ class LogPosition(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlacedHeader(msgspec.Struct, frozen=True, gc=False):
-    """The header of a batch, and where the batch is."""
+    """The header of a batch, and the batch's place."""
 
     position: LogPosition
     header: BatchHeader

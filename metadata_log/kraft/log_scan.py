@@ -1,4 +1,4 @@
-"""Reads the segments of a log in order, as one log."""
+"""Reading of the segments of a log in order, as one log."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from records.errors import CorruptLogError, UnavailableError
 
 
 class KraftSegment(msgspec.Struct, frozen=True):
-    """A segment file, named for the offset of its first record."""
+    """A segment file; its name is the offset of its first record."""
 
     path: Path
     base_offset: int
@@ -25,9 +25,9 @@ class KraftSegment(msgspec.Struct, frozen=True):
 class LogScan:
     """Batches of a log, from its start or from after a position.
 
-    `position` is that of the batch returned last. Once the end is reached, `end_offset` is that of
-    the log (None without segments), and `trailing_bytes` is the size of an incomplete last batch,
-    which its node was writing or left at a crash.
+    `position` is the position of the last returned batch. Once the end is reached, `end_offset` is
+    the end of the log (None without segments), and `trailing_bytes` is the size of an incomplete
+    last batch, which the node is still writing or left at a crash.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class LogScan:
         """Yield each batch, one in memory at a time.
 
         Raises:
-            CorruptLogError: the segments are not one whole log; names file, byte, what was
-                expected and found, and the offsets below which all is intact.
+            CorruptLogError: the segments do not make one complete log; names file, byte, what was
+                expected and found, and the offset below which everything is intact.
             UnavailableError: a file was removed, or Kafka truncated the log below the position.
         """
         start = self.position

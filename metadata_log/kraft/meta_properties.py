@@ -1,4 +1,4 @@
-"""`meta.properties`: which cluster, node and disk a log directory belongs to."""
+"""`meta.properties`: the cluster, node and disk that a log directory belongs to."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ _SIZE_BYTES_MAX = 64 * 1024
 
 
 class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says; None for what it lacks. Version 0 calls the node's id `broker.id`."""
+    """Content of the file; None for a missing value. In version 0 the node's id is `broker.id`."""
 
     version: int | None = None
     cluster_id: str | None = None
@@ -18,7 +18,7 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_meta_properties(path: Path) -> MetaProperties:
-    """Read the file; a missing one says nothing."""
+    """Read the file; if it does not exist, all values are None."""
     try:
         # Java's encoding of property files; every byte is a character in it.
         with path.open("rb") as file:

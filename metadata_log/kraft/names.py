@@ -33,7 +33,7 @@ def checkpoint_id(name: str) -> tuple[int, int] | None:
 
 
 def _offset(digits: str) -> int | None:
-    """Return the offset, or None above 63 bits, which 20 digits can exceed."""
+    """Return the offset; None if it exceeds 63 bits, which a number of 20 digits can."""
     offset = int(digits)
     return offset if offset <= _OFFSET_MAX else None
 
@@ -44,5 +44,5 @@ def segment_name(base_offset: int) -> str:
 
 
 def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
-    """Return the name of the checkpoint that holds the effect of all offsets below one."""
+    """Return the name of the checkpoint that has the effect of all offsets below `end_offset`."""
     return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint"

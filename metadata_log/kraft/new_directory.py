@@ -1,4 +1,4 @@
-"""A new node directory of Kafka's: built beside its destination and renamed when complete."""
+"""Building of a new Kafka node directory beside its destination; it is renamed when complete."""
 
 import os
 import shutil
@@ -16,10 +16,11 @@ from records.errors import RequestError
 def new_directory(
     target: Path, cluster_id: str, *, node_id: int | None = None, directory_id: str | None = None
 ) -> Iterator[Path]:
-    """Yield the partition's folder of a new node directory, which appears at the end of the body.
+    """Yield the partition's folder of a new node directory; when the body ends, rename it to
+    `target`.
 
-    Without `node_id` the operator adds `node.id` to `meta.properties`: Kafka does not start
-    without one.
+    Without `node_id` the operator must add `node.id` to `meta.properties`: Kafka does not start
+    without it.
 
     Raises:
         RequestError: `target` exists.
@@ -49,7 +50,7 @@ def new_directory(
 
 
 def write_new_file(target: Path, content: bytes) -> None:
-    """Write a whole new file, synced.
+    """Create a file with the given content, and sync it.
 
     Raises:
         RequestError: `target` exists.
@@ -63,5 +64,5 @@ def write_new_file(target: Path, content: bytes) -> None:
 
 
 def _escaped(value: str) -> str:
-    """Escape what Java's property files escape in a value."""
+    """Escape the characters of a value that Java's property files require to be escaped."""
     return "".join(f"\\{each}" if each in "=:#!\\" else each for each in value)

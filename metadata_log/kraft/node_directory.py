@@ -1,4 +1,4 @@
-"""A node's folder as Kafka keeps it: who the node is, whom it voted for, and its metadata log.
+"""A node's folder as Kafka keeps it: the node's identity, its last vote, and its metadata log.
 
 Read only, without a lock, so the node may be running.
 """
@@ -15,14 +15,14 @@ from records.errors import CorruptLogError
 
 
 class NodeDirectory(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node's folder says.
+    """Content of a node's folder.
 
     Attributes:
-        path: The folder as it was named: the log directory's root, or the partition in it.
+        path: The folder as the caller gave it: the log directory's root, or the partition in it.
         partition: The partition's folder, `__cluster_metadata-0`.
-        quorum_state: None without that file, or if it is unreadable.
-        bad_state: Why `quorum-state` is unreadable; None if it is not.
-        log: None if the folder was formatted, but holds no segment and no checkpoint.
+        quorum_state: None if the file is missing or unreadable.
+        bad_state: Why `quorum-state` is unreadable; None if it is readable or missing.
+        log: None if the folder was formatted, but has no segment and no checkpoint.
     """
 
     path: Path
@@ -37,7 +37,7 @@ def read_node_directory(path: Path) -> NodeDirectory:
     """Read the small files of a node's folder, and list its log.
 
     Raises:
-        RequestError: LOG_NOT_FOUND, it is no folder of a Kafka node.
+        RequestError: LOG_NOT_FOUND, the path is not the folder of a Kafka node.
     """
     log = find_log(path)
     partition = log.path if log else _partition_of(path)

@@ -1,4 +1,6 @@
-"""Stores a run of NoOps as one record: an idle controller writes two a second, and nothing else."""
+"""Storing runs of NoOps as one record: an idle controller writes two NoOps a second, and nothing
+else.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -21,8 +23,8 @@ class _Run(msgspec.Struct):
 class NoOpRuns:
     """Passes batches on in order; each run of NoOp batches becomes one batch of one record.
 
-    A run has one epoch and times that never go back. Any point in time inside it means the same
-    state, because no record there changes anything.
+    A run has one epoch and times that never decrease. The state is the same at every time inside a
+    run, because its records change nothing.
     """
 
     def __init__(self, write: Write, *, collapse: bool) -> None:
@@ -31,7 +33,7 @@ class NoOpRuns:
         self._run: _Run | None = None
 
     def add(self, batch: KraftBatch) -> None:
-        """Take the next batch."""
+        """Take the next batch: add a NoOp batch to the run; write any other after the run."""
         if not self._collapse or not is_noop(batch):
             self.flush()
             self._write(batch.rows, batch.end_offset, batch.size)
@@ -49,7 +51,7 @@ class NoOpRuns:
         self._run = _Run(batch, batch, 1)
 
     def flush(self) -> None:
-        """Write the open run; a single batch is written as it is."""
+        """Write the current run, if any; a run of one batch is written unchanged."""
         run, self._run = self._run, None
         if run is None:
             return
@@ -66,7 +68,7 @@ class NoOpRuns:
 
 
 def is_noop(batch: KraftBatch) -> bool:
-    """True if collapsing the batch into a run loses nothing but its count and its times."""
+    """True if the batch has only NoOps, so that storing it in a run loses only its own time."""
     if type(batch.rows[0].payload) is not NoOpRecord:
         return False
     return all(type(row.payload) is NoOpRecord and row.extra is None for row in batch.rows)

@@ -1,4 +1,4 @@
-"""`quorum-state`: the vote and the leader that a node knew last.
+"""`quorum-state`: the last vote and the last leader that a node knew.
 
 Source: KIP-595 (version 0, with the voters), KIP-853 (version 1, with the voted directory).
 """
@@ -15,7 +15,7 @@ _ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class QuorumState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says; None for no leader, no vote, or a voted directory that is not known.
+    """Content of the file; fields are None for no leader, no vote, or an unknown voted directory.
 
     `voter_ids` are those of version 0; version 1 has the voters in the log instead.
     """
@@ -42,10 +42,10 @@ class _Vote(msgspec.Struct, rename="camel"):
 
 
 def read_quorum_state(path: Path) -> QuorumState | None:
-    """Read the file; None if there is none.
+    """Read the file; return None if it does not exist.
 
     Raises:
-        CorruptLogError: it is not what Kafka writes.
+        CorruptLogError: the file does not have the form that Kafka writes.
     """
     try:
         with path.open("rb") as file:

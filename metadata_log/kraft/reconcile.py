@@ -1,11 +1,12 @@
-"""Compares a mirror with the log it was imported from: where to go on, and what to cut before.
+"""Comparison of a mirror with its source: where to continue reading, and where to cut the mirror
+first.
 
 Two Kafka logs of a cluster are equal up to an offset if they have the same leader epoch there. So
-while nothing was replaced, one look at the mirror's last batch is enough. Otherwise batches are
-compared from the confirmed end on, until their epochs differ.
+as long as nothing was replaced, checking the mirror's last batch is enough. If it differs, batches
+are compared from the confirmed end on, until their epochs differ.
 
-An equal epoch proves nothing if a cluster was set up anew with the id of an earlier one. So times
-are compared, too, and CRCs where the mirror holds the whole batch.
+An equal epoch proves nothing if a cluster was set up again with the id of an earlier one. So times
+are compared, too, and CRCs where the mirror has the whole batch.
 
 Source: KIP-595 (diverging epochs).
 """
@@ -27,12 +28,12 @@ from records.text import time_text
 
 
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
-    """How to bring a mirror up to its source.
+    """How to bring a mirror up to date with its source.
 
     The mirror is cut at `end_offset`, unless it ends there; `last_timestamp` is the append time of
-    the batch before it. Reading continues after `position`, None means at the source's start.
-    `source_end` is set if there is nothing to read, because the source ends there, below the
-    mirror's end, and does not contradict it.
+    the batch before that offset. Reading continues after `position`; None means at the source's
+    start. `source_end` is set if there is nothing to read, because the source is only a beginning
+    of the mirror.
     """
 
     end_offset: int
@@ -45,9 +46,9 @@ def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
     """Compare a source with its mirror.
 
     Raises:
-        RequestError: the source is not the log that was imported, or no longer has what the mirror
-            lacks; names offsets and epochs.
-        CorruptLogError: one of them is damaged.
+        RequestError: the source is not the log that was imported, or no longer has the next
+            records; names offsets and epochs.
+        CorruptLogError: source or mirror is damaged.
         UnavailableError: Kafka removed a file meanwhile.
     """
     end, start = mirror.end_offset, source.start_offset
@@ -66,11 +67,11 @@ def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
 
 
 def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
-    """Return the end of what the source's checkpoints prove to be committed of a mirror.
+    """Return the end of the mirror's records that are committed, as the source's checkpoints prove.
 
     Raises:
         CorruptLogError: a checkpoint is damaged, or of another history.
-        UnavailableError: Kafka removed it meanwhile.
+        UnavailableError: Kafka removed a checkpoint meanwhile.
     """
     for checkpoint in reversed(source.checkpoints):
         end = checkpoint.end_offset
@@ -88,7 +89,7 @@ def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
 
 
 def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
-    """Compare batch by batch, from the confirmed end on."""
+    """Compare source and mirror batch by batch, from the confirmed end on."""
     first = max(mirror.confirmed_end - 1, mirror.start_offset, source.start_offset)
     batches = mirror.batches(first) if first < mirror.end_offset else iter(())
     batch: Batch | None = None
@@ -112,12 +113,12 @@ def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
 
 
 def _check_is_behind(source: KraftDirectory, mirror: LogReader, last: BatchHeader) -> None:
-    """Check that a source that ends in the mirror's confirmed part is a beginning of it.
+    """Check that a source which ends in the mirror's confirmed part is a beginning of the mirror.
 
     Logs with the same last batch are equal before it.
 
     Raises:
-        RequestError: it is another log.
+        RequestError: the source is another log.
     """
     batch = _batch_at(mirror, last.end_offset - 1)
     if batch is not None and not _is_same(source, last, batch):
@@ -131,7 +132,7 @@ def _cut(
     other: PlacedHeader,
     batch: Batch,
 ) -> Continuation:
-    """Return where to cut: before the first batch that differs."""
+    """Return a continuation that cuts the mirror before the first batch that differs."""
     end = other.header.base_offset
     if end < mirror.confirmed_end:
         raise _another_log(source, mirror, other.header, batch)
@@ -157,10 +158,10 @@ def _another_log(
 
 
 def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
-    """True if a batch of the source is the mirror's, or inside its run of NoOps.
+    """True if a batch of the source is the mirror's batch, or inside its run of NoOps.
 
     Raises:
-        RequestError: it differs though its epoch is the same.
+        RequestError: the batches differ although their epochs are the same.
     """
     if header.leader_epoch != batch.leader_epoch:
         return False
@@ -190,7 +191,7 @@ def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
 
 
 def _continues(source: KraftDirectory, mirror: LogReader) -> bool:
-    """True if a source that starts at the mirror's end surely continues it."""
+    """True if it is certain that a source which starts at the mirror's end continues the mirror."""
     end = mirror.end_offset
     if end <= mirror.confirmed_end:
         return True
@@ -216,14 +217,14 @@ def _gap(source: KraftDirectory, mirror: LogReader, first: int) -> RequestError:
 
 
 def _batch_at(mirror: LogReader, offset: int) -> Batch | None:
-    """Return the mirror's batch that holds an offset; None if it is before the first batch."""
+    """Return the mirror's batch that contains an offset; None if the mirror lacks the offset."""
     if not mirror.start_offset <= offset < mirror.end_offset:
         return None
     return next(mirror.batches(offset, offset + 1))
 
 
 def _headers(source: KraftDirectory, offset: int) -> Iterator[PlacedHeader]:
-    """Yield the source's batches from the one that holds an offset on."""
+    """Yield the headers of the source's batches, from the batch that contains an offset on."""
     return (placed for placed in source.headers(offset) if placed.header.end_offset > offset)
 
 

@@ -19,7 +19,7 @@ _NO_HEADERS = LONGS[0]
 
 
 class RecordParts(msgspec.Struct, frozen=True, gc=False):
-    """A parsed record. `is_plain` if it has nothing but key and value."""
+    """A parsed record. `is_plain` is True if it has only a key and a value."""
 
     key: bytes | None
     value: bytes
@@ -27,7 +27,9 @@ class RecordParts(msgspec.Struct, frozen=True, gc=False):
 
 
 class _PlainPrefixes(dict[int, bytes]):
-    """The bytes between a plain data record's length and its value's length, by offset delta."""
+    """Table of the bytes between a plain data record's length and its value's length, by offset
+    delta.
+    """
 
     def __missing__(self, offset_delta: int) -> bytes:
         prefix = _PLAIN_START + LONGS[offset_delta] + _NULL_KEY
@@ -39,14 +41,14 @@ _PLAIN_PREFIXES = _PlainPrefixes()
 
 
 class NotPlainError(Exception):
-    """The record is damaged, or valid but not what our encoder writes."""
+    """Raised for a record that is damaged, or valid but not in the form our encoder writes."""
 
 
 def plain_value(batch: bytes, start: int, offset_delta: int) -> tuple[bytes, int]:
     """Return the value of a data record in plain form, and the position after the record.
 
     Raises:
-        NotPlainError, IndexError: it is not in plain form; `parse_record` says what it is.
+        NotPlainError, IndexError: the record is not in plain form; use `parse_record` instead.
     """
     p = start + 1
     length = batch[start]
@@ -76,8 +78,8 @@ def parse_record(batch: bytes, start: int, offset_delta: int) -> tuple[RecordPar
     """Parse any record; return it and the position after it.
 
     Raises:
-        CorruptLogError: it is not one whole record with this offset delta; names the byte within
-            the batch.
+        CorruptLogError: the bytes are not a complete record with this offset delta; names the byte
+            within the batch.
     """
     try:
         length, body_start = decode_long(batch, start)
@@ -135,7 +137,7 @@ def _error(position: int, what: str) -> CorruptLogError:
 
 
 def _join(key: bytes | None, value: bytes, offset_delta: int) -> bytes:
-    """Encode a record in its plain form."""
+    """Encode a record in the plain form."""
     keyed = _NULL_KEY if key is None else LONGS[len(key)] + key
     body = _PLAIN_START + LONGS[offset_delta] + keyed + LONGS[len(value)] + value + _NO_HEADERS
     return LONGS[len(body)] + body
@@ -150,10 +152,10 @@ def is_control(row: Envelope) -> bool:
 
 
 def encode_record(row: Envelope, offset_delta: int) -> bytes:
-    """Encode one row of a batch; a row that was read gives its original bytes.
+    """Encode one row of a batch; a row that was decoded gives its original bytes.
 
     Raises:
-        RequestError: Kafka has no such record or version, or the record does not fit it.
+        RequestError: Kafka has no such record or version, or the record does not fit the version.
     """
     extra = row.extra or _NO_EXTRA
     if extra.raw_record is not None:

@@ -1,9 +1,9 @@
-"""Keeps a mirror up to date with the log it was imported from, while Kafka writes that.
+"""Recording: keeps a mirror up to date with its source, while Kafka writes to that log.
 
-Each step reads what is new: after the batch that was read last, if that is still there; else, after
-a truncation or a cleaning, the two logs are compared (reconcile.py). The source is only read, and
-nothing is locked there. What was read is gathered before it is written (gathering.py); a crash may
-lose it, the source still has it.
+Each step reads the new batches: those after the last batch read, if that batch is still there;
+else, after Kafka truncated or cleaned its log, the two logs are compared (reconcile.py). The source
+is only read, and nothing is locked there. New batches are gathered before they are written
+(gathering.py); a crash may lose them, but the source still has them.
 """
 
 import time
@@ -35,11 +35,12 @@ from records.errors import MetadataLogError, RequestError, UnavailableError
 
 
 class Recorder:
-    """Brings a mirror up to its source, step by step. Use as a context manager.
+    """Brings a mirror up to date with its source, step by step. Use as a context manager.
 
     Attributes:
-        replaced: What of the mirror was cut because Kafka had replaced it, oldest first.
-        source_end: End of the source if it is behind the mirror; None if it is not.
+        replaced: Offsets that were cut from the mirror because Kafka had replaced them, oldest
+            first.
+        source_end: End of the source if it is behind the mirror; else None.
         trailing_bytes: Size of the source's incomplete last batch.
     """
 
@@ -56,14 +57,14 @@ class Recorder:
         """Open a mirror to continue it.
 
         Args:
-            gather_ms: How long batches are gathered before they are written; 0 writes in each step
-                what it has read.
+            gather_ms: How long batches are gathered before they are written; 0 writes the batches
+                read in each step at its end.
             clock: Returns seconds.
 
         Raises:
             RequestError: `log` is not a mirror, or is a backup of one.
-            UnavailableError: another process writes to it.
-            CorruptLogError: it is damaged at its end.
+            UnavailableError: another process writes to the mirror.
+            CorruptLogError: the mirror is damaged at its end.
         """
         if (fs or OsFs()).exists(log / BACKUP_NOTE):
             raise RequestError(
@@ -104,32 +105,32 @@ class Recorder:
 
     @property
     def end_offset(self) -> int:
-        """End of the mirror, exclusive; what is gathered comes after it."""
+        """End of the mirror, exclusive; gathered records are not included."""
         return self._mirror.end_offset
 
     @property
     def confirmed_end(self) -> int:
-        """Offsets of the mirror below are never replaced; exclusive."""
+        """Offset below which the mirror is never replaced; exclusive."""
         return self._mirror.confirmed_end
 
     @property
     def records(self) -> int:
-        """How many records of the source were written."""
+        """Number of records of the source that were written."""
         return self._by_type.total()
 
     def step(self, progress: Callable[[int], None] | None = None) -> None:
-        """Take everything that the source holds by now; commit it unless it is to be gathered.
+        """Read all new records of the source; commit them, or gather them for a later commit.
 
-        What the first step finds is committed at once, so that a recorder that is killed again and
-        again gets on, too.
+        The first step always commits, so that a recorder that is killed repeatedly still makes
+        progress.
 
         Args:
             progress: Called with the number of segment bytes read so far.
 
         Raises:
             UnavailableError: Kafka changed its files meanwhile, or a disk is full; try again.
-            RequestError: the source is not the log that was imported, or no longer has what comes
-                next.
+            RequestError: the source is not the log that was imported, or no longer has the next
+                records.
             CorruptLogError: the source or the mirror is damaged.
         """
         try:
@@ -159,17 +160,17 @@ class Recorder:
             raise
 
     def write_gathered(self) -> None:
-        """Write and commit what is gathered, without looking at the source.
+        """Write and commit the gathered batches, without reading the source.
 
         Raises:
-            UnavailableError: the disk is full; what was gathered is in the source only.
+            UnavailableError: the disk is full; the gathered batches are now in the source only.
         """
         if self._mirror.is_usable:
             self._keep_gathered()
             self._commit()
 
     def result(self) -> ImportResult:
-        """Return what was done so far."""
+        """Return the result of the import so far."""
         return import_result(
             self._by_type,
             first_offset=min(self._first_offset, self.end_offset),
@@ -181,7 +182,7 @@ class Recorder:
         )
 
     def _reconcile(self, source: KraftDirectory) -> None:
-        """Find where to continue, and cut the mirror where Kafka replaced its log."""
+        """Find where to continue, after cutting the mirror where Kafka replaced its log."""
         check_cluster(source, self._mirror)
         self._keep_gathered()
         self._commit()
@@ -232,13 +233,13 @@ class Recorder:
         return Gathering(self._append, collapse_noops=self._collapse_noops, clock=self._clock)
 
     def _keep_gathered(self) -> None:
-        """Write what is gathered, unless the mirror lost what stands before it."""
+        """Write the gathered batches, unless the mirror lost the records before them."""
         gathering, self._gathering = self._gathering, self._new_gathering()
         if gathering.first_offset == self.end_offset and self._mirror.is_usable:
             gathering.flush()
 
     def _commit(self) -> bool:
-        """Commit what was written since the last time; False if nothing was."""
+        """Commit the blocks written since the last commit; return False if there are none."""
         if self.end_offset == self._committed_end:
             return False
         self._mirror.commit()
@@ -258,10 +259,10 @@ class Recorder:
 
 
 def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:
-    """Check that a source is of the mirror's cluster.
+    """Check that a source belongs to the mirror's cluster.
 
     Raises:
-        RequestError: it is of another one, or does not say.
+        RequestError: the source belongs to another cluster, or has no cluster id.
     """
     cluster_id = source.cluster_id or UNKNOWN_CLUSTER_ID
     if cluster_id != mirror.cluster_id:

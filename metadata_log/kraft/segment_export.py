@@ -1,9 +1,10 @@
-"""Writes a mirror's batches as Kafka's segments, byte for byte as they were read.
+"""Export of a mirror's batches as Kafka's segments, with the same bytes as in the source.
 
-A segment begins where one of the mirror's begins: an exact import starts one wherever the source
-does. Where the mirror began one for a reason of its own, its header says so, and Kafka's goes on.
-Releases that wrote a block for each batch did not say so; there it is where the mirror's was full,
-or a new release wrote on.
+An exported segment begins where one of the mirror's does: an exact import starts a new segment
+wherever the source does. A segment that the mirror began for another reason is marked in its header
+(`continues_source`), and its batches go into the current exported segment. Releases that wrote one
+block for each batch did not mark such segments; these are recognized because the segment before was
+full or had another schema.
 """
 
 import itertools
@@ -28,7 +29,7 @@ from records.registry import CONTROL_TYPES
 
 
 class SegmentsExport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: the names of the files, and the offsets [start_offset, end_offset)."""
+    """Result of an export: the names of the files, and the offsets [start_offset, end_offset)."""
 
     files: Sequence[str]
     start_offset: int
@@ -47,8 +48,8 @@ def export_segments(
         progress: Called with the end offset of each batch.
 
     Raises:
-        RequestError: it is no mirror; it keeps runs of NoOps as one record; `end_offset` is inside
-            a batch; or `target` exists.
+        RequestError: the log is no mirror; it stores runs of NoOps as one record; `end_offset` is
+            inside a batch; or `target` exists.
         CorruptLogError: the mirror is damaged.
     """
     if reader.kind is not Kind.MIRROR:
@@ -96,7 +97,7 @@ def _write_base(reader: LogReader, partition: Path) -> None:
 
 
 class _Segments:
-    """The bytes of each segment; `starts` are their base offsets, ascending."""
+    """The segments to export; `starts` are their base offsets, ascending."""
 
     def __init__(self, partition: Path, reader: LogReader, end_offset: int) -> None:
         self.starts = [start for start in _source_starts(reader) if start < end_offset]
@@ -106,7 +107,7 @@ class _Segments:
         self._end_offset = end_offset
 
     def segment(self, base_offset: int, progress: Callable[[int], None]) -> Iterator[bytes]:
-        """Yield the batches of a segment."""
+        """Yield the encoded batches of a segment."""
         following = [start for start in self.starts if start > base_offset]
         end = following[0] if following else self._end_offset
         for rows in _source_batches(self._reader, base_offset, end):
@@ -142,7 +143,7 @@ def _source_batches(reader: LogReader, start: int, end: int) -> Iterator[Sequenc
 
 
 def _source_starts(reader: LogReader) -> Iterator[int]:
-    """Yield the starts of the source's segments, as the mirror's show them."""
+    """Yield the base offsets of the source's segments, as far as the mirror's headers show them."""
     before: Path | None = None
     for path in reader.segment_paths:
         if before is None or _starts_with_source(reader, before, path):
@@ -151,7 +152,7 @@ def _source_starts(reader: LogReader) -> Iterator[int]:
 
 
 def _starts_with_source(reader: LogReader, before: Path, path: Path) -> bool:
-    """True if a segment of the mirror began because the source's did."""
+    """True if a segment of the mirror began because a segment of the source began there."""
     header = reader.header(path)
     if header.holds_batches or header.continues_source:
         return not header.continues_source

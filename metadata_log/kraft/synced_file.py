@@ -1,4 +1,4 @@
-"""Writes whole new files, synced."""
+"""Creating synced files."""
 
 import os
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def write_synced(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Sync the names in a directory."""
+    """Fsync a directory, so that created, renamed and removed entries are durable."""
     directory = os.open(path, os.O_RDONLY)
     try:
         os.fsync(directory)

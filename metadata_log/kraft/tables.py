@@ -1,6 +1,6 @@
 """The tables of a mirror: Kafka's files about record types that this release does not know.
 
-They are kept as they came, in one file of the mirror, so that every later command can show such
+They are stored unchanged, in one file of the mirror, so that every later command can show such
 records with their fields. Without them the records are shown raw; nothing else depends on them.
 """
 
@@ -19,7 +19,7 @@ _REMEDY = "import again with --tables DIR, or remove the file: records are then 
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of the files by their names."""
+    """The texts of the table files, by file name."""
 
     files: dict[str, str]
 
@@ -31,7 +31,8 @@ def read_table_files(directory: Path) -> dict[str, str]:
         Their texts by file name.
 
     Raises:
-        RequestError: INVALID_REQUEST, a file is no table, or there is none; names file and place.
+        RequestError: INVALID_REQUEST, a file is no table, or there is no table; names file and
+            place.
     """
     try:
         texts = {path.name: path.read_text() for path in sorted(directory.glob("*.json"))}
@@ -50,13 +51,13 @@ def read_table_files(directory: Path) -> dict[str, str]:
 
 
 def keep_tables(log: Path, texts: Mapping[str, str], fs: Fs | None = None) -> None:
-    """Keep the tables in a mirror, instead of those that it had."""
+    """Store the tables in a mirror, replacing those it had."""
     content = msgspec.json.format(msgspec.json.encode(_Kept(files=dict(texts))), indent=2)
     write_whole(fs or OsFs(), log / KRAFT_TABLES, content + b"\n")
 
 
 def kept_tables(fs: ByteStore, log: Path) -> Tables:
-    """Return the tables of a log; none if it has no file of them.
+    """Return the tables stored in a log; empty if it has no table file.
 
     Raises:
         CorruptLogError: the file is damaged.

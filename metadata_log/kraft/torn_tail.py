@@ -1,16 +1,17 @@
-"""Tells an incomplete last batch, which was being written, from a damaged one.
+"""Distinguishes an incomplete last batch, which was being written, from a damaged one.
 
-The CRC does not cover the length. A flipped bit in it can make a whole batch, and everything after
-it, look as if the batch ran past the end of the file. So a batch counts as incomplete only if
-nothing contradicts it:
+The CRC does not cover the length. A flipped bit in the length can make a complete batch, and
+everything after it, look as if the batch ran past the end of the file. So a batch counts as
+incomplete only if nothing contradicts it:
 
-1. The bytes of its base offset, length, epoch and magic that exist fit what must come next.
+1. The bytes of its base offset, length, epoch and magic, as far as they exist, have the values that
+must come next.
 2. Its records, parsed without the length, do not end inside the file with the right CRC. If they
-   do, the batch is whole and its length is wrong.
-3. No whole batch starts anywhere after it: files are only appended to.
+do, the batch is complete and its length is wrong.
+3. No complete batch starts anywhere after it: files are only appended to.
 
-Any other damage in an incomplete batch cannot be told from bytes that were never written; none of
-it is read.
+Any other damage in an incomplete batch cannot be distinguished from bytes that were never written;
+none of the batch is read.
 """
 
 from metadata_log.kraft.batch import (
@@ -30,7 +31,7 @@ _MAGIC_AT = 16
 
 
 def damage_in_tail(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
-    """Return what proves that the bytes at the end of a file are damaged; None if nothing does.
+    """Return the proof that the bytes at the end of a file are damaged; None if there is none.
 
     Args:
         tail: From the start of the incomplete batch to the end of the file.
@@ -98,7 +99,7 @@ def _hidden_batch(tail: bytes, next_offset: int, leader_epoch: int) -> str | Non
 
 
 def whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> int | None:
-    """Return where the first whole batch starts after an unreadable one; None without one."""
+    """Return the start of the first complete batch after an unreadable one; None without one."""
     magic_at = tail.find(MAGIC, _MAGIC_AT + 1)
     while magic_at >= 0:
         start = magic_at - _MAGIC_AT
@@ -114,6 +115,6 @@ def whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> int 
 
 
 def is_whole_batch(tail: bytes, start: int, header: BatchHeader) -> bool:
-    """True if a batch with this header ends inside `tail` and its CRC is right."""
+    """True if the batch with this header ends inside `tail` and its CRC is right."""
     fits = header.length >= LENGTH_MIN and start + header.size <= len(tail)
     return fits and header.crc == crc_of(tail[start : start + header.size])

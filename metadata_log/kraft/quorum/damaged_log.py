@@ -1,4 +1,4 @@
-"""What can still be read after the first bad batch of a log."""
+"""The part of a log that is readable after its first bad batch."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -18,7 +18,7 @@ _ZEROS_MIN = 8
 
 
 class FoundBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole batch at byte `position` of a segment."""
+    """A complete batch at byte `position` of a segment."""
 
     segment: KraftSegment
     position: int
@@ -35,9 +35,10 @@ class BadPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
-    """Return the size of the log's end if that is one unfinished write; None if there is more.
+    """Return the size of the log's end if it is one unfinished write; None if there is more.
 
-    A power loss can leave the file's new length without its bytes. Kafka cuts such a batch.
+    After a power loss a file can have its new length but not the new bytes. Kafka truncates such a
+    batch.
     """
     if place.segment != segments[-1]:
         return None
@@ -54,8 +55,8 @@ def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
 def was_unwritten(place: BadPlace) -> bool:
     """True if the end of the log shows that its last write was never finished.
 
-    A power loss leaves zeros in whole sectors. Without them the batch was once written as it
-    should be and has been damaged since, so its node may have confirmed it.
+    A power loss leaves whole sectors of zeros. If there are none, the batch was once completely
+    written and was damaged later, so its node may have confirmed it.
     """
     tail = _tail(place)
     first = _SECTOR_BYTES - place.position % _SECTOR_BYTES
@@ -67,9 +68,10 @@ def was_unwritten(place: BadPlace) -> bool:
 def headers_behind(
     place: BadPlace, segments: Sequence[KraftSegment]
 ) -> tuple[list[FoundBatch], bool]:
-    """Return the last unbroken run of whole batches after a bad place.
+    """Return the last unbroken run of complete batches after a bad place, and True if it reaches
+    the end.
 
-    Also whether it reaches the end of the log: it does not if there is a second bad place.
+    It does not reach the log's end if there is a second bad place.
     """
     tail = _tail(place)
     start = whole_batch_behind(tail, place.next_offset, place.leader_epoch)
@@ -88,10 +90,10 @@ def headers_behind(
 
 
 def batches_from(first: FoundBatch, segments: Sequence[KraftSegment]) -> Iterator[KraftBatch]:
-    """Yield the batches from one that was found behind damage to the end of the log.
+    """Yield all batches from `first`, which was found after damage, to the end of the log.
 
     Raises:
-        CorruptLogError: a batch holds what is no record.
+        CorruptLogError: the content of a batch is not valid records.
     """
     position, next_offset = first.position, first.header.base_offset
     for segment in segments[segments.index(first.segment) :]:

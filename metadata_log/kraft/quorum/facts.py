@@ -1,4 +1,4 @@
-"""What one Kafka directory shows that matters after a lost quorum. Plain data."""
+"""Facts about one Kafka directory that matter after a lost quorum. Plain data."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ NO_BATCHES = BatchIndex(0)
 
 
 class LogEnd(msgspec.Struct, frozen=True, order=True):
-    """How far a log reaches. Ordered as Kafka orders logs for a vote: by epoch, then by offset."""
+    """The end of a log. Ordered as Kafka orders logs for a vote: by epoch, then by offset."""
 
     leader_epoch: int
     end_offset: int
@@ -26,10 +26,10 @@ class Voter(msgspec.Struct, frozen=True, order=True):
 
 
 class VoterSet(msgspec.Struct, frozen=True, kw_only=True):
-    """Voters of the quorum, and the offset of the record that names them.
+    """Voters of the quorum, and the offset of the record that lists them.
 
-    If a checkpoint names them, `offset` is the last that it contains; -1 if they
-    are not in the log.
+    If the record is in a checkpoint, `offset` is the last offset that the checkpoint contains; -1
+    if the voters are not in the log.
     """
 
     voters: frozenset[Voter]
@@ -37,12 +37,14 @@ class VoterSet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def majority(self) -> int:
-        """How many voters make a majority."""
+        """Number of voters that make a majority."""
         return len(self.voters) // 2 + 1
 
 
 class Election(msgspec.Struct, frozen=True, kw_only=True):
-    """What `quorum-state` says about the newest epoch that a node took part in."""
+    """Content of `quorum-state`: the newest epoch that a node took part in, and its vote and
+    leader.
+    """
 
     leader_epoch: int
     leader_id: int | None = None
@@ -56,7 +58,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
         offset: Everything below it in the file is intact.
         text: File, byte, what was expected and found.
         is_covered: True if the newest checkpoint lies above it, and all after that can be read.
-        behind: How far whole batches after the damage reach; None if none was found.
+        behind: The end of the complete batches after the damage; None if none was found.
     """
 
     offset: int
@@ -66,35 +68,36 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckpointId(msgspec.Struct, frozen=True, order=True):
-    """A whole checkpoint: the effect of all offsets below `end_offset`."""
+    """End offset (exclusive) and last epoch of an intact checkpoint."""
 
     end_offset: int
     leader_epoch: int
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What one directory shows.
+    """Facts about one directory.
 
     Attributes:
-        name: The directory as the caller named it.
+        name: The directory as the caller gave it.
         directory_id: The disk's id from `meta.properties`; None before Kafka 3.7.
-        end: How far the log reaches, by its last whole batch or its newest checkpoint; None if
-            there is no record.
+        end: End of the log, by its last complete batch or its newest checkpoint; None if there is
+            no record.
         batches: The batches of the log, the oldest first.
-        checkpoints: The whole ones, ascending.
-        voter_sets: What VotersRecords name, in order. Empty in a static quorum.
-        leader_voters: What the last LeaderChangeMessage names; of a static quorum.
+        checkpoints: The intact ones, ascending.
+        voter_sets: The voters in each VotersRecord, in order. Empty in a static quorum.
+        leader_voters: The voters in the last LeaderChangeMessage; for a static quorum.
         election: From `quorum-state`; None without that file.
-        bad_state: Why `quorum-state` is unreadable; None if it is not.
+        bad_state: Why `quorum-state` is unreadable; None if it is readable or missing.
         state_voters: The voters in `quorum-state`, version 0.
-        damage: None if all batches are whole.
+        damage: None if all batches are intact.
         torn_bytes: Size of an incomplete last batch.
-        is_tail_damaged: True if that batch was written whole and damaged later.
-        inconsistent: Why Kafka refuses to start from it; None if it does not.
-        unknown_records: How many records this release does not know, with `first_unknown`.
-        transaction_start: Offset of the BeginTransactionRecord of a transaction that is open at
-            the end.
-        is_in_use: True if a process holds its lock, or it changed while it was read.
+        is_tail_damaged: True if that batch was completely written and damaged later.
+        inconsistent: Why Kafka refuses to start from the directory; None if it does not refuse.
+        unknown_records: Number of records this release does not know; `first_unknown` is the offset
+            of the first.
+        transaction_start: Offset of the BeginTransactionRecord of a transaction that is open at the
+            end.
+        is_in_use: True if a process has locked the directory, or it changed while it was read.
         broken_checkpoints: Names of checkpoints that are incomplete or damaged.
     """
 
@@ -122,7 +125,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """True if all that this node ever confirmed can be read from the directory."""
+        """True if everything that this node ever confirmed can be read from the directory."""
         is_readable = self.damage is None or self.damage.is_covered
         if self.end is None or not self.end.end_offset or not is_readable or self.is_tail_damaged:
             return False
@@ -132,19 +135,25 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def can_start(self) -> bool:
-        """True if Kafka keeps all of it when it starts from the directory."""
+        """True if Kafka, when it starts from the directory, keeps everything the node ever
+        confirmed.
+        """
         return self.is_whole and self.damage is None and self.inconsistent is None
 
     @property
     def epochs_seen(self) -> int:
-        """The highest epoch that the directory names; -1 if it names none."""
+        """The highest epoch in the directory's log, checkpoints and `quorum-state`; -1 if there is
+        none.
+        """
         in_log = -1 if self.end is None else self.end.leader_epoch
         in_checkpoints = (checkpoint.leader_epoch for checkpoint in self.checkpoints)
         voted = -1 if self.election is None else self.election.leader_epoch
         return max(in_log, voted, *in_checkpoints, -1)
 
     def is_voter_of(self, voters: VoterSet) -> bool:
-        """True if the directory is that of a voter: of the same node and, if known, disk."""
+        """True if the directory belongs to one of the voters: same node id and, if known, same
+        disk.
+        """
         return any(
             voter.voter_id == self.node_id and voter.directory_id in (None, self.directory_id)
             for voter in voters.voters

@@ -1,4 +1,4 @@
-"""Reads a log for the rule: its batches, voters, open transaction, and what is damaged."""
+"""Reading of a log for the rule: its batches, voters, open transaction, and damage."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -42,7 +42,7 @@ _FOLLOWED = frozenset(
 
 
 class LogFacts:
-    """A log from its first batch to its last good one, and what is behind that.
+    """Facts about a log, from its first batch to its last good one, and about damage after that.
 
     Attributes: as those of `NodeFacts`.
     """
@@ -64,7 +64,7 @@ class LogFacts:
 
     @classmethod
     def read(cls, log: KraftDirectory) -> Self:
-        """Read a whole log; damage is noted, not raised.
+        """Read a whole log; damage is recorded, not raised.
 
         Raises:
             UnavailableError: a file was removed meanwhile.
@@ -161,7 +161,9 @@ class LogFacts:
                 self._follow(batch)
 
     def _start_at(self, checkpoint: CheckpointId) -> None:
-        """Forget the batches below a checkpoint. No transaction is open where one ends."""
+        """Discard the batches below a checkpoint. No transaction is open at the end of a
+        checkpoint.
+        """
         self.batches = BatchIndex(checkpoint.end_offset, last_epoch=checkpoint.leader_epoch)
         self.transaction_start = None
 
@@ -194,7 +196,7 @@ class LogFacts:
         )
 
     def _check_start(self, log: KraftDirectory) -> None:
-        """Check what Kafka checks before it starts."""
+        """Check that a checkpoint reaches the first segment, as Kafka does before it starts."""
         segments = log.all_segments
         start = segments[0].base_offset if segments else 0
         if start and not any(checkpoint.end_offset >= start for checkpoint in self.checkpoints):
@@ -210,7 +212,7 @@ class LogFacts:
                     self.voter_sets.append(_voters(row.payload, checkpoint.end_offset - 1))
 
     def _find_end(self) -> None:
-        """Find how far the log reaches. A checkpoint beyond its batches replaces them."""
+        """Set `end` to the log's end. A checkpoint that ends beyond the batches replaces them."""
         in_log = LogEnd(self.batches.last_epoch, self.batches.end_offset)
         newest = self.checkpoints[-1] if self.checkpoints else None
         if newest is not None and newest.end_offset > in_log.end_offset:

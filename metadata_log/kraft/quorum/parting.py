@@ -1,7 +1,7 @@
-"""Where two logs part, and whether they can be of one history.
+"""The offset at which two logs diverge, and whether they can belong to one history.
 
-An epoch has one leader, and a follower's log is the leader's. So no epoch goes on in both of two
-logs after they have parted.
+An epoch has one leader, and a follower's log is a copy of the leader's. So no epoch can appear in
+both logs after the offset at which they diverge.
 """
 
 from metadata_log.kraft.batch_index import BatchIndex
@@ -9,13 +9,15 @@ from metadata_log.kraft.common_part import common_part
 
 
 def common_end(one: BatchIndex, other: BatchIndex) -> int:
-    """Return the offset below which two logs are equal, as far as both go back."""
+    """Return the offset below which two logs are equal in the range that both have."""
     part = common_part(one, other)
     return min(one.end_offset, other.end_offset) if part is None else part.end_offset
 
 
 def clash(one: BatchIndex, other: BatchIndex) -> int | None:
-    """Return where two logs have different records of one epoch; None if nowhere."""
+    """Return the offset at which two logs have different records of one epoch; None if there is
+    none.
+    """
     part = common_part(one, other)
     if part is None or not part.is_parted or not one.bases or not other.bases:
         return None
@@ -25,7 +27,7 @@ def clash(one: BatchIndex, other: BatchIndex) -> int | None:
 
 
 def _epoch_starts(index: BatchIndex, offset: int) -> dict[int, int]:
-    """Return where each epoch starts among the batches from an offset on."""
+    """Return the start offset of each epoch, by epoch, among the batches from an offset on."""
     first = max(0, index.position(offset))
     starts: dict[int, int] = {}
     for base_offset, epoch in zip(index.bases[first:], index.epochs[first:], strict=True):

@@ -1,4 +1,4 @@
-"""Reads the facts of one directory. Nothing is locked or written."""
+"""Reading the facts of one directory. Nothing is locked or written."""
 
 import os
 from pathlib import Path
@@ -14,10 +14,10 @@ from records.errors import UnavailableError
 def read_facts(path: Path) -> NodeFacts:
     """Read everything that the rule needs from a node's directory.
 
-    Damage does not stop it: it is one of the facts.
+    Damage is not raised: it is one of the facts.
 
     Raises:
-        RequestError: LOG_NOT_FOUND, it is no directory of a Kafka node.
+        RequestError: LOG_NOT_FOUND, the path is not a directory of a Kafka node.
     """
     node = read_node_directory(path)
     before = _sizes(node.partition)

@@ -1,4 +1,4 @@
-"""When no seed may be chosen, and why."""
+"""Reasons why no seed may be chosen."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -49,7 +49,7 @@ def _of_use(nodes: Sequence[NodeFacts]) -> Iterator[str]:
 
 
 def of_histories(nodes: Sequence[NodeFacts]) -> list[str]:
-    """Return which logs cannot be of one history."""
+    """Return a message for each pair of logs that cannot belong to one history."""
     found = []
     for one, other in combinations(nodes, 2):
         offset = clash(one.batches, other.batches)
@@ -62,7 +62,7 @@ def of_histories(nodes: Sequence[NodeFacts]) -> list[str]:
 
 
 def of_best(nodes: Sequence[NodeFacts], best: NodeFacts) -> list[str]:
-    """Return what is known to exist and the best log lacks."""
+    """Return a message for each checkpoint that the best log lacks or contradicts."""
     return list(_missing_checkpoints(nodes, best))
 
 

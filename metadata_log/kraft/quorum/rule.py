@@ -2,18 +2,18 @@
 
 | what the directories show | verdict |
 |---|---|
-| they cannot be told apart, or tell two histories | refused |
+| they cannot be told apart, or show two histories | refused |
 | a majority of the voters is whole | start_them: nothing is lost |
-| the best log is damaged, or lacks what is known to be committed | refused |
+| the best log is damaged, or lacks records known to be committed | refused |
 | anything else | seed: the log with the highest (last epoch, end offset) |
 
 Why the highest pair: the leader of an epoch had everything committed in earlier epochs before its
-first record, and within one epoch logs are prefixes of each other. So that log holds every
-committed record that any of the directories holds.
+first record, and within one epoch logs are prefixes of each other. So that log has every committed
+record that is in any of the directories.
 
 `certain`: every possible majority of the voters has a whole log here, so nothing committed can be
-missing. With exactly half of a dynamic quorum that does not follow: a voter that was added last
-may have committed with the lost ones.
+missing. With exactly half of a dynamic quorum this does not follow: a voter that was added last may
+have committed records together with the lost voters.
 
 Source: KIP-595, KIP-853.
 """
@@ -38,16 +38,16 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do.
+    """The result of the rule: refused, start the nodes, or use a seed.
 
     Attributes:
-        certain: Nothing that was committed can be missing.
+        certain: True if nothing that was committed can be missing.
         seed: The chosen directory; None unless the verdict is `seed`.
         proven_end: Everything below it is proven to be committed.
-        lost: What other directories have and the seed has not; never committed.
-        unknown: What no directory can tell.
-        voters: The voters in force, by the best log; None if unknown.
-        lost_voters: Those without a whole log here.
+        lost: Records in other directories that the seed lacks; they were never committed.
+        unknown: Questions that the directories cannot answer.
+        voters: The voters in force, according to the best log; None if unknown.
+        lost_voters: The voters that have no whole log here.
         leader_epoch: The highest epoch seen anywhere.
         is_dynamic: True if the voters are in the log (kraft.version 1).
     """
@@ -69,9 +69,9 @@ def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = froze
     """Apply the rule.
 
     Args:
-        nodes: What each directory shows; at least one.
-        configured_voters: Ids from `controller.quorum.voters`, for a static quorum whose log names
-            no voters.
+        nodes: The facts of each directory; at least one.
+        configured_voters: Ids from `controller.quorum.voters`, for a static quorum whose log does
+            not list the voters.
     """
     found = refusals.of_identity(nodes)
     best = best_of(nodes)
@@ -107,7 +107,9 @@ def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = froze
 
 
 def best_of(nodes: Sequence[NodeFacts]) -> NodeFacts | None:
-    """Return the directory whose log is the highest; among equals one that can start."""
+    """Return the directory with the highest log; of equal ones, one that can start. None without a
+    log.
+    """
     with_log = [node for node in nodes if node.end is not None]
     return max(
         with_log,
@@ -134,8 +136,9 @@ def voter_sets(
 ) -> list[VoterSet]:
     """Return every set of voters that may be in force; first that of the best log.
 
-    In a dynamic quorum a VotersRecord counts from when it is written. So beside the last one in the
-    best log, each above the proven end may have been in force for what was committed there.
+    In a dynamic quorum a VotersRecord takes effect when it is written. So besides the last one in
+    the best log, each VotersRecord above the proven end may have been in force for records
+    committed there.
     """
     if best.voter_sets:
         proven = _newest_checkpoint(nodes)
@@ -157,11 +160,12 @@ def voter_sets(
 
 
 def proven_end(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> int:
-    """Return the end of what is proven to be committed.
+    """Return the end of the part that is proven to be committed.
 
-    A checkpoint proves what is below it. So does a common prefix of a majority of the voters, if it
-    ends in the highest epoch that any log or `quorum-state` names: a voter that has moved on may
-    follow a leader without that prefix. A voter with an unreadable `quorum-state` may have.
+    A checkpoint proves everything below it. So does a common prefix of a majority of the voters, if
+    it ends in the highest epoch found in any log or `quorum-state`: a voter that has seen a later
+    epoch may follow a leader without that prefix. A voter with an unreadable `quorum-state` may
+    have seen one.
     """
     if any(node.bad_state is not None for node in nodes):
         return _newest_checkpoint(nodes)
@@ -242,10 +246,11 @@ def _seed(
 
 
 def _set_back(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> str | None:
-    """Return what shows that voters' disks are older than what these voters have confirmed.
+    """Return the evidence that voters' disks were restored from older copies; None if there is
+    none.
 
-    A majority votes for a leader, and each writes its vote to `quorum-state` first. If too few
-    can have voted for a leader that is known, disks were restored from older copies.
+    A leader is elected by a majority, and each voter writes its vote to `quorum-state` first. If
+    too few of the directories can have voted for a leader that is known, disks were restored.
     """
     newest = max(map(_elected_epoch, nodes))
     unaware = [n for n in nodes if n.election is not None and n.epochs_seen < newest]
@@ -258,7 +263,7 @@ def _set_back(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> str | Non
 
 
 def _elected_epoch(node: NodeFacts) -> int:
-    """Return the newest epoch that had a leader, as far as the node shows."""
+    """Return the newest epoch that had a leader, according to the node's log and `quorum-state`."""
     followed = node.election is not None and node.election.leader_id is not None
     in_log = -1 if node.end is None else node.end.leader_epoch
     return max(in_log, node.election.leader_epoch if node.election and followed else -1)

@@ -1,8 +1,8 @@
 """Files of a seed's directory, as Kafka expects them at start.
 
-The log is copied byte for byte, up to its last whole batch. The small files are written anew:
-`quorum-state` names the highest epoch that was seen anywhere, so that the next leader's epoch
-exceeds all of them; without it, nodes with a higher epoch could not follow.
+The log is copied byte for byte, up to its last complete batch. The small files are new:
+`quorum-state` has the highest epoch that was seen anywhere, so that the next leader's epoch is
+higher still; without it, nodes that have seen a higher epoch could not follow that leader.
 """
 
 import json
@@ -30,9 +30,10 @@ _COPY_BYTES = 1024 * 1024
 
 
 def copy_log(log: KraftDirectory, facts: NodeFacts, target: Path) -> None:
-    """Copy whole checkpoints, and segments up to the last whole batch.
+    """Copy intact checkpoints, and segments up to the last complete batch.
 
-    Of a log that is damaged below its newest checkpoint, the batches from there on are copied.
+    If the log is damaged below its newest checkpoint, only the batches from that checkpoint on are
+    copied.
 
     Raises:
         UnavailableError: the source changed since its facts were read.
@@ -66,7 +67,7 @@ def _bytes(path: Path, start: int, end: int) -> Iterator[bytes]:
 
 
 def _position(path: Path, base_offset: int) -> int | None:
-    """Return where the whole batch of an offset starts in a segment; None if it is not there."""
+    """Return the start byte of the batch at an offset in a segment; None if it is not there."""
     content = path.read_bytes()
     needle = base_offset.to_bytes(8, "big")
     found = content.find(needle)

@@ -1,4 +1,4 @@
-"""What the operator does, by verdict, kind of quorum and version of Kafka.
+"""The operator's steps, by verdict, kind of quorum and version of Kafka.
 
 Source: KIP-853, KIP-630, QuorumState of Kafka 3.3 to 3.9, docs/operations/kraft.md of Kafka 4.1.
 """
@@ -27,8 +27,8 @@ def steps(
     """Return the steps in order.
 
     Args:
-        kafka: The version that the cluster runs; None if unknown, then both ways are named where
-            versions differ.
+        kafka: The cluster's version; if None, the steps of all versions are given where they
+            differ.
     """
     if verdict.verdict == REFUSED:
         return list(_refused())
@@ -42,7 +42,7 @@ def steps(
 def steps_before_loading(
     node: NodeFacts | None, contradiction: ContradictionError | None
 ) -> Iterator[str]:
-    """Yield what to do first if a record of the log that is to be loaded contradicts."""
+    """Yield the steps needed first if a record of the log to be loaded is a contradiction."""
     if node is None or contradiction is None or contradiction.record is None:
         return
     offset = contradiction.record.offset
