@@ -32,24 +32,24 @@ class QueuedBatch(msgspec.Struct, frozen=True):
     answer: asyncio.Future[AppendResult]
 
     def resolve(self, result: AppendResult) -> None:
-        """Answer the caller, unless it has cancelled or was answered."""
+        """Give the caller its result, unless the caller has cancelled or has an outcome."""
         if not self.answer.done():
             self.answer.set_result(result)
 
     def refuse(self, error: Exception) -> None:
-        """Raise `error` at the caller, unless it has cancelled or was answered."""
+        """Raise `error` at the caller, unless the caller has cancelled or has an outcome."""
         if not self.answer.done():
             self.answer.set_exception(error)
 
 
 class AppendQueue:
-    """Accepted batches that are not answered yet, in the order of the calls.
+    """Accepted batches without an outcome yet, in the order in which they were added.
 
     Attributes:
-        in_flight: Batches handed to the writer. If it fails, their bytes may be on disk. Waiting
-            batches never left this process.
+        in_flight: Batches handed to the writer. If the writer fails, their bytes may be on disk,
+            while waiting batches never left this process.
         failure: Why the writer ended; None while it runs. Set once, by `fail`.
-        is_closed: True if no batch is accepted any more.
+        is_closed: True if no more batches are accepted.
     """
 
     def __init__(self) -> None:
@@ -64,11 +64,14 @@ class AppendQueue:
         return bool(self._waiting)
 
     def waiting(self) -> Iterator[NewBatch]:
-        """Yield the batches that wait, oldest first."""
+        """Yield the waiting batches, oldest first."""
         return (queued.batch for queued in self._waiting)
 
     def add(self, batch: NewBatch, expected_end_offset: int | None) -> asyncio.Future[AppendResult]:
-        """Queue a batch for the writer, or refuse it at once through the returned future."""
+        """Queue a batch for the writer, and return the future of its result.
+
+        A batch that is refused is not queued; the returned future already has the error.
+        """
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         refusal = _refusal_of_content(batch) or self._refusal_of_state()
         if refusal is not None:
@@ -78,27 +81,29 @@ class AppendQueue:
         return answer
 
     def next(self) -> QueuedBatch:
-        """Move the oldest waiting batch to those in flight, and return it."""
+        """Move the oldest waiting batch to `in_flight`, and return it."""
         queued = self._waiting.popleft()
         self.in_flight.append(queued)
         return queued
 
     def refuse_waiting(self, error: Exception) -> None:
-        """Refuse all batches that wait."""
+        """Refuse all waiting batches."""
         waiting = list(self._waiting)
         self._waiting.clear()
         for queued in waiting:
             queued.refuse(error)
 
     def fail(self, failure: MetadataLogError) -> None:
-        """Refuse all batches, queued and future ones, each with its own outcome."""
+        """Refuse all batches: in flight (outcome unknown), waiting and future ones (nothing was
+        written).
+        """
         self.failure = failure
         for queued in self.in_flight:
             queued.refuse(_maybe_written(failure))
         self.refuse_waiting(_never_written(failure))
 
     def _refusal_of_state(self) -> MetadataLogError | None:
-        """Return the error for a batch that arrives now, or None if batches are accepted."""
+        """Return the error for a batch that is added now; None if the queue accepts batches."""
         if self.failure is not None:
             return FencedError(
                 f"{self.failure}; nothing of the batch was written", outcome=Outcome.NOTHING
@@ -111,7 +116,9 @@ class AppendQueue:
 
 
 def _refusal_of_content(batch: NewBatch) -> RequestError | None:
-    """Return the error for a batch that can never be accepted, as far as seen before encoding."""
+    """Return the error for a batch that can never be accepted; None if none is found before
+    encoding.
+    """
     if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
         return RequestError(
             "POLICY_VIOLATION",
@@ -127,7 +134,7 @@ def _refusal_of_content(batch: NewBatch) -> RequestError | None:
 
 
 def _has_usable_request_id(origin: object) -> bool:
-    """True if request id and hash are well formed; encoding checks the other fields."""
+    """True if the origin has a well-formed request id or none; encoding checks the other fields."""
     if isinstance(origin, Origin):
         return origin.request_id is None or isinstance(origin.request_id, str)
     return origin is None

@@ -1,10 +1,12 @@
-"""The answer to an append."""
+"""The result of an append."""
 
 import msgspec
 
 
 class AppendResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a batch was committed. `end_offset` is exclusive, `timestamp` in ms since 1970."""
+    """Offsets and time of a committed batch. `end_offset` is exclusive, `timestamp` in ms since
+    1970.
+    """
 
     base_offset: int
     end_offset: int

@@ -1,10 +1,12 @@
-"""The base checkpoint: finds the one a log starts from and checks that it belongs to the log.
+"""The base checkpoint: finds the checkpoint that a log starts from and checks that it belongs to
+it.
 
-A segment's header names the length and the last CRC of the file before it. That file is either
+A segment's header contains the length and the last CRC of the preceding file. For the first
+segment, that file is either
 
 - the base itself, in a log that was imported with one, or
-- a segment that was dropped when the log's start moved up: the base then carries the same two
-  values in its own header.
+- a segment that was dropped when the log's start moved up: the base then has the same two values in
+  its own header.
 
 Blocks are chained by their CRCs, so equal values mean an equal history. A checkpoint of another
 cluster, or of a fork of this one, is refused. Early releases wrote bases without these values; for
@@ -31,7 +33,7 @@ from records.errors import CorruptLogError
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """What header and size say about a checkpoint."""
+    """A checkpoint's header and size, by which a segment can identify it."""
 
     path: Path
     header: SegmentHeader
@@ -42,7 +44,7 @@ class _Identity(msgspec.Struct, frozen=True):
 def find_base(
     fs: ByteStore, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> Checkpoint | None:
-    """Return the checkpoint that replay starts from, read and checked; None if none is needed.
+    """Return the checkpoint that replay starts from, read and checked; None if the log needs none.
 
     Args:
         names: The files of the log.
@@ -50,7 +52,7 @@ def find_base(
 
     Raises:
         CorruptLogError: the checkpoint is missing, damaged, or not of this log.
-        UnavailableError: it was removed meanwhile, because the log's start moved up.
+        UnavailableError: the checkpoint was removed meanwhile, because the log's start moved up.
     """
     path = _needed(directory, names, segments[0])
     if path is None:
@@ -63,10 +65,11 @@ def find_base(
 def check_base_header(
     fs: ByteStore, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> None:
-    """Check the base by headers alone; enough for a writer that opens the log.
+    """Check the base checkpoint by its header alone, which is enough for a writer that opens the
+    log.
 
     Raises:
-        CorruptLogError: the base is missing, its header damaged, or it is not of this log.
+        CorruptLogError: the base is missing, its header is damaged, or it is not of this log.
     """
     path = _needed(directory, names, segments[0])
     if path is not None:
@@ -83,7 +86,7 @@ def check_checkpoint(
         segments: Base offsets of the log's segments, ascending.
 
     Returns:
-        True if the CRCs prove it; False for a checkpoint of an early release, which has none.
+        True if the CRCs prove it; False for a checkpoint of an early release, which has no CRCs.
 
     Raises:
         CorruptLogError: the checkpoint is of another cluster or history, or a header is damaged.
@@ -93,7 +96,8 @@ def check_checkpoint(
 
 
 def _needed(directory: Path, names: list[str], start: int) -> Path | None:
-    """Return the oldest checkpoint at or above the first segment.
+    """Return the oldest checkpoint at or above the first segment's start; None if the log needs
+    none.
 
     A log that starts at offset 0 needs none, unless its cluster started with a checkpoint at 0.
     """

@@ -1,4 +1,4 @@
-"""A commit batch: what one accepted append wrote. All of it takes effect, or none."""
+"""A commit batch: the records of one accepted append. All of them take effect, or none."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from records.registry import newest_versions
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Rows as read from the log, in order.
+    """The rows of a batch as read from the log, in order.
 
     All rows share the leader epoch, the append time (ms since 1970) and the base offset.
     `end_offset` is exclusive: the offset after the last row, or after the end of the run if the
@@ -26,7 +26,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, rows: Sequence[Envelope]) -> "Batch":
-        """Make a batch of rows that belong together; this is not checked."""
+        """Make a batch of rows, without checking that they belong to the same one."""
         first, last = rows[0], rows[-1]
         return cls(
             base_offset=first.batch_offset,
@@ -38,9 +38,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a batch after its first one, encoded for a position, an epoch and a time.
+    """The rows of a batch after the first one, encoded for a given position, epoch and time.
 
-    The first row is not among them: the log completes it when it writes the batch.
+    The first row is not included: the log completes and encodes it when it writes the batch.
     """
 
     base_offset: int
@@ -50,7 +50,7 @@ class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
     rows: bytes
 
     def fits(self, base_offset: int, leader_epoch: int, timestamp: int) -> bool:
-        """True if this is the place that the rows were encoded for."""
+        """True if the rows were encoded for this position, epoch and time."""
         place = self.base_offset, self.leader_epoch, self.timestamp
         return place == (base_offset, leader_epoch, timestamp)
 
@@ -58,12 +58,13 @@ class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Records to append to an own log, which assigns their offsets, epoch and time.
 
-    `record_versions` names the layout version of each record; None means the newest of each type.
+    `record_versions` are the layout versions of the records; None means the newest of each type.
     `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log
-    never writes a time below that of the batch before. `asked` is stored on the first record.
-    `rows` and `encoded` are the same records, as rows and encoded, made before; the log writes them
-    if the batch gets the position, epoch and time that they were made for. `payloads` are the same
-    records as `records.avro.plain_rows` read them, to be encoded without looking at them again.
+    never writes a time below that of the previous batch. `asked` is stored on the first record.
+    `rows` and `encoded` are the same records prepared in advance, as rows and in encoded form; the
+    log uses them if the batch gets the position, epoch and time for which they were prepared.
+    `payloads` are the same records in the encoded form that `records.avro.plain_rows` read; they
+    are written without encoding them again.
     """
 
     records: tuple[Record, ...]
@@ -78,12 +79,15 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int
     ) -> tuple[Sequence[Envelope], EncodedRows | None]:
-        """Return the rows for a place in the log.
+        """Return the batch's rows for a place in the log, and the rows already encoded for it, if
+        any.
 
-        Only the first one, beside the rest, if the rest was encoded for this place.
+        Returns:
+            All rows and None; or, if `encoded` was made for this place, only the first row and
+            `encoded`.
 
         Raises:
-            TypeError, ValueError: what was given is not a batch.
+            TypeError, ValueError: the fields do not make up a batch.
         """
         encoded = self.encoded
         if encoded is not None and not encoded.fits(base_offset, leader_epoch, timestamp):
@@ -115,5 +119,5 @@ def _place(first: Envelope) -> tuple[int, int, int]:
 
 
 def offsets_covered(record: Record) -> int:
-    """Return how many offsets a record takes: one, or `count` for a NoOpRunRecord."""
+    """Return the number of offsets a record takes: 1, or `count` for a NoOpRunRecord."""
     return record.count if isinstance(record, NoOpRunRecord) else 1

@@ -47,7 +47,7 @@ class StoredBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 class BlockEncoder:
-    """Encodes batches of up to `size_bytes_max`. Holds the compressor, which is costly to create.
+    """Encodes batches of up to `size_bytes_max`. Reuses one compressor, which is costly to create.
 
     Attributes:
         encoded_bytes: Size of all batches so far, refused ones included, before compression.
@@ -85,12 +85,12 @@ def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> En
     """Encode a batch before it is appended, and check that the log will accept it.
 
     Args:
-        rows: Consecutive ones; all but the first hold only their record and the batch's origin.
-        payloads: Their records as `decode_records` returned them, if they were received so.
+        rows: Consecutive rows; all but the first have only their record and the batch's origin.
+        payloads: The encoded records as `decode_records` returned them; empty if it did not.
 
     Raises:
-        RequestError: POLICY_VIOLATION, it is too large; or INVALID_RECORD, a value does not fit its
-            field's type.
+        RequestError: POLICY_VIOLATION, the batch is too large; or INVALID_RECORD, a value does not
+            fit its field's type.
     """
     first, *others = rows
     try:
@@ -172,7 +172,7 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
 
 
 def block_size(data: bytes, start: int) -> int | None:
-    """Return the size of the block at `start` in bytes, or None if `data` does not show it."""
+    """Return the size of the block at `start` in bytes; None if `data` has no readable size."""
     try:
         _, at = decode_long(data, start)
         size, at = decode_long(data, at)

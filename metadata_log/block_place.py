@@ -11,7 +11,7 @@ from metadata_log.segment_file import ScanStart, SegmentFile
 
 
 class BlockPlace(msgspec.Struct, frozen=True, gc=False):
-    """The bytes of a block: its segment's base offset, and where it begins and ends there."""
+    """The place of a block: its segment's base offset, and its start and end byte in that file."""
 
     segment_offset: int
     position: int
@@ -19,10 +19,10 @@ class BlockPlace(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_batch(fs: ByteStore, directory: Path, place: BlockPlace) -> Batch:
-    """Return the first batch of a block, checked; costs as much in a long log as in a short one.
+    """Return the first batch of a block, checked. The cost does not depend on the log's length.
 
     Raises:
-        FileNotFoundError: the segment is gone: the log's start has moved up.
+        FileNotFoundError: the segment was removed, because the log's start has moved up.
         CorruptLogError: the block is damaged; names file and byte.
     """
     path = directory / segment_name(place.segment_offset)

@@ -1,4 +1,4 @@
-"""Finds the block to start reading from, by the indexes of the segments."""
+"""Finds the block at which to start reading, with the indexes of the segments."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,21 +13,23 @@ from metadata_log.segment_file import ScanStart, kept_segment
 class BlockSearch:
     """Searches the committed segments of a log.
 
-    In an answer, position 0 means the first block of its segment.
+    In a result, position 0 means the first block of its segment.
     """
 
     def __init__(self, fs: ByteStore, directory: Path, segments: Sequence[int]) -> None:
-        """Search some segments.
+        """Prepare to search the given segments.
 
         Args:
-            segments: Their base offsets, ascending.
+            segments: Base offsets of the segments, ascending.
         """
         self._fs = fs
         self._directory = directory
         self._segments = segments
 
     def segment_of(self, offset: int) -> int:
-        """Return the base offset of the segment that holds an offset, or would hold it."""
+        """Return the base offset of the segment that contains an offset or, if it is past the end,
+        would contain it.
+        """
         return max(base for base in self._segments if base <= offset)
 
     def at_offset(self, offset: int) -> IndexEntry:
@@ -36,7 +38,9 @@ class BlockSearch:
         return self._fitting(read_index(self._fs, self._directory, base).at_offset(offset), base)
 
     def at_time(self, timestamp: int) -> IndexEntry:
-        """Return an indexed block before which no record is later than a time, ms since 1970."""
+        """Return an indexed block such that no record before it is later than `timestamp`, ms since
+        1970.
+        """
         segment = self._segments[0]
         for base in self._segments:
             with kept_segment(self._fs, self._path(base)) as opened:
@@ -48,9 +52,10 @@ class BlockSearch:
         return self._fitting(index.at_time(timestamp), segment)
 
     def _fitting(self, entry: IndexEntry | None, base: int) -> IndexEntry:
-        """Return an index entry if it fits the segment, else the segment's start.
+        """Return an index entry if it matches the segment, else the segment's start.
 
-        An index is not part of the log; a wrong one, copied from elsewhere, may only cost time.
+        An index is not part of the log: a wrong one, copied from elsewhere, may cost time but must
+        not change the result.
         """
         start = IndexEntry(base, 0, None)
         if entry is None or entry.offset < base:

@@ -1,6 +1,6 @@
 """The chain of segments: checks headers and lengths, without reading the blocks.
 
-Each header names the length of the file before it, so a missing, exchanged or shortened file is
+Each header contains the length of the preceding file, so a missing, exchanged or shortened file is
 detected when a log is opened. The content of blocks is checked when they are read.
 """
 
@@ -27,7 +27,7 @@ class _Segment(msgspec.Struct, frozen=True):
 
 
 class Surplus(msgspec.Struct, frozen=True):
-    """A segment that continues past the end that the next segment names.
+    """A segment with bytes past `end`, its length as given in the next segment's header.
 
     A fenced writer wrote those bytes after its successor had taken over; they were never committed.
     """
@@ -37,13 +37,13 @@ class Surplus(msgspec.Struct, frozen=True):
 
 
 def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
-    """Check each segment's header, and that it was written after the segment before it.
+    """Check each segment's header, and that it matches the segment before it.
 
     Returns:
         The segments with bytes past their end, for `cut_surplus`.
 
     Raises:
-        CorruptLogError: names the file, and what was expected of the one before.
+        CorruptLogError: gives the file, and the length that the next header expects.
     """
     surplus: list[Surplus] = []
     for before, segment in pairwise(_segments(fs, directory, cluster_id)):
@@ -62,7 +62,7 @@ def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
 
 
 def cut_surplus(fs: Fs, surplus: list[Surplus], *, level: int = logging.WARNING) -> None:
-    """Truncate segments at their ends, unless recovery already did; log it at `level`."""
+    """Truncate segments to their ends, unless recovery already did; log each cut at `level`."""
     for segment in surplus:
         file = fs.open(segment.path, write=True)
         try:
@@ -85,7 +85,7 @@ def _look(fs: Fs, path: Path, cluster_id: str) -> _Segment:
 
 
 def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
-    """True if whole blocks reach the end that the next segment names, and more bytes follow it."""
+    """True if valid blocks reach the end given in the next segment's header, before more bytes."""
     if before.length < segment.header.previous_length:
         return False
     try:

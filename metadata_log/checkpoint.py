@@ -4,8 +4,8 @@ It has the envelope and blocks of a segment. Offsets count from 0 within the fil
 a SnapshotHeaderRecord, the last a SnapshotFooterRecord; without the footer the file is incomplete.
 The file is written under a temporary name and renamed, so a partial one is never visible.
 
-The header holds the CRC of the last block, and each block that of the one before, so the header
-proves the whole content. Whether the checkpoint belongs to the log is checked in base.py.
+The header contains the CRC of the last block, and each block that of the block before, so the
+header proves the whole content. Whether the checkpoint belongs to the log is checked in base.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,8 +34,8 @@ _ROWS_PER_BLOCK = 1_024
 class CheckpointRecord(msgspec.Struct, frozen=True, gc=False):
     """One record of a checkpoint to write.
 
-    `extra` holds what an import must not lose. `kept` holds the offsets that created and last
-    touched the record's object.
+    `extra` is the imported content that the record's own fields cannot hold. `kept` has the offsets
+    of the records that created and last changed the record's object.
     """
 
     payload: Record
@@ -47,7 +47,7 @@ class CheckpointRecord(msgspec.Struct, frozen=True, gc=False):
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A complete checkpoint on disk.
 
-    `end_offset` is exclusive: the state holds the effect of all offsets below it. `timestamp` is
+    `end_offset` is exclusive: the state includes the effect of all offsets below it. `timestamp` is
     the append time of the last of them (ms), `size` and `last_crc32c` identify the file's content.
     """
 
@@ -61,16 +61,17 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     last_crc32c: int
 
     def rows(self) -> Iterator[tuple[Envelope, ...]]:
-        """Yield the data records, block by block, without header and footer.
+        """Yield the rows of each block, without the header and footer records.
 
         Raises:
             CorruptLogError: the file is damaged or incomplete.
-            UnavailableError: it was removed meanwhile, because the log's start moved up.
+            UnavailableError: the file was removed meanwhile, because the log's start moved up.
         """
         return (rows for _, rows in self.sized_rows())
 
     def sized_rows(self) -> Iterator[tuple[int, tuple[Envelope, ...]]]:
-        """Yield the stored size of each block, in bytes, and its data records.
+        """Yield the stored size of each block in bytes, and its rows without header and footer
+        records.
 
         Raises:
             CorruptLogError, UnavailableError: as `rows`.
@@ -87,11 +88,11 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def open_checkpoint(fs: ByteStore, path: Path) -> Checkpoint:
-    """Open a checkpoint after reading and checking all of it.
+    """Read and check all of a checkpoint, and return it.
 
     Raises:
-        CorruptLogError: it is damaged or incomplete.
-        UnavailableError: it was removed meanwhile, because the log's start moved up.
+        CorruptLogError: the file is damaged or incomplete.
+        UnavailableError: the file was removed meanwhile, because the log's start moved up.
     """
     first: Envelope | None = None
     end: tuple[SegmentHeader, StoredBlock, tuple[Envelope, ...]] | None = None
@@ -131,7 +132,7 @@ def read_checkpoint_header(fs: ByteStore, path: Path) -> tuple[SegmentHeader, in
     """Return a checkpoint's header and the file's size, without reading its blocks.
 
     Raises:
-        CorruptLogError: the header is damaged, or that of another checkpoint.
+        CorruptLogError: the header is damaged, or belongs to another checkpoint.
     """
     with SegmentFile.opened(fs, path) as checkpoint:
         return _checked(checkpoint).header, checkpoint.file.size()

@@ -1,8 +1,8 @@
 """Claims of leader epochs: each writer that takes the log over creates a file `epoch-N`.
 
 A writer claims before it reads the tail, and looks for a higher claim after each sync and before
-each answer. So everything acknowledged was on stable storage before the successor read the tail,
-even if the lock did not hold.
+each result. So everything acknowledged was on stable storage before the successor read the tail,
+even if the file lock did not work.
 """
 
 from contextlib import suppress
@@ -29,7 +29,8 @@ class Claim:
     def check(self) -> None:
         """Check that no writer has claimed a higher epoch.
 
-        Only epoch + 1 and the own file need a look: later writers remove this claim first.
+        Checking the files of epoch + 1 and of the own claim is enough: a writer with a later epoch
+        first removes this claim.
 
         Raises:
             FencedError: another writer took over.
@@ -44,7 +45,7 @@ def claim_epoch(fs: Fs, directory: Path, known_epoch: int) -> Claim:
     """Claim the next epoch by creating its file, and sync it.
 
     Args:
-        known_epoch: The highest epoch that the log itself names.
+        known_epoch: The highest epoch found in the log itself.
 
     Raises:
         UnavailableError: another writer claimed at the same time.

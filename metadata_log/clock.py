@@ -16,11 +16,13 @@ class MachineClocks(Protocol):
     """The two clocks of a machine, in nanoseconds."""
 
     def wall_ns(self) -> int:
-        """Return the time since 1970, UTC. It can be set, and NTP corrects it."""
+        """Return the time since 1970, UTC. The clock can be set, and NTP corrects it."""
         ...
 
     def boot_ns(self) -> int:
-        """Return the time since some moment. It cannot be set, and goes on while suspended."""
+        """Return the time since a fixed moment. The clock cannot be set, and runs on during
+        suspend.
+        """
         ...
 
 
@@ -34,8 +36,8 @@ class SystemClock:
 class SystemClocks:
     """The clocks of this machine.
 
-    Without a boot clock the monotonic clock is used. Where that one stops while the machine is
-    suspended, a resume looks like a wall clock that was set ahead.
+    Where the system has no boot clock, the monotonic clock is used instead. If that clock stops
+    while the machine is suspended, a resume looks as if the wall clock had been set ahead.
     """
 
     def wall_ns(self) -> int:

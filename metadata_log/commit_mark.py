@@ -1,9 +1,9 @@
-"""Commit mark (`commit.mark`): how far the log is committed.
+"""Commit mark (`commit.mark`): the position up to which the log is committed.
 
-Two slots; the valid one with the higher sequence counts. Between two syncs of the file only one of
-them is written, after the next sync only the other. So the slot that was synced last is always
-valid, whatever a crash does to the other. A slot is 64 octets, big-endian; the slots are 512 octets
-apart, so that no disk sector holds both. Each writer starts a new file.
+The file has two slots; the valid slot with the higher sequence number counts. Between two syncs of
+the file only one slot is written, and after the next sync only the other. So the slot that was
+synced last is always valid, whatever a crash does to the other. A slot is 64 octets, big-endian;
+the slots are 512 octets apart, so that no disk sector contains both. Each writer starts a new file.
 """
 
 import struct
@@ -30,14 +30,14 @@ _WRITER_SHIFT = 32
 
 
 class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
-    """One slot's content.
+    """The content of one slot.
 
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
     `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 if the
-    log has none). Offsets below `confirmed_end` will never be replaced: all of them in an own log,
+    log has none). Offsets below `confirmed_end` will never be replaced: in an own log all offsets,
     in a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest append
-    time of any committed record (ms); 0 if it is not known: there is none yet, or an early release
-    wrote it.
+    time of any committed record (ms). It is 0 if it is not known: there is no record yet, or an
+    early release wrote the mark.
     """
 
     sequence: int
@@ -66,7 +66,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def writer(self) -> int:
-        """A number that every take-over of the log raises."""
+        """Number of the writer; each writer that takes over the log has a higher one."""
         return self.sequence >> _WRITER_SHIFT
 
     @property
@@ -76,7 +76,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkWriter:
-    """Writes one writer's marks. The end in them never goes back."""
+    """Writes the marks of one writer. Their end offset never decreases."""
 
     def __init__(self, fs: Fs, directory: Path) -> None:
         self._fs = fs
@@ -93,7 +93,7 @@ class MarkWriter:
 
         Args:
             mark: The first mark, written to both slots; its end is at least that of `after`.
-            after: The mark that was found.
+            after: The newest mark of the earlier writers.
 
         Raises:
             FencedError: a later writer took over meanwhile; the mark is unchanged.
@@ -112,14 +112,14 @@ class MarkWriter:
         self._sequence, self._step = start + 2, 1
 
     def write(self, mark: CommitMark) -> None:
-        """Write a mark without syncing it; sets its sequence."""
+        """Write a mark, with the next sequence number, without syncing it."""
         self._sequence += self._step
         self._step = 2
         numbered = msgspec.structs.replace(mark, sequence=self._sequence)
         self._file.pwrite(numbered.encode(), numbered.slot_position)
 
     def sync(self) -> None:
-        """Put the mark on stable storage."""
+        """Fsync the mark."""
         self._file.sync()
         self._step = 1
 
@@ -129,14 +129,14 @@ class MarkWriter:
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The newest valid mark that was found, and the byte of an invalid slot, if any."""
+    """The newest valid mark, and the byte position of an invalid slot, if any."""
 
     newest: CommitMark
     damaged_byte: int | None
 
 
 def decode_slot(data: bytes) -> CommitMark | None:
-    """Decode one slot; None if it is invalid."""
+    """Decode one slot; return None if it is invalid."""
     if len(data) != SLOT_SIZE:
         return None
     body = data[: _SLOT.size]
@@ -150,7 +150,7 @@ def decode_slot(data: bytes) -> CommitMark | None:
 
 
 def read_marks(fs: ByteStore, directory: Path) -> Marks:
-    """Read both slots; retries once if one is invalid, because it may be in the middle of a write.
+    """Read both slots; retry if one is invalid, because a write may be in progress.
 
     Raises:
         CorruptLogError: the file is missing or neither slot is valid.

@@ -1,4 +1,4 @@
-"""Where a log ends for those who read it: at the commit mark, or where the blocks past it prove."""
+"""The end of a log for readers: the commit mark, or a later end that the blocks after it prove."""
 
 from pathlib import Path
 
@@ -19,17 +19,16 @@ _TRIES = 3
 
 
 def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
-    """Return the newest commit mark, advanced to the end that the blocks past it prove.
+    """Return the newest commit mark, advanced to the end that the blocks after it prove.
 
-    In a mirror that end says nothing about what Kafka committed: only a mark does.
+    In a mirror, only a mark shows what Kafka committed, so `confirmed_end` is not advanced.
 
-    An invalid slot may have held a newer mark; then blocks past the proven end may or may not have
-    been acknowledged.
+    An invalid slot may have contained a newer mark; then blocks past the proven end may or may not
+    have been acknowledged.
 
     Raises:
-        UnavailableError: only a writer can decide where the log ends, or its start moved up.
-        CorruptLogError: the mark does not fit its segment, or something below the proven end is
-            damaged.
+        UnavailableError: only a writer can decide where the log ends, or the log's start moved up.
+        CorruptLogError: the mark does not fit its segment, or there is damage below the proven end.
     """
     marks = _marks(fs, directory)
     for _ in range(_TRIES):

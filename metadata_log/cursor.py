@@ -1,12 +1,12 @@
-"""A cursor over a live log: each read returns what was committed since the last one.
+"""A cursor over a live log: each read returns the batches committed since the last one.
 
-A cursor reads only what is new: the commit mark, the header of its current segment, and the bytes
-up to the mark. It keeps no file open, so it can be dropped at any time, even while another thread
+A cursor reads only new bytes: the commit mark, the header of its current segment, and the blocks up
+to the mark. It keeps no file open, so it can be dropped at any time, even while another thread
 reads with it.
 
-A file can be replaced under its name in two ways. A new writer replaces an empty segment, so
-nothing is remembered of a segment before a committed block of it was read. And a restored directory
-can be an older state of the log; a mark that went back shows that.
+A file can be replaced by another of the same name in two ways. A new writer replaces an empty
+segment; so the cursor remembers nothing of a segment until it has read a committed block of it. And
+a directory can be restored to an older state of the log; a mark that went back shows this.
 """
 
 from collections.abc import Iterator
@@ -34,11 +34,11 @@ _MARK_READS = 3
 
 
 class _Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the next block begins.
+    """The place where the next block begins.
 
     `position` is None before a segment's first block. `last_crc32c` is the CRC of the block before,
-    None if that was not read. `previous` is the scan that ended the segment before this one, None
-    if that was not read.
+    None if that block was not read. `previous` is the scan that ended the segment before this one,
+    None if that segment was not read.
     """
 
     segment_offset: int
@@ -49,18 +49,18 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogCursor:
-    """Reads a log forward up to its commit mark, and continues from there later. Takes no lock."""
+    """Reads a log forward up to its commit mark, and can continue there later. Takes no lock."""
 
     def __init__(
         self, directory: Path, from_offset: int | None = None, *, fs: Fs | None = None
     ) -> None:
-        """Start at the batch that holds `from_offset`; None means the first batch kept.
+        """Start at the batch that contains `from_offset`; None means the first batch kept.
 
         Raises:
             RequestError: the directory is not a log; or OFFSET_OUT_OF_RANGE: the offset is past the
                 log's end.
             UnknownHistoryError: the offset is before the kept history.
-            CorruptLogError: the log is damaged in a part that opening reads.
+            CorruptLogError: the log is damaged in a part that is read on opening.
         """
         self._fs = fs or OsFs()
         self._directory = directory.absolute()
@@ -84,12 +84,12 @@ class LogCursor:
             self._place = _place_of(reader, first)
 
     def read(self, records_max: int = FOLLOW_READ_RECORDS) -> list[Batch]:
-        """Return the next committed batches; none if all were read.
+        """Return the next committed batches; an empty list if all were read.
 
         Stops after the block that reaches `records_max`.
 
         Raises:
-            RequestError: OFFSET_OUT_OF_RANGE, the log went back: it was restored, or the
+            RequestError: OFFSET_OUT_OF_RANGE, the log's end went back: the log was restored, or the
                 unconfirmed end of a mirror was replaced.
             UnknownHistoryError: the log's start has moved past the cursor.
             UnavailableError: the log was removed.
@@ -107,7 +107,7 @@ class LogCursor:
             raise
 
     def _may_have_been_cut(self) -> bool:
-        """True if another writer took a mirror over since the mark was read."""
+        """True if the log is a mirror that another writer took over since the mark was read."""
         mark = read_mark(self._fs, self._directory)
         return self._kind is Kind.MIRROR and mark.writer != self._mark.writer
 
@@ -144,7 +144,7 @@ class LogCursor:
         raise self._went_back(f"from offset {last.end_offset} to {mark.end_offset}")
 
     def _check_history(self, mark: CommitMark) -> None:
-        """Check that a mirror with another writer still has the block that was read last."""
+        """Check that a mirror with a new writer still has the block that was read last."""
         place = self._place
         is_same_writer = self._kind is Kind.OWN or mark.writer == self._mark.writer
         if is_same_writer or place.last_crc32c is None:
@@ -191,9 +191,9 @@ class LogCursor:
             self._go_to_next_segment(scan)
 
     def _length(self, segment: int, end: CommitMark) -> int:
-        """Return the length of a segment that is not the last; the next one's header names it.
+        """Return the length of a segment before the last one, from the next segment's header.
 
-        A fenced writer may have written more after that.
+        The file can be longer: a fenced writer may have written more after that.
         """
         bases = segment_offsets(self._fs.list(self._directory))
         following = min((base for base in bases if base > segment), default=end.segment_offset)

@@ -1,4 +1,4 @@
-"""Full disks: turns the system's error into a refusal that can be retried."""
+"""Full disks: converts the operating system's errors into an error that can be retried."""
 
 import errno
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def full_as_unavailable(directory: Path) -> Iterator[None]:
-    """Turn the system's error for a full disk, quota or file into UnavailableError.
+    """Convert the error for a full disk, an exceeded quota or a file size limit into
+    UnavailableError.
 
     Raises:
         UnavailableError: the disk is full.

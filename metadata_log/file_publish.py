@@ -1,8 +1,8 @@
-"""Atomically publish a new log file: write, fsync, check ownership, rename.
+"""Atomic publishing of a new log file: write, fsync, check ownership, rename.
 
-A fenced writer that has not noticed may still be about to publish a mark or a segment. The epoch in
-the names of unfinished files says which writer made them. The next owner removes those of earlier
-epochs before it reads the log, so that their renames fail.
+A fenced writer that has not noticed it may still be about to publish a mark or a segment. The names
+of unfinished files therefore contain the epoch of the writer that made them. The next owner removes
+those of earlier epochs before it reads the log, so that their renames fail.
 """
 
 import re
@@ -37,26 +37,26 @@ class Owner(Protocol):
 
 
 class SoleOwner:
-    """The owner of a log that no other process knows yet."""
+    """The owner of a new log that no other process can find yet."""
 
     leader_epoch = 0
 
     def check(self) -> None:
-        """Return at once: there can be no other writer."""
+        """Do nothing: there can be no other writer."""
 
 
 def publish_file(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> File:
-    """Atomically publish a file under a name, synced; return it, open.
+    """Atomically publish a synced file at `path`, and return it, open.
 
-    A process that has an older file of this name open continues with that one.
+    A process that has an older file of this name open continues to use the old file.
 
     Args:
         write: Writes the content.
         owner: Its ownership is checked right before the rename.
 
     Raises:
-        FencedError: another writer took over; nothing changed under the name.
-        UnavailableError: the disk is full; nothing changed under the name.
+        FencedError: another writer took over; the file at `path` is unchanged.
+        UnavailableError: the disk is full; the file at `path` is unchanged.
     """
     part = path.with_name(f"{path.name}.{owner.leader_epoch}.part")
     with full_as_unavailable(path.parent):

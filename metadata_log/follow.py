@@ -1,4 +1,4 @@
-"""Follow a live log: yields batches as they commit, without a lock."""
+"""Following a live log: yields batches as they are committed, without a lock."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,23 +15,24 @@ from metadata_log.wakeup import Polling, Wakeup, watch
 async def follow(
     directory: Path | str, from_offset: int | None = None, *, fs: Fs | None = None
 ) -> AsyncGenerator[Batch, None]:
-    """Yield every committed batch from an offset on, then each new one as it commits, for ever.
+    """Yield every committed batch from an offset on, then each new one as it is committed, forever.
 
-    Whole batches, each once and in order, through rolls and changes of the writer. Disk reads run
-    in a thread; only a few batches are in memory, however far behind the caller is. To stop, cancel
-    the caller or leave the loop (`contextlib.aclosing` then frees the watch at once).
+    Yields whole batches, each once and in order, also across new segments and new writers. Disk
+    reads run in a thread; only a few batches are in memory, however far behind the caller is. To
+    stop, cancel the caller or leave the loop (with `contextlib.aclosing` the file watch is released
+    immediately).
 
     Args:
-        from_offset: The first batch is the one that holds this offset; None means the first one
-            kept. Pass the log's end to see only new batches.
+        from_offset: The first batch is the one that contains this offset; None means the first
+            batch kept. Pass the log's end to get only new batches.
 
     Raises:
         RequestError: the directory is not a log; or OFFSET_OUT_OF_RANGE: `from_offset` is past the
-            end, or the log went back while it was followed (restored, or the unconfirmed end of a
-            mirror was replaced).
+            end, or the log's end went back while it was followed (the log was restored, or the
+            unconfirmed end of a mirror was replaced).
         UnknownHistoryError: the next batch is before the kept history.
         UnavailableError: the log was removed.
-        CorruptLogError: damage; names file, byte, and the offsets below which all is intact.
+        CorruptLogError: damage; names file, byte, and the offset below which everything is intact.
     """
     directory, fs = Path(directory).absolute(), fs or OsFs()
     cursor = await asyncio.to_thread(LogCursor, directory, from_offset, fs=fs)

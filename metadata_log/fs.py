@@ -1,7 +1,7 @@
 """The file operations the log uses, as a protocol, so that a simulated disk can replace the OS.
 
-Paths are absolute. Nothing is buffered here: a `pwrite` has reached the operating system when it
-returns, and stable storage after the next `sync`.
+Paths are absolute. Nothing is buffered here: when `pwrite` returns, the operating system has the
+bytes; after the next `sync` they are on stable storage.
 """
 
 import errno
@@ -28,7 +28,7 @@ _LOCK_RETRY_S = 0.002
 
 
 class ReadableFile(Protocol):
-    """An open file, read by ranges of bytes."""
+    """An open file, read by byte position."""
 
     def pread(self, size: int, position: int) -> bytes:
         """Return up to `size` bytes; fewer only at the end of the file."""
@@ -42,10 +42,10 @@ class ReadableFile(Protocol):
 
 
 class File(ReadableFile, Protocol):
-    """An open file, read and written by position."""
+    """An open file, read and written by byte position."""
 
     def pwrite(self, data: bytes, position: int) -> None:
-        """Write all of `data`; an OSError may leave any part of it written."""
+        """Write all of `data`; if an OSError is raised, any part of it may have been written."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -53,7 +53,7 @@ class File(ReadableFile, Protocol):
         ...
 
     def sync(self) -> None:
-        """Return once everything written is on stable storage."""
+        """Fsync the file: everything written is on stable storage afterwards."""
         ...
 
 
@@ -64,13 +64,15 @@ class Lock(Protocol):
 
 
 class ByteStore(Protocol):
-    """Where the files of a log are read from: a file system, or a prefix of an object store."""
+    """Storage from which the files of a log are read: a file system, or a prefix of an object
+    store.
+    """
 
     def open(self, path: Path) -> ReadableFile:
         """Open a file.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: there is no such file.
         """
         ...
 
@@ -82,7 +84,7 @@ class ByteStore(Protocol):
 
 
 class UrlPath(PosixPath):
-    """The path of a file in an object store: printed as the URL it stands for.
+    """The path of a file in an object store; its text form is the URL.
 
     `UrlPath("/s3:/bucket/prefix")` is `s3://bucket/prefix`.
     """
@@ -98,25 +100,26 @@ class Fs(ByteStore, Protocol):
     """A file system."""
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        """Open a file; `create` creates it and fails if it exists."""
+        """Open an existing file, or with `create` a new one; `create` fails if the file exists."""
         ...
 
     def make_directory(self, path: Path) -> None:
-        """Create a directory and its missing parents, on stable storage."""
+        """Create a directory and its missing parents durably."""
 
     def rename(self, source: Path, target: Path) -> None: ...
 
     def unlink(self, path: Path) -> None: ...
 
     def sync_directory(self, path: Path) -> None:
-        """Return once names created, renamed or removed in it are on stable storage."""
+        """Fsync a directory, so that created, renamed and removed entries are durable."""
         ...
 
     def lock(self, path: Path, owner: str) -> Lock:
         """Lock a file, creating it if needed, and write `owner` into it.
 
         Raises:
-            BlockingIOError: it is locked already; the message is what the holder wrote.
+            BlockingIOError: the file is locked already; the message is the text that the holder
+                wrote.
         """
         ...
 
@@ -128,7 +131,7 @@ _T = TypeVar("_T")
 def _naming(
     method: "Callable[Concatenate[OsFile, _P], _T]",
 ) -> "Callable[Concatenate[OsFile, _P], _T]":
-    """Decorate a method so that its OSErrors carry the file's name."""
+    """Decorate a method so that its OSErrors contain the file's name."""
 
     @wraps(method)
     def named(file: "OsFile", /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -142,7 +145,7 @@ def _naming(
 
 
 class OsFile:
-    """A file of the operating system."""
+    """A file of the operating system's file system."""
 
     def __init__(self, path: Path, flags: int) -> None:
         self.path = path
@@ -192,8 +195,9 @@ class OsFile:
 class OsLock:
     """A `flock` lock, never `lockf`.
 
-    A POSIX record lock is granted to a second open in the same process, and closing that one would
-    free it. The file is never removed, or two writers could lock two files.
+    A POSIX record lock (`lockf`) is also granted to a second open in the same process, and closing
+    that one would release it. The file is never removed, because otherwise two writers could lock
+    two different files.
     """
 
     def __init__(self, path: Path, owner: str) -> None:
@@ -294,9 +298,9 @@ def copy_start(source: ReadableFile, target: File, size_bytes: int) -> None:
 
 
 def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
-    """Create a file with the content that `write` writes, and sync it; its name is not synced yet.
+    """Create a file with the content that `write` writes, and fsync it, but not its directory.
 
-    On failure no file is left.
+    If it fails, no file is left.
     """
     if fs.exists(path):
         fs.unlink(path)
@@ -313,7 +317,7 @@ def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
 
 
 def write_whole(fs: Fs, path: Path, data: bytes) -> None:
-    """Atomically write a file: write, fsync, rename. Replaces an older file of this name."""
+    """Atomically write a file: write, fsync, rename. Replaces an existing file."""
     part = path.with_name(f"{path.name}.part")
     create_synced(fs, part, lambda file: file.pwrite(data, 0)).close()
     fs.rename(part, path)

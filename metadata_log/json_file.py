@@ -1,4 +1,6 @@
-"""Small JSON files of a log, its backups and archives: read as one type, with bounded work."""
+"""Small JSON files of a log, its backups and archives: each read as a given type, with bounded
+work.
+"""
 
 from pathlib import Path
 from typing import TypeVar
@@ -18,11 +20,11 @@ def read_json(fs: ByteStore, path: Path, kind: type[T], remedy: str) -> T:
     """Read a JSON file.
 
     Args:
-        remedy: What to do if it cannot be read, for the error.
+        remedy: Advice for the error message, if the file cannot be read.
 
     Raises:
         FileNotFoundError: there is no such file.
-        CorruptLogError: it is not JSON of this type, or is too large or too deeply nested.
+        CorruptLogError: the file is not JSON of this type, or is too large or too deeply nested.
     """
     content = read_start(fs, path, _SIZE_BYTES_MAX + 1)
     if len(content) > _SIZE_BYTES_MAX:

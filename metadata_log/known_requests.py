@@ -1,4 +1,6 @@
-"""The committed requests that a writer knows: read from the log's tail when the first id comes."""
+"""The committed requests that a writer knows: read from the log's tail when the first request id
+arrives.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +11,7 @@ from metadata_log.request_window import RequestWindow
 
 
 class KnownRequests:
-    """The request window of one writer.
+    """The request window of one writer, loaded on demand.
 
     Attributes:
         window: Empty before `load`.
@@ -17,7 +19,7 @@ class KnownRequests:
     """
 
     def __init__(self, open_reader: Callable[[], LogReader], run_blocking: RunBlocking) -> None:
-        """Know nothing yet.
+        """Start with an empty window.
 
         Args:
             open_reader: Opens the log; blocks.
@@ -29,7 +31,7 @@ class KnownRequests:
         self.is_loaded = False
 
     async def load(self) -> None:
-        """Read the window from the log, unless that was done.
+        """Read the window from the log, unless it is loaded already.
 
         Raises:
             CorruptLogError: the log's tail is damaged.

@@ -1,4 +1,4 @@
-"""The writer's lock: an OS lock on `.lock`, which holds the writer's process id."""
+"""The writer's lock: an OS lock on `.lock`, a file with the writer's process id."""
 
 import fcntl
 import os
@@ -14,8 +14,8 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
     """Lock a log directory.
 
     Raises:
-        UnavailableError: another writer holds the lock (names its process), or the disk is too full
-            to write this one's process id.
+        UnavailableError: another writer has the lock (the message gives its process), or the disk
+            is too full to write this process's id.
     """
     try:
         with full_as_unavailable(directory):
@@ -28,7 +28,7 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
 
 
 def writer_process(directory: Path) -> int | None:
-    """Return the process id of the current writer, None if there is none."""
+    """Return the process id of the current writer; None if there is no writer."""
     try:
         descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

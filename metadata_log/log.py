@@ -1,7 +1,7 @@
 """The own log: assigns each batch its offsets, epoch and time, and commits it.
 
 Group commit: batches that arrive while a sync runs are encoded and written together and share the
-next one. One task does all the writing, so batches commit in the order of the calls, even if
+next sync. One task does all the writing, so batches commit in the order of the calls, even if
 callers are cancelled.
 
     append --> queue --> write, write, ... --> sync --> check the claim --> mark --> answers
@@ -48,7 +48,7 @@ class MetadataLog:
         cluster_id: Id of the cluster whose metadata this is.
         leader_epoch: The epoch this writer claimed.
         end_offset: First offset not yet written; exclusive, committed or not.
-        clock: Gives batches their times; decisions read the time from it, too.
+        clock: Source of the batches' times; decisions read the time from it, too.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class MetadataLog:
 
         Args:
             node_id: Node id announced as the leader.
-            clock: Used as it is, for simulations; None means a LogClock.
+            clock: Used unchanged, for simulations; None means a LogClock.
             machine: The clocks that the LogClock follows; None means this machine's.
             run_blocking: Runs blocking disk calls; by default in a thread of this writer.
             segment_size_bytes_max: A new segment begins once this size is reached.
@@ -139,32 +139,34 @@ class MetadataLog:
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> asyncio.Future[AppendResult]:
-        """Commit a batch, all of it or nothing, in the order of the calls.
+        """Queue a batch, and return the future of its commit; batches commit in the order of the
+        calls.
 
-        The future is done once the bytes are on stable storage. After cancellation the outcome is
-        unknown. A batch whose origin has a request id and a request hash is committed once:
-        repeated within REQUEST_WINDOW_OFFSETS it gets the first result again.
+        All of the batch is committed, or nothing. The future is done once the bytes are on stable
+        storage. After cancellation the outcome is unknown. A batch whose origin has a request id
+        and a request hash is committed once: if it is repeated within REQUEST_WINDOW_OFFSETS, the
+        result is that of the first append.
 
         Raises:
-            RequestError: the batch is empty, too large or cannot be encoded, holds a record that
+            RequestError: the batch is empty, too large or cannot be encoded, it has a record that
                 only an import writes, its request id was used for another request, or the log does
                 not end at `expected_end_offset` when it is this batch's turn; nothing was written.
-            UnavailableError: too many batches wait, the disk is full, or the log is closed;
-                nothing was written.
+            UnavailableError: too many batches wait, the disk is full, or the log is closed; nothing
+                was written.
             FencedError: another writer took over, or a write failed; this writer cannot be used any
                 more. The outcome is unknown for batches in flight, nothing for the others.
-            CorruptLogError: the end of the log, searched for repeated requests, is damaged;
-                nothing was written, and this writer cannot be used any more.
+            CorruptLogError: the end of the log, searched for repeated requests, is damaged; nothing
+                was written, and this writer cannot be used any more.
         """
         answer = self._queue.add(batch, expected_end_offset)
         self._wake.set()
         return answer
 
     def reader(self) -> LogReader:
-        """Open what is committed for reading; blocks.
+        """Return a reader of the committed part of the log; blocks.
 
         Raises:
-            CorruptLogError: the log is damaged where opening it looks.
+            CorruptLogError: the log is damaged in a part that is read on opening.
         """
         return LogReader.open(self.directory, fs=self._fs)
 
@@ -172,15 +174,15 @@ class MetadataLog:
         """Return the first batch of a request that `find_request` found; blocks.
 
         Raises:
-            UnknownHistoryError: the log no longer holds it.
-            CorruptLogError: it is damaged.
+            UnknownHistoryError: the log no longer has the batch.
+            CorruptLogError: the batch is damaged.
         """
         return first_batch(self._fs, self.directory, committed)
 
     async def find_request(
         self, origin: Origin, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
-        """Return where a request was committed; None for a new one, or one in flight.
+        """Return where a request was committed; None if it is new or still in flight.
 
         For callers that decide before they append: a repeated request must not be decided again.
 
@@ -196,7 +198,7 @@ class MetadataLog:
         return found if is_committed else None
 
     async def close(self) -> None:
-        """Commit what was accepted and release the log; after a failed write, only release it.
+        """Commit the accepted batches and release the log; after a failed write, only release it.
 
         Runs once and to its end, even if the caller is cancelled or calls it again.
         """
@@ -251,7 +253,7 @@ class MetadataLog:
             self._queue.fail(FencedError(f"the writer failed: {error!r}; open the log again"))
 
     async def _commit_group(self) -> None:
-        """Write some of the waiting batches, sync them together, and answer."""
+        """Write a group of the waiting batches, sync them together, and answer their callers."""
         group = self._queue.in_flight
         results: list[tuple[QueuedBatch, AppendResult]] = []
         try:
@@ -282,7 +284,9 @@ class MetadataLog:
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Answer the committed batches; of a refused group, those that repeat a request."""
+        """Answer the callers of committed batches; in a refused group, those whose batch is a
+        repetition.
+        """
         for queued, result in results:
             if result.end_offset <= self._committed_end:
                 queued.resolve(result)

@@ -3,15 +3,16 @@
 The boot clock measures elapsed time; the wall clock gives the time of day, but can be set. On each
 reading
 
-- the believed time advances by what the boot clock has counted;
-- a wall clock within CLOCK_JUMP_MS of it was corrected (NTP, drift) and becomes the believed time;
-- a wall clock further off was set by hand: it is ignored, with a warning;
+- the believed time advances by the time the boot clock has measured;
+- if the wall clock is within CLOCK_JUMP_MS of the believed time, it was corrected (NTP, drift) and
+  becomes the believed time;
+- if the wall clock is further off, it was set by hand: it is ignored, with a warning;
 - the log's time moves towards the believed time, faster or slower than real time by at most one
-  part in CLOCK_SLEW. So it never jumps, goes back or stands still.
+  part in CLOCK_SLEW. So it never jumps, goes back or stops.
 
 At the start the wall clock is believed, however long the log was closed. If the last record is
-ahead of it, the log's time continues from that record, slower than real time, until the wall clock
-has caught up.
+later than the wall clock, the log's time continues from that record, slower than real time, until
+the wall clock has caught up.
 """
 
 import logging
@@ -32,7 +33,7 @@ _MS = 1_000_000
 
 
 class LogClock:
-    """One writer's clock."""
+    """The clock of one writer."""
 
     def __init__(
         self, last_timestamp_ms: int, *, name: str, machine: MachineClocks | None = None
@@ -55,7 +56,7 @@ class LogClock:
             self._warn_of_last_record()
 
     def now_ms(self) -> int:
-        """Return milliseconds since 1970, UTC; right if the machine's clock was."""
+        """Return milliseconds since 1970, UTC; right if the machine's clock was right."""
         boot_ns = self._machine.boot_ns()
         elapsed_ns = boot_ns - self._seen_boot_ns
         self._seen_boot_ns = boot_ns
@@ -67,7 +68,7 @@ class LogClock:
         return self._now_ns // _MS
 
     def _look_at(self, wall_ns: int) -> None:
-        """Adopt the wall clock as the believed time, unless it was set."""
+        """Adopt the wall clock as the believed time, unless it was set by hand."""
         jump_ns = wall_ns - self._believed_ns
         if abs(jump_ns) <= CLOCK_JUMP_MS * _MS:
             self._believed_ns = wall_ns
@@ -77,7 +78,9 @@ class LogClock:
             self._warn_of_jump(wall_ns)
 
     def _may_warn(self) -> bool:
-        """True if the last warning is long enough ago; a swinging clock must not fill the disk."""
+        """True if the last warning is long enough ago, so that an unstable clock does not fill the
+        disk.
+        """
         last, now = self._warned_boot_ns, self._seen_boot_ns
         if last is not None and now - last < CLOCK_WARNING_INTERVAL_MS * _MS:
             return False
@@ -107,5 +110,5 @@ class LogClock:
 
 
 def _difference_text(difference_ns: int) -> str:
-    """Return for example `3600 s behind`."""
+    """Return a time difference as text, such as `3600 s behind`."""
     return f"{abs(difference_ns) / 1e9:.0f} s {'ahead' if difference_ns > 0 else 'behind'}"

@@ -1,9 +1,9 @@
-"""Reads a log without a lock and without writing, even while it is being written.
+"""Reading a log without a lock and without writing, even while it is being written.
 
-The log is a directory, or an archive in an object store, which is read by ranges of bytes.
+The log is a directory, or an archive in an object store, which is read by byte ranges.
 
-A reader sees the log up to the commit mark at opening, and past it what is proven to have been
-acknowledged. All of that was on stable storage, so anything there that does not read well is
+A reader sees the log up to the commit mark at opening, and after it the blocks that are proven to
+have been acknowledged. All of these bytes were on stable storage, so invalid bytes among them are
 damage.
 """
 
@@ -45,14 +45,15 @@ class LogReader:
     """A log up to its commit mark.
 
     Attributes:
-        directory: The log directory, or the path that stands for a prefix of a bucket.
+        directory: The log directory, or the path that represents a prefix of a bucket.
         kind: Own or mirror.
         cluster_id: Id of the cluster whose metadata this is.
-        mark: The commit mark at opening, advanced to what is proven past it (committed_end.py).
+        mark: The commit mark at opening, advanced to the end proven by later blocks
+            (committed_end.py).
         blocks: Finds the block to start reading from.
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
-        history_start: First offset above the base; images exist from the one before it on.
+        history_start: First offset above the base; images exist from the offset before it on.
         end_offset: Exclusive.
         confirmed_end: Exclusive; in a mirror Kafka may still replace offsets from here on.
     """
@@ -85,14 +86,14 @@ class LogReader:
         """Open a log for reading.
 
         Args:
-            place: A directory, or `s3://bucket/prefix`, where an archive or a backup lies. Of
-                that every read is of the version that was there when it was opened.
-            fs: Where a directory is read from; None is this machine's file system.
+            place: A directory, or the `s3://bucket/prefix` of an archive or a backup. In an object
+                store, all reads are of the file versions at the time of opening.
+            fs: File system of the directory; None is this machine's file system.
 
         Raises:
-            RequestError: there is no log, or one of a newer format.
+            RequestError: there is no log, or it has a newer format.
             CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
-            UnavailableError: a crash tore the mark, which the next writer repairs; or the log's
+            UnavailableError: a crash left a torn mark, which the next writer repairs; or the log's
                 start moved up meanwhile, or the log was removed.
         """
         if fs is None and isinstance(place, str) and "://" in place:
@@ -121,26 +122,26 @@ class LogReader:
 
     @property
     def local_directory(self) -> Path | None:
-        """The log's directory on this machine; None when it is in an object store."""
+        """The log's directory on this machine; None if it is in an object store."""
         return None if isinstance(self.directory, UrlPath) else self.directory
 
     @functools.cached_property
     def tables(self) -> "Tables":
-        """The tables of record types that this release does not know; only mirrors keep some.
+        """The tables of record types that this release does not know; only mirrors have some.
 
         Raises:
-            CorruptLogError: their file is damaged.
+            CorruptLogError: the table file is damaged.
         """
         from metadata_log.kraft.tables import kept_tables
 
         return kept_tables(self.fs, self.directory)
 
     def size_bytes(self) -> int:
-        """Return the size of all files of the log, and of those beside them, in bytes."""
+        """Return the total size in bytes of all files in the log's directory."""
         return sum(self.file_sizes().values())
 
     def file_sizes(self) -> dict[str, int]:
-        """Return the size of each file of the log, and of those beside them, in bytes."""
+        """Return the size in bytes of each file in the log's directory, by name."""
         return {name: self._size(self.directory / name) for name in self.fs.list(self.directory)}
 
     def _size(self, path: Path) -> int:
@@ -155,24 +156,27 @@ class LogReader:
 
     @property
     def segment_paths(self) -> list[Path]:
-        """Return the committed segments, ascending; the last one counts up to `mark.position`."""
+        """The paths of the committed segments, ascending; the last one is committed up to
+        `mark.position`.
+        """
         return [self.directory / segment_name(base) for base in self._segments]
 
     def header(self, path: Path) -> SegmentHeader:
-        """Return a segment's header, checked."""
+        """Read a segment's header, check it, and return it."""
         with kept_segment(self.fs, path) as segment:
             return segment.header
 
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the whole batches that hold any offset in [from_offset, to_offset).
+        """Yield the whole batches that have any offset in [from_offset, to_offset).
 
         One batch is in memory at a time.
 
         Raises:
             UnknownHistoryError: `from_offset` is before the kept history.
-            CorruptLogError: damage; names file, byte, and the offsets below which all is intact.
+            CorruptLogError: damage; names file, byte, and the offset below which everything is
+                intact.
         """
         first = self.start_offset if from_offset is None else from_offset
         end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
@@ -184,7 +188,7 @@ class LogReader:
             yield from self._read(self.blocks.at_offset(first), first, end)
 
     def placed_blocks(self, from_offset: int) -> Iterator[tuple[BlockPlace, ReadBlock]]:
-        """Yield the blocks from the one that holds an offset on, each with its place.
+        """Yield each block and its place, from the block that contains an offset on.
 
         Raises:
             CorruptLogError: damage; names file and byte.
@@ -197,12 +201,11 @@ class LogReader:
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the whole batches that hold a needle, and perhaps others.
+        """Yield the whole batches that contain a needle, and perhaps others.
 
-        All of them hold an offset in [from_offset, to_offset).
-
-        Every block is read and checked, but only those that hold one are decoded. Needles may be
-        added between two batches.
+        Only batches with an offset in [from_offset, to_offset) are yielded. Every block is read and
+        checked, but only blocks that contain a needle are decoded. Needles may be added between two
+        batches.
 
         Raises:
             CorruptLogError: damage; names file and byte.
@@ -216,7 +219,7 @@ class LogReader:
             yield from self._read(start, first, end, needles)
 
     def position(self, end_offset: int) -> Position:
-        """Return the position at an end offset in [history_start, end_offset].
+        """Return the position at an end offset from `history_start` to `end_offset`, inclusive.
 
         Raises:
             CorruptLogError: the log is damaged there.
@@ -226,8 +229,9 @@ class LogReader:
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
 
-        Times can go backwards in imported logs; this is the one rule for a point in time. Inside a
-        run of NoOps the result is the run's first offset, because no record there changes anything.
+        Every conversion of a time to an offset uses this rule, because times can go backwards in
+        imported logs. Inside a run of NoOps the result is the run's first offset, because its
+        records change nothing.
 
         Returns:
             At least start_offset - 1, at most end_offset - 1.
@@ -264,7 +268,7 @@ class LogReader:
     def _read(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[Batch]:
-        """Yield batches from a block at or before `first`, across segments."""
+        """Yield batches from an indexed block at or before `first`, across segments."""
         for _, block in self._placed(entry, first, end, needles):
             for batch in block.batches:
                 if batch.base_offset >= end:
@@ -275,7 +279,7 @@ class LogReader:
     def _placed(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None
     ) -> Iterator[tuple[BlockPlace, ReadBlock]]:
-        """Yield blocks from one at or before `first`, each with its place."""
+        """Yield blocks with their places, from an indexed block at or before `first` on."""
         try:
             yield from self._segment_blocks(entry, first, end, needles)
         except CorruptLogError as error:
@@ -289,8 +293,8 @@ class LogReader:
     def _was_replaced(self) -> bool:
         """True if the end of this mirror may have been cut since it was opened.
 
-        A cut begins with a mark of a new writer, before the blocks that it removes. Whoever opens
-        the mirror then still reads those blocks, but by the new writer's mark.
+        Before a cut removes blocks, it publishes a mark of a new writer. A reader opened after that
+        still reads those blocks, but with the new writer's mark.
         """
         published = self._published
         if published is None:
@@ -344,9 +348,10 @@ class LogReader:
         return segment.scan(limit, start)
 
     def _end(self, following: int | None) -> int:
-        """Return where a segment ends, as the next header or the mark says.
+        """Return the byte at which a segment ends, from the next segment's header or the commit
+        mark.
 
-        A fenced writer may have written more after that.
+        The file can be longer: a fenced writer may have written more after that.
         """
         if following is None:
             return self.mark.position
@@ -359,10 +364,10 @@ class LogReader:
 
 
 def check_follows(path: Path, header: SegmentHeader, previous: SegmentScan) -> None:
-    """Check that a segment was written after the one that was read before it.
+    """Check that a segment continues the segment that was read before it.
 
     Raises:
-        CorruptLogError: a segment is missing, or the one before has changed.
+        CorruptLogError: a segment is missing, or the segment before has changed.
     """
     if (header.base_offset, header.previous_length) != (previous.next_offset, previous.position):
         raise corrupt(

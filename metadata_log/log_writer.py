@@ -37,8 +37,8 @@ from records.errors import UnavailableError
 class LogWriter:
     """Appends blocks after a tail.
 
-    `tail` is the end of what was written, `synced` the end of what is known to be on stable
-    storage. Only `sync` moves that one, and never backwards. `confirmed_end` is None in an own log,
+    `tail` is the end of the written blocks, `synced` the end of the blocks known to be on stable
+    storage. Only `sync` moves `synced`, and never backwards. `confirmed_end` is None in an own log,
     where nothing committed is ever replaced.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
@@ -55,7 +55,7 @@ class LogWriter:
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
         holds_batches: bool = False,
     ) -> None:
-        """Continue a log; `holds_batches` says that a block may hold several batches."""
+        """Continue a log at its tail; with `holds_batches` a block may contain several batches."""
         self._owner = owner
         self._fs = fs
         self._directory = directory
@@ -97,7 +97,8 @@ class LogWriter:
         return self._encoder.encoded_bytes
 
     def take_over(self, found: CommitMark) -> None:
-        """Take over from the writer before: publish our own mark at the tail, synced.
+        """Take over from the previous writer: publish and sync this writer's first mark, at the
+        tail.
 
         Raises:
             FencedError: another writer took over meanwhile.
@@ -113,15 +114,15 @@ class LogWriter:
         *,
         continues_source: bool = False,
     ) -> None:
-        """Start a new segment at the end; the one before is sealed from now on.
+        """Start a new segment at the tail; the segment before is sealed from now on.
 
-        The segment is renamed into place with its whole header.
+        The segment is renamed into place with its complete header.
 
         Args:
-            rows: A first block that is in the file when it gets its name. The segment then replaces
-                whatever stands behind the tail in the file before.
+            rows: A first block that is in the file when it is renamed into place. The segment then
+                replaces all bytes after the tail in the file before.
             end_offset: The offset after `rows`.
-            continues_source: In a mirror, the source's segment goes on here.
+            continues_source: In a mirror, True if the source's segment continues here.
 
         Raises:
             FencedError: another writer took over; the log is unchanged.
@@ -155,7 +156,8 @@ class LogWriter:
         )
 
     def continue_segment(self) -> None:
-        """Go on in the last segment, in a new file that holds its blocks up to the tail.
+        """Continue the last segment in a new file, a copy up to the tail that replaces the old
+        file.
 
         A fenced writer may still have the old file open.
 
@@ -180,9 +182,9 @@ class LogWriter:
     ) -> BlockPlace:
         """Write one block, not yet synced; return its place.
 
-        It holds one batch, or several whole ones of an epoch where the segment's header says so.
-
-        Sets `previous_crc32c` and `durable_end` on the first row; the rest is written as given.
+        The block contains one batch or, if the segment's header allows it, several whole batches of
+        one epoch. The first row gets `previous_crc32c` and `durable_end`; the other rows are
+        written unchanged.
 
         Args:
             rest: The rows after `rows`, if they are already encoded.
@@ -190,7 +192,7 @@ class LogWriter:
         Raises:
             RequestError: the batch is too large; nothing was written.
             UnavailableError: the disk is full; everything since the last sync was rolled back.
-            OSError: it is unknown what reached the file; only `abandon` may follow.
+            OSError: it is unknown how much reached the file; only `abandon` may follow.
         """
         assert self._file is not None and self._index is not None, "start_segment comes first"
         tail = self.tail
@@ -213,11 +215,11 @@ class LogWriter:
         return BlockPlace(tail.segment_offset, tail.position, tail.position + len(stored))
 
     def sync(self) -> None:
-        """Put everything written on stable storage.
+        """Fsync everything written.
 
         Raises:
             UnavailableError: the disk is full; everything since the last sync was rolled back.
-            OSError: it is unknown what reached the disk; only `abandon` may follow.
+            OSError: it is unknown how much reached the disk; only `abandon` may follow.
         """
         if self._file is not None:
             self._flush()
@@ -225,20 +227,22 @@ class LogWriter:
         self.synced = self.tail
 
     def publish(self) -> None:
-        """Advance the commit mark to what was synced; other processes see it at once."""
+        """Advance the commit mark to the synced end, without syncing it; other processes see it
+        immediately.
+        """
         self._mark.write(self._marked())
         if self._index is not None:
             self._index.commit()
 
     def sync_mark(self) -> None:
-        """Put the commit mark itself on stable storage."""
+        """Fsync the commit mark."""
         self._mark.sync()
 
     def roll_back(self) -> None:
-        """Undo everything written since the last sync, and sync.
+        """Undo everything written since the last sync, and sync the truncated file.
 
-        Without the sync a crash could bring back batches whose callers were told that nothing
-        happened. A writer that takes over meanwhile writes to a file of its own (recovery.py).
+        Without the sync a crash could bring back batches whose callers were told that nothing was
+        written. A writer that takes over meanwhile writes to a file of its own (recovery.py).
 
         Raises:
             FencedError: another writer took over, and may have kept these bytes.
@@ -264,7 +268,7 @@ class LogWriter:
             self.abandon()
 
     def abandon(self) -> None:
-        """Close the files as they are: after a failed write nothing may be committed any more.
+        """Close the files without writing: after a failed write nothing may be committed any more.
 
         A second sync can succeed although the first lost data, so it proves nothing.
         """
@@ -318,7 +322,7 @@ class LogWriter:
     def _encode(
         self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
     ) -> bytes:
-        """Return the stored bytes of a block that follows the tail."""
+        """Return the stored bytes of a block to be written at the tail."""
         first = msgspec.structs.replace(
             rows[0],
             previous_crc32c=self.tail.last_crc32c or None,
@@ -327,7 +331,7 @@ class LogWriter:
         return self._encoder.encode([first, *rows[1:]], sync_marker, rest)
 
     def _create_segment(self, header: SegmentHeader, first_block: bytes) -> int:
-        """Rename the new segment into place, ready for writing; return its size."""
+        """Publish a new segment file, open it for writing, and return its size."""
         path = self._directory / segment_name(header.base_offset)
         encoded = header.encode() + first_block
         self._file = publish_file(self._fs, path, lambda file: file.pwrite(encoded, 0), self._owner)
@@ -337,7 +341,7 @@ class LogWriter:
 
 
 def create_mark(fs: Fs, directory: Path) -> None:
-    """Create a new log's `commit.mark`, without a mark in it."""
+    """Create the `commit.mark` file of a new log, without a mark in it."""
     file = fs.open(directory / COMMIT_MARK, create=True)
     try:
         file.pwrite(bytes(MARK_SIZE), 0)

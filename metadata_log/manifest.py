@@ -17,7 +17,9 @@ _REMEDY = "restore it from a backup, or write it by hand: docs/log_format.md sho
 
 
 class Kind(StrEnum):
-    """Source of offsets, epochs and times: this log (own) or a Kafka cluster (mirror)."""
+    """Source of a log's offsets, epochs and times: the log itself (own) or a Kafka cluster
+    (mirror).
+    """
 
     OWN = "own"
     MIRROR = "mirror"
@@ -67,7 +69,7 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
 
 
 def _what_it_is(fs: ByteStore, directory: Path) -> str:
-    """Return what a directory without a manifest looks like, and what to do about it."""
+    """Return a text that tells what a directory without a manifest looks like, with advice."""
     try:
         names = fs.list(directory)
     except (FileNotFoundError, NotADirectoryError):

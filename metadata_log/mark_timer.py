@@ -1,4 +1,4 @@
-"""When to sync the commit mark: once a while after an append, not after each."""
+"""Timer for syncing the commit mark: once per interval after an append, not after each append."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,23 +10,23 @@ class MarkTimer:
     """Runs while a published mark is not synced.
 
     Attributes:
-        is_due: True once the time is over; reset by the task that syncs the mark.
+        is_due: True once the interval is over; reset by the task that syncs the mark.
     """
 
     def __init__(self, on_due: Callable[[], None]) -> None:
-        """Make a timer that does not run yet."""
+        """Make a stopped timer; `on_due` is called when the mark is due."""
         self._on_due = on_due
         self._handle: asyncio.TimerHandle | None = None
         self.is_due = False
 
     def start(self) -> None:
-        """Start, unless it runs: the mark is due after MARK_SYNC_INTERVAL_MS."""
+        """Start the timer, unless it is running: the mark is due after MARK_SYNC_INTERVAL_MS."""
         if self._handle is None:
             loop = asyncio.get_running_loop()
             self._handle = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._end)
 
     def stop(self) -> None:
-        """Stop; the mark is not synced."""
+        """Stop the timer without syncing the mark."""
         if self._handle is not None:
             self._handle.cancel()
 

@@ -1,8 +1,8 @@
-"""Checks the block before the commit mark against the CRC in the mark.
+"""Check of the block before the commit mark against the CRC in the mark.
 
-The mark of another log, or of another history of this one, can point to a place where a block ends
-here too. A writer that trusted it would cut the blocks after it, because none of them follows a
-block of that CRC.
+The mark of another log, or of another history of this one, can point to a place where a block
+happens to end here too. A writer that trusted it would cut the blocks after that place, because
+none of them continues a block with the mark's CRC.
 """
 
 from contextlib import suppress
@@ -23,8 +23,8 @@ from records.errors import CorruptLogError
 def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
     """Check that a block with the mark's CRC ends at the mark's position.
 
-    Reads from the last index entry before the mark; without one, the whole last segment. Blocks are
-    not decoded: their content is checked when they are read.
+    Reads from the last index entry before the mark; without an entry, the whole last segment.
+    Blocks are not decoded: their content is checked when they are read.
 
     Raises:
         CorruptLogError: another block ends there, or none.
@@ -60,7 +60,7 @@ def _last_block(fs: Fs, segment: SegmentFile, mark: CommitMark) -> _Block:
 
 
 def _walk(segment: SegmentFile, start: int, mark: CommitMark) -> _Block:
-    """Walk the blocks up to the mark; return the last one."""
+    """Walk over the blocks up to the mark; return the last one."""
     marker = segment.header.sync_marker
     data = segment.file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
     at = SYNC_SIZE

@@ -95,7 +95,7 @@ class MirrorBuilder:
         )
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Write whole batches of Kafka's, of one epoch, as one block."""
+        """Write whole Kafka batches, all of one epoch, as one block."""
         if self._writer is None:
             self._writer = self._start(rows[0].offset, rows[0].leader_epoch)
         elif self._writer.needs_segment:
@@ -103,7 +103,9 @@ class MirrorBuilder:
         self._writer.write(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
-        """Start a new segment with the next block, whose epoch is given; the source does, too."""
+        """Start a new segment with the next block, whose epoch is `leader_epoch`, as the source
+        does.
+        """
         if self._writer is not None:
             self._writer.start_segment(leader_epoch)
 
@@ -142,10 +144,10 @@ class MirrorBuilder:
 
 
 def remove_abandoned(fs: Fs, target: Path) -> None:
-    """Remove what imports of a mirror left behind whose processes were killed.
+    """Remove the leftovers of imports whose processes were killed.
 
-    A process of this machine is known by its id. One elsewhere, which shares the folder, is known
-    by its lock.
+    A leftover is removed only if no process on this machine has its process id, and its lock is
+    free: a process on another machine that shares the folder may hold the lock.
     """
     start = f"{target.name}{_IMPORTING}"
     for name in fs.list(target.parent) if fs.exists(target.parent) else ():
@@ -161,7 +163,10 @@ def remove_abandoned(fs: Fs, target: Path) -> None:
 
 
 def _is_running(process: int) -> bool:
-    """True if another process with this id runs; the first process of a container is always 1."""
+    """True if a process other than this one has this id.
+
+    This one does not count, because the first process of every container has id 1.
+    """
     if process == os.getpid():
         return False
     try:

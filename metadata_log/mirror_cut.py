@@ -1,4 +1,4 @@
-"""Finds where to cut a mirror, so that it ends at a batch of Kafka's."""
+"""Finding the place to cut a mirror, so that it ends at the end of a Kafka batch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from records.envelope import Envelope
 
 
 class MirrorCut(msgspec.Struct, frozen=True, kw_only=True):
-    """Blocks up to `tail` stay as they are; `rows` are what stays of the block after it.
+    """Where to cut: blocks up to `tail` stay unchanged; `rows` are the kept rows of the next block.
 
-    `continues_source` is what the header of a segment that begins at `tail` says.
+    `continues_source` is the value for the header of a segment that begins at `tail`.
     """
 
     tail: Tail
@@ -30,7 +30,7 @@ def find_cut(fs: Fs, directory: Path, end_offset: int, last_timestamp: int) -> M
     """Return where to cut a mirror.
 
     Args:
-        end_offset: The end of a batch of Kafka's, inside the mirror.
+        end_offset: The end of a Kafka batch, inside the mirror.
         last_timestamp: Append time of that batch, ms since 1970.
 
     Raises:

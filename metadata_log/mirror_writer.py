@@ -1,6 +1,6 @@
-"""Continues a mirror: appends at its end, and cuts it where Kafka replaced its own log.
+"""Continuing a mirror: appends at its end, and cuts it where Kafka replaced its own log.
 
-A cut ends one writer and begins another, so that readers see that the log may have gone back:
+A cut ends one writer and begins another, so that readers see that the log's end may have gone back:
 
     1. mark at the end of the last block that stays whole        from now on: cut, or not yet
     2. remove the segments behind that block's, newest first
@@ -9,8 +9,8 @@ A cut ends one writer and begins another, so that readers see that the log may h
     5. cut the bytes that the new segment replaces
 
 Until step 3 the blocks past the mark are still there, and a writer that opens the log keeps them;
-the log is then a prefix of the old one. From step 3 on the new segment seals the one before it, as
-a successor's segment does in an own log.
+the log is then a prefix of the old one. From step 3 on the new segment seals the segment before it,
+as a successor's segment does in an own log.
 """
 
 import logging
@@ -54,7 +54,8 @@ class MirrorWriter:
         fs: Fs | None = None,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
-        """Open a mirror at its end; what a crash left behind the commit mark is settled.
+        """Open a mirror at its end, after recovering the bytes that a crash left past the commit
+        mark.
 
         Raises:
             RequestError: the directory is not a mirror.
@@ -95,13 +96,13 @@ class MirrorWriter:
 
     @property
     def confirmed_end(self) -> int:
-        """Offsets below are never replaced; exclusive."""
+        """Offset below which the mirror is never replaced; exclusive."""
         confirmed_end = self._writer.confirmed_end
         assert confirmed_end is not None
         return confirmed_end
 
     def append(self, rows: Sequence[Envelope], end_offset: int) -> None:
-        """Write whole batches of Kafka's, of one epoch, as one block, not yet synced.
+        """Write whole Kafka batches, all of one epoch, as one block, not yet synced.
 
         Raises:
             UnavailableError: the disk is full; everything since the last `commit` is undone.
@@ -125,10 +126,10 @@ class MirrorWriter:
                 self._writer.start_segment(leader_epoch)
 
     def commit(self, confirmed_end: int = 0) -> None:
-        """Put everything appended on stable storage, and show it to readers.
+        """Sync everything appended, and make it visible to readers.
 
         Args:
-            confirmed_end: End of what Kafka has committed, as far as it is known; never lowers the
+            confirmed_end: End of the part known to be committed by Kafka; never lowers the
                 mirror's.
 
         Raises:
@@ -148,7 +149,7 @@ class MirrorWriter:
         """Remove all batches from `end_offset` on.
 
         Args:
-            end_offset: The end of a batch of Kafka's; at least `confirmed_end`.
+            end_offset: The end of a Kafka batch; at least `confirmed_end`.
             last_timestamp: Append time of that batch, ms since 1970.
 
         Raises:
@@ -163,7 +164,7 @@ class MirrorWriter:
             self._cut(end_offset, last_timestamp)
 
     def close(self) -> None:
-        """Commit what was appended, unless something failed; close the files; free the lock."""
+        """Commit appended blocks, unless something failed; close the files; release the lock."""
         try:
             if self.is_usable:
                 self._writer.close()
@@ -173,7 +174,9 @@ class MirrorWriter:
             self._lock.release()
 
     def _continue_or_start_segment(self, leader_epoch: int) -> None:
-        """Go on in the last segment if that is cheap; else start one."""
+        """Continue the last segment if it is small enough and its format allows it; else start a
+        new one.
+        """
         tail = self._writer.tail
         is_empty = tail.segment_offset == tail.end_offset
         can_continue = (
@@ -224,7 +227,9 @@ class MirrorWriter:
             cut_surplus(self._fs, [Surplus(path, cut.tail.position)], level=logging.INFO)
 
     def _remove_segments_behind(self, base_offset: int) -> None:
-        """Remove segments, newest first, so that what a crash leaves has no gap."""
+        """Remove the segments after the one at `base_offset`, newest first, so that a crash leaves
+        no gap.
+        """
         for base in reversed(segment_offsets(self._fs.list(self.directory))):
             if base <= base_offset:
                 return

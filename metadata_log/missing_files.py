@@ -9,7 +9,7 @@ from records.errors import UnavailableError
 
 @contextmanager
 def missing_as_unavailable(directory: Path) -> Iterator[None]:
-    """Turn a FileNotFoundError on a file of an existing log into UnavailableError.
+    """Convert a FileNotFoundError for a file of an existing log into UnavailableError.
 
     Raises:
         UnavailableError: a file was removed.

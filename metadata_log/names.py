@@ -20,12 +20,12 @@ def segment_name(base_offset: int) -> str:
 
 
 def index_name(base_offset: int) -> str:
-    """Return the name of that segment's offset and time index."""
+    """Return the name of the offset and time index of the segment that starts at an offset."""
     return f"{base_offset:020d}.index"
 
 
 def checkpoint_name(end_offset: int, leader_epoch: int) -> str:
-    """Return the name of the checkpoint that holds the effect of all offsets below one."""
+    """Return the name of the checkpoint that has the effect of all offsets below `end_offset`."""
     return f"{end_offset:020d}-{leader_epoch:010d}.checkpoint.avro"
 
 
@@ -58,9 +58,10 @@ def segment_offsets(names: list[str]) -> list[int]:
 
 
 def file_kind(name: str) -> str:
-    """Return what a file is, in words: `segments` for a segment; its name if it is one of a kind.
+    """Return the kind of a file in words, such as `segments`; for a file that exists once, its
+    name.
 
-    The files that SQLite keeps beside a database count as part of it.
+    The files that SQLite keeps beside a database count as part of the database.
     """
     if segment_offset(name) is not None:
         return "segments"

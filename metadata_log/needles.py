@@ -25,9 +25,10 @@ assert len(LONGS[len(registry.RECORD_TYPES) - 1]) == 1, "one byte leads to a typ
 
 
 class Needles:
-    """Selects the blocks to decode. More needles may be added while a log is read.
+    """Byte strings and record types that select the blocks to decode; more may be added while
+    reading.
 
-    Record types can be recognised only in blocks of the newest schema.
+    Record types can be recognized only in blocks of the newest schema.
 
     Attributes:
         everything: True if every block is to be decoded.
@@ -43,14 +44,14 @@ class Needles:
         self._hints: list[bytes] = []
 
     def add(self, needle: bytes) -> None:
-        """Decode blocks that hold these bytes."""
+        """Select blocks that contain these bytes."""
         self._found[needle] = None
 
     def add_type(self, record_type: type[Record], beginning: bytes = b"") -> None:
-        """Decode blocks that hold a record of this type.
+        """Select blocks that contain a record of this type.
 
         Args:
-            beginning: What its first fields must be encoded as.
+            beginning: The encoded values that its first fields must have.
         """
         (branch,) = LONGS[registry.RECORD_TYPES.index(record_type)]
         known = self._beginnings.get(branch, ())
@@ -59,14 +60,19 @@ class Needles:
             self._hints.append(type_needle(record_type) + beginning)
 
     def add_unknown_tags(self) -> None:
-        """Decode blocks that hold a record with unknown tags, as only imported logs do."""
+        """Select blocks that contain a record with unknown tags; only imported logs have such
+        records.
+        """
         self._with_unknown_tags = True
 
     def found_in(self, body: bytes, count: int, *, holds_batches: bool = False) -> bool:
-        """True if the block with this body, of `count` rows, is to be decoded.
+        """True if a block must be decoded.
 
         Args:
-            holds_batches: It may hold several batches. Then its rows cannot be told apart.
+            body: The decompressed block.
+            count: Its number of rows.
+            holds_batches: The block may contain several batches. Then its rows cannot be told
+                apart.
         """
         if self.everything:
             return True
@@ -85,10 +91,10 @@ class Needles:
 
 
 def previous_crc32c_bytes(crc32c: int) -> bytes:
-    """Return the encoding of `previous_crc32c` in a batch's first row."""
+    """Return the bytes that encode `previous_crc32c` in a batch's first row."""
     return b"\2" + encode_long(crc32c)
 
 
 def type_needle(record_type: type[Record]) -> bytes:
-    """Return bytes that every block of the newest schema holds that has a record of this type."""
+    """Return bytes that are in every block of the newest schema with a record of this type."""
     return _BEFORE_PAYLOAD + LONGS[registry.RECORD_TYPES.index(record_type)]

@@ -1,7 +1,7 @@
-"""Refuses to write a log on a network file system, where a lock may be granted twice.
+"""Refusal to write a log on a network file system, where a lock may be granted twice.
 
-The claims of epochs would still fence a second writer, but a file system that several machines
-cache does not guarantee that one machine sees at once what another created.
+The claims of epochs would still fence a second writer, but if several machines cache a file system,
+a file created on one machine is not guaranteed to be visible on the others immediately.
 """
 
 import os
@@ -42,7 +42,8 @@ def refuse_network_file_system(path: Path) -> None:
     """Check that a path is not on a network file system, before a log is written there.
 
     Raises:
-        RequestError: it is, and the environment variable does not allow it.
+        RequestError: the path is on a network file system, and the environment variable does not
+            allow it.
     """
     kind = file_system_type(path)
     if kind in _NETWORK and os.environ.get(ALLOW) != "1":
@@ -54,7 +55,7 @@ def refuse_network_file_system(path: Path) -> None:
 
 
 def file_system_type(path: Path) -> str:
-    """Return the type of the file system that holds a path; "" if the system does not report it."""
+    """Return the type of the file system of a path; "" if the system does not report it."""
     import psutil  # slower than opening a small log, and only writers need it
 
     absolute = path.resolve()

@@ -1,7 +1,7 @@
 """A sparse index of one segment: finds the block of an offset or of a time.
 
-It only saves reading. A damaged entry, or one that no longer fits the segment, is ignored; without
-an index file the segment is read from its start.
+It only makes reading faster. A damaged entry, or one that no longer matches the segment, is
+ignored; without an index file the segment is read from its start.
 """
 
 import bisect
@@ -27,10 +27,10 @@ _READ_BYTES_MAX = 64 * 1024 * 1024
 
 
 class IndexEntry(msgspec.Struct, frozen=True, gc=False):
-    """A block: its first offset and its byte position.
+    """The first offset and the byte position of a block.
 
     `max_timestamp` is the highest append time of any record of the log before the block, None if
-    there is none. It never falls from entry to entry, even where times go backwards.
+    there is no record. It never decreases from entry to entry, even where times go backwards.
     """
 
     offset: int
@@ -38,7 +38,7 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     max_timestamp: int | None
 
     def encode(self) -> bytes:
-        """Return the entry as it is stored."""
+        """Return the entry in the encoding of the index file."""
         latest = _NO_TIMESTAMP if self.max_timestamp is None else self.max_timestamp
         body = _ENTRY.pack(self.offset, self.position, latest)
         return body + _CRC.pack(google_crc32c.value(body))
@@ -65,7 +65,7 @@ class OffsetIndex:
         return self._entries[found - 1] if found else None
 
     def at_time(self, timestamp: int) -> IndexEntry | None:
-        """Return the last entry before which no record is later than a time."""
+        """Return the last entry such that no record before its block is later than `timestamp`."""
         found = bisect.bisect_right(self._times, timestamp)
         return self._entries[found - 1] if found else None
 
@@ -74,7 +74,7 @@ class IndexWriter:
     """Appends entries to the index of the active segment.
 
     Only committed blocks get an entry, so no entry points past a cut. The file is not synced. If it
-    cannot be written, the index is given up; readers do without.
+    cannot be written, no more entries are written; readers can do without them.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class IndexWriter:
         self._given_up = False
 
     def maybe_add(self, offset: int, position: int, max_timestamp: int | None) -> None:
-        """Queue an entry for a block if the last entry is far enough back."""
+        """Queue an entry for a block if it is at least one interval after the last entry."""
         last = self._last_position
         if last is not None and position - last < INDEX_INTERVAL_BYTES:
             return
@@ -102,7 +102,7 @@ class IndexWriter:
         self._waiting.append(IndexEntry(offset, position, max_timestamp).encode())
 
     def commit(self) -> None:
-        """Write the queued entries; their blocks are committed."""
+        """Write the queued entries: their blocks are now committed."""
         if not self._waiting or self._given_up:
             return
         data = b"".join(self._waiting)
@@ -116,7 +116,7 @@ class IndexWriter:
         self._size += len(data)
 
     def forget(self) -> None:
-        """Drop the queued entries; their blocks were rolled back."""
+        """Drop the queued entries: their blocks were rolled back."""
         if self._waiting:
             self._waiting.clear()
             self._last_position = None
@@ -134,7 +134,7 @@ class IndexWriter:
 
 
 def shorten_index(fs: Fs, directory: Path, base_offset: int, position: int) -> None:
-    """Remove the entries of the blocks from a byte on."""
+    """Remove the index entries of blocks that begin at or after a byte of the segment."""
     kept = read_index(fs, directory, base_offset).below(position)
     path = directory / index_name(base_offset)
     if not kept and fs.exists(path):

@@ -26,7 +26,7 @@ from records.errors import RequestError
 
 
 class OwnedLog(msgspec.Struct, frozen=True):
-    """What a writer holds: lock, claim, and the place to continue at."""
+    """An owned log: the lock, the claim, and the writer positioned at the tail."""
 
     cluster_id: str
     lock: Lock
@@ -99,8 +99,8 @@ def publish_end(writer: LogWriter, found: CommitMark, kind: Kind) -> None:
     """Publish a writer's first mark, at its tail; close the writer on failure.
 
     Args:
-        found: The mark before. In a mirror nothing but Kafka's checkpoints confirms offsets, so the
-            confirmed end stays.
+        found: The previous mark. In a mirror only Kafka's checkpoints confirm offsets, so the
+            confirmed end is kept.
     """
     if kind is Kind.MIRROR:
         writer.confirmed_end = found.confirmed_end
@@ -129,7 +129,7 @@ def _cluster_id(fs: Fs, directory: Path, kind: Kind) -> str:
 
 
 def _recovered(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim: Claim) -> Tail:
-    """Return the end of the log, with nothing left behind it."""
+    """Recover the log and return its tail, with no bytes or segments left after it."""
     remove_unpublished(fs, directory, claim)
     # Check all headers before cutting: the bytes cut may be evidence of damage elsewhere.
     surplus = check_chain(fs, directory, cluster_id)
@@ -141,7 +141,7 @@ def _recovered(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim
 
 
 def announcement(node_id: int, asked: Asked | None) -> NewBatch:
-    """Return the first batch of each writer, which names it as the leader of its epoch.
+    """Return the first batch of each writer, which announces it as the leader of its epoch.
 
     Args:
         asked: Stored with it: the settings of the deciding controller.

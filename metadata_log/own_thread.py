@@ -1,6 +1,6 @@
-"""A thread of the writer's own for blocking disk calls.
+"""A separate thread for the writer's blocking disk calls.
 
-The event loop's default threads also serve readers; a few long reads would take all of them and
+The event loop's default threads also serve readers; a few long reads would occupy all of them and
 delay every sync.
 """
 
@@ -13,7 +13,10 @@ RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 def in_own_thread() -> RunBlocking:
-    """Return a runner of calls, one after the other, in a thread that ends with its last user."""
+    """Return a function that runs calls one after the other in a thread of its own.
+
+    The thread ends when the function is no longer referenced.
+    """
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
 
     async def run(call: Callable[[], None]) -> None:

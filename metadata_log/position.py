@@ -1,7 +1,7 @@
-"""Proof of position: which log something was made from, and up to where.
+"""Proof of position: the log that some data was derived from, and the offset up to which.
 
 Blocks are chained by their CRCs, so two equal positions have the same history before them. Data
-derived from a log keeps its position, and is used only while the log agrees with it.
+derived from a log keeps its position, and is used only while the log agrees with that position.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from records.errors import RequestError
 class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A place in the log of a cluster.
 
-    `end_offset` is exclusive; `leader_epoch` is that of the last record before it. `last_crc32c`
-    is the CRC-32C of the block that holds that record; in a mirror, of Kafka's batch, because a
-    mirror's blocks are not part of the source. None if it is not known.
+    `end_offset` is exclusive; `leader_epoch` is the epoch of the last record before it.
+    `last_crc32c` is the CRC-32C of the block with that record; in a mirror, of Kafka's batch,
+    because a mirror's blocks are not part of the source. None if it is not known.
     """
 
     cluster_id: str
@@ -31,7 +31,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     last_crc32c: int | None
 
     def contradicts(self, other: "Position") -> bool:
-        """True if the two positions cannot be the same place of the same history."""
+        """True if the two positions cannot be the same place in the same history."""
         crcs = {self.last_crc32c, other.last_crc32c} - {None}
         mine = self.cluster_id, self.end_offset, self.leader_epoch
         return len(crcs) > 1 or mine != (other.cluster_id, other.end_offset, other.leader_epoch)
@@ -54,10 +54,10 @@ class ChainedLog(Protocol):
 
     @property
     def mark(self) -> CommitMark:
-        """The commit mark up to which it is read."""
+        """The commit mark up to which the log is read."""
 
     def batches(self, from_offset: int, to_offset: int) -> Iterator[Batch]:
-        """The whole batches that hold any offset in [from_offset, to_offset)."""
+        """Return the whole batches that have any offset in [from_offset, to_offset)."""
 
 
 def position_at(log: ChainedLog, end_offset: int) -> Position:
@@ -93,7 +93,7 @@ def _at_start(log: ChainedLog) -> tuple[int, int | None]:
 
 
 def crc_before(log: ChainedLog, offset: int) -> int:
-    """Return the CRC of the block that ends at an offset, taken from the next block or the mark."""
+    """Return the CRC of the block that ends at an offset, read from the next block or the mark."""
     following = next(iter(log.batches(offset, offset + 1)), None)
     if following is None:
         return log.mark.last_crc32c
@@ -101,7 +101,7 @@ def crc_before(log: ChainedLog, offset: int) -> int:
 
 
 def source_crc(batch: Batch) -> int | None:
-    """Return the CRC of Kafka's batch; None for a run of NoOps, which was many batches."""
+    """Return the CRC of the Kafka batch; None for a run of NoOps, which was many batches."""
     from metadata_log.kraft.batch import parse_header
     from metadata_log.kraft.batch_codec import encode_batch
 

@@ -5,8 +5,8 @@ starts only when everything before it is. So the proven end is
 
     limit = max(mark, durable_end of any whole block beyond it, base of any later segment)
 
-After a machine crash the mark on disk may be up to a second old. A reader sees the log up to the
-limit; a writer that finds damage below it refuses.
+After a machine crash the mark on disk may be up to a second old. A reader reads the log up to the
+limit; a writer that finds damage below the limit refuses to open the log.
 """
 
 from collections.abc import Iterator
@@ -25,17 +25,17 @@ from records.errors import CorruptLogError
 
 
 class PastMark(msgspec.Struct, frozen=True):
-    """The mark advanced to the limit; and whether whole blocks follow after that."""
+    """The mark advanced to the limit, and whether more complete blocks follow."""
 
     proven: CommitMark
     has_more: bool
 
 
 def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
-    """Return a mark with its position in the current file.
+    """Return the mark with its position corrected to the current file.
 
-    A mark into an empty segment names the length of its header. A later writer may have replaced
-    that header by one whose epoch has more digits.
+    A mark in an empty segment has the length of the header as its position. A later writer may have
+    replaced that header by one whose epoch has more digits.
 
     Raises:
         CorruptLogError: the header is damaged.
@@ -48,11 +48,11 @@ def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
 
 
 def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
-    """Walk the blocks past a mark, and return how far they are proven.
+    """Read the blocks past a mark, and return the end that they prove.
 
     Raises:
-        CorruptLogError: a block below the limit is damaged. With a live writer it may be in the
-            middle of being written; then the mark has moved.
+        CorruptLogError: a block below the limit is damaged; or a live writer is writing it: then
+            the mark has moved.
     """
     walk = _Walk(mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
@@ -75,7 +75,7 @@ def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
 
 
 class _Walk:
-    """The blocks past a mark, in order. `_ends` holds a possible mark after each."""
+    """Reads the blocks past a mark, in order. `_ends` has a possible mark after each block."""
 
     def __init__(self, mark: CommitMark) -> None:
         self._ends = [mark]
@@ -123,10 +123,10 @@ class _Walk:
 
 
 def proves_more(segment: SegmentFile, position: int, end_offset: int) -> bool:
-    """True if a later whole block proves that more than `end_offset` was on stable storage.
+    """True if a later intact block proves that more than `end_offset` was on stable storage.
 
     Args:
-        position: Where the bytes begin that are not a whole block.
+        position: Where the bytes begin that are not a valid block.
     """
     size = segment.file.size()
     data = segment.file.pread(size - position, position)
@@ -138,10 +138,11 @@ def proves_more(segment: SegmentFile, position: int, end_offset: int) -> bool:
 
 
 def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
-    """Yield where blocks may begin in bytes that start with a damaged one.
+    """Yield possible starts of blocks in bytes that begin with a damaged block.
 
-    At the start, if the block is whole but does not follow; after the length it names, if only its
-    sync marker is damaged; and after each sync marker.
+    These are: the first byte (the block may be intact but out of sequence), the end according to
+    the block's own length (only its sync marker may be damaged), and the byte after each sync
+    marker.
     """
     yield 0
     named = block_size(data, 0)
@@ -154,7 +155,7 @@ def _block_starts(data: bytes, sync_marker: bytes) -> Iterator[int]:
 
 
 def _durable_end_at(scan: SegmentScan) -> int:
-    """Return the `durable_end` of the block that begins there; 0 if there is no block."""
+    """Return the `durable_end` of the block at the scan's start; 0 if there is no valid block."""
     try:
         for block in scan.blocks():
             return block.durable_end

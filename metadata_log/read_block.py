@@ -1,4 +1,4 @@
-"""A block as it was read: its place in the file, and the batches in it."""
+"""A block as read: its place in the file, and the batches in it."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,8 +13,9 @@ from records.envelope import Envelope
 class ReadBlock(msgspec.Struct, frozen=True, gc=False):
     """A stored block and its batches, in order.
 
-    One batch, or in a mirror whose segment says so several whole batches of the source; all of one
-    leader epoch. Only the first row of a block names the block before it.
+    There is one batch; in a mirror whose segment header allows it, several whole batches of the
+    source, all of one leader epoch. Only the first row of a block has the CRC of the block before
+    it.
     """
 
     stored: StoredBlock
@@ -22,12 +23,12 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def position(self) -> int:
-        """Where the block begins in its file."""
+        """Start byte of the block in its file."""
         return self.stored.position
 
     @property
     def end_position(self) -> int:
-        """Where the block ends in its file."""
+        """Byte after the block in its file."""
         return self.stored.end_position
 
     @property
@@ -42,7 +43,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def end_offset(self) -> int:
-        """The offset after the block."""
+        """The offset after the last row."""
         return self.batches[-1].end_offset
 
     @property
@@ -62,7 +63,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def durable_end(self) -> int:
-        """The end offset that was durable when the block was encoded."""
+        """The end offset of the log that was on stable storage when the block was encoded."""
         return self.batches[0].rows[0].durable_end or 0
 
     @property
@@ -74,6 +75,6 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
 
 def split_batches(rows: Sequence[Envelope]) -> tuple[Batch, ...]:
-    """Return the batches of the rows of a block; nothing is checked."""
+    """Split the rows of a block into batches, without checking them."""
     groups = itertools.groupby(rows, key=lambda row: row.batch_offset)
     return tuple(Batch.of(list(group)) for _, group in groups)

@@ -1,9 +1,9 @@
-"""Recovery: finds the end of a log when a writer opens it, from the commit mark on.
+"""Recovery: finds the end of a log when a writer opens it, starting at the commit mark.
 
-A machine crash can lose the newest marks, so the mark may lag behind what was acknowledged. All
-bytes past it are examined; recovery_rules.py decides. What is kept is written to a new file that
-replaces the segment. After a failed sync the system can hold, and show, bytes that never reached
-the disk; and a fenced writer may still truncate the file it has open.
+A machine crash can lose the newest marks, so the mark may be behind the acknowledged end. All bytes
+past it are examined; recovery_rules.py decides which to keep. The kept part is written to a new
+file that replaces the segment, for two reasons: after a failed sync the system can have, and show,
+bytes that never reached the disk; and a fenced writer may still truncate the file it has open.
 """
 
 import logging
@@ -29,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
-    """Cut what was never committed, and return the end of the log. Idempotent.
+    """Cut bytes that were never committed, and return the end of the log. Idempotent.
 
     Raises:
         CorruptLogError: acknowledged records are damaged or missing; names file, byte and offset.
@@ -48,9 +48,8 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
 
 
 class _Segment:
-    """One segment, examined from a known tail on.
-
-    `tail` is where the search begins: the mark, or the end of the segment before.
+    """Recovery of one segment, searched from `tail` on: the commit mark, or the end of the segment
+    before.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class _Segment:
         self._owner = owner
 
     def recover(self) -> Tail:
-        """Decide what to keep of this segment, do it, and return the new tail."""
+        """Decide which bytes of this segment to keep, cut the others, and return the new tail."""
         file = self._fs.open(self._path, write=True)
         try:
             return self._recover(file)
@@ -114,7 +113,7 @@ class _Segment:
         return tail
 
     def _keep(self, file: File, end: int) -> None:
-        """Replace this file by a new one with the bytes up to `end`."""
+        """Replace the file by a new one with the bytes up to `end`."""
         publish_file(
             self._fs, self._path, lambda new: copy_start(file, new, end), self._owner
         ).close()
@@ -131,10 +130,10 @@ class _Segment:
     def _whole_blocks(
         self, segment: SegmentFile, limit: int
     ) -> tuple[Tail, CorruptLogError | None, int | None]:
-        """Read the blocks from the tail to the limit, as long as they are whole.
+        """Read the intact blocks from the tail up to the limit.
 
         Returns:
-            The new tail; the error that ended the search, None if there was none; and then the
+            The new tail; the error that ended the search, or None; and in case of an error the
             offset below which everything is intact.
         """
         tail = self._tail
@@ -183,7 +182,7 @@ class _Segment:
 
 
 def _check_marked(fs: Fs, path: Path, mark: CommitMark) -> None:
-    """Check that the mark fits the file it points into."""
+    """Check that the file that the mark points into exists and is long enough."""
     try:
         file = fs.open(path)
     except FileNotFoundError:
@@ -222,7 +221,7 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 
 
 def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
-    """Return the highest append time below a mark that does not hold it; reads all blocks."""
+    """Return the highest append time below a mark that lacks this value; reads all blocks."""
     times = [block.max_timestamp for block in segment.scan(mark.position).blocks()]
     if segment.header.max_timestamp is not None:
         times.append(segment.header.max_timestamp)

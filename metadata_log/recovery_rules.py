@@ -1,8 +1,9 @@
-"""The recovery decision table: what a writer does with what it finds past the commit mark.
+"""The recovery decision table: what a writer does with the bytes it finds past the commit mark.
 
-The limit is the end offset that is proven to have been acknowledged: the mark's, or what a later
-block or segment proves beyond it. Below the limit nothing may be missing. From the limit on whole
-blocks are kept, because they may have been acknowledged, and the first other bytes end the log.
+The limit is the end offset that is proven to have been acknowledged: that of the mark, or a later
+one that a block or segment after it proves. Below the limit nothing may be missing. From the limit
+on, complete blocks are kept, because they may have been acknowledged, and the log ends at the first
+bytes that are not a complete block.
 
 docs/reliability.md shows the table as `as_markdown` writes it, and
 tests/metadata_log/test_recovery_rules.py goes through every combination on real files.
@@ -14,7 +15,7 @@ import msgspec
 
 
 class Marked(Enum):
-    """The segment that the mark points into."""
+    """State of the segment that the mark points into."""
 
     NO_MARK = "no slot holds a whole mark"
     MISSING = "the file is missing"
@@ -23,7 +24,7 @@ class Marked(Enum):
 
 
 class Next(Enum):
-    """The segment after the current one."""
+    """State of the segment after the current one."""
 
     NONE = "there is none"
     UNREADABLE = "its header is damaged"
@@ -32,7 +33,7 @@ class Next(Enum):
 
 
 class Rest(Enum):
-    """What follows the last whole block of the current segment."""
+    """The bytes after the last complete block of the current segment."""
 
     NOTHING = "the file ends"
     TORN = "bytes that are no whole block that follows"
@@ -40,7 +41,7 @@ class Rest(Enum):
 
 
 class Action(Enum):
-    """What the writer does."""
+    """The writer's action."""
 
     REFUSE = "refuse: it is not known what was acknowledged"
     SHORT_COPY = "refuse: a short copy"
@@ -52,7 +53,7 @@ class Action(Enum):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One row; an empty set stands for any value."""
+    """One row of the table; an empty set stands for any value."""
 
     marked: frozenset[Marked]
     next: frozenset[Next]

@@ -1,4 +1,4 @@
-"""The first batch of a committed request: what was asked, and its answer, stand there."""
+"""The first batch of a committed request, which has the request and its response."""
 
 import contextlib
 from pathlib import Path
@@ -14,11 +14,12 @@ from metadata_log.request_window import Committed
 
 
 def first_batch(fs: ByteStore, directory: Path, committed: Committed) -> Batch:
-    """Return the first batch of a request: the one with its id, unless the request has several.
+    """Return the first batch of a request: the batch with its id, or an earlier one if it has
+    several.
 
     Raises:
-        UnknownHistoryError: the log no longer holds it.
-        CorruptLogError: it is damaged.
+        UnknownHistoryError: the log no longer has the batch.
+        CorruptLogError: the batch is damaged.
     """
     with contextlib.suppress(FileNotFoundError):  # the reader knows why
         batch = read_batch(fs, directory, committed.place)
@@ -29,7 +30,9 @@ def first_batch(fs: ByteStore, directory: Path, committed: Committed) -> Batch:
 
 
 def _walk_back(reader: LogReader, offset: int) -> Batch:
-    """Return the first batch of a request from its last one; all but the last one are full."""
+    """Return the first batch of a request, given the offset of its last one; all earlier ones are
+    full.
+    """
     batch = _batch_at(reader, offset)
     origin = batch.rows[0].origin
     assert origin is not None, "it was found by it"

@@ -1,8 +1,8 @@
-"""Repeated requests: which of the last ones were committed, and where.
+"""Repeated requests: which recent requests were committed, and where.
 
-A batch whose origin has a request id and the hash of the request's body is recognised when it comes
-again; ids are known by principal, so that callers cannot take each other's. The log itself is the
-memory: the window reaches back a number of offsets, and is read from the tail.
+A batch whose origin has a request id and the hash of the request's body is recognized when it is
+sent again. Ids belong to a principal, so that callers cannot use each other's. The window is not
+stored: it covers a number of offsets, and is read from the log's tail.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ EarlierHash = Callable[[], bytes | None]
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
-    """Where the batch with a request's id stands, the last one of the request."""
+    """Result and place of the batch with a request's id, which is the request's last batch."""
 
     request_hash: bytes
     result: AppendResult
@@ -57,7 +57,7 @@ class RequestWindow:
     def find(
         self, origin: Origin | None, earlier_hash: EarlierHash | None = None
     ) -> Committed | None:
-        """Return where this request was committed already, None for a new one.
+        """Return where this request was committed; None if it is new.
 
         Args:
             earlier_hash: Called only if the id is known with another hash.
@@ -79,7 +79,7 @@ class RequestWindow:
         return found
 
     def add(self, origin: Origin | None, result: AppendResult, place: BlockPlace) -> None:
-        """Remember a request, and forget those that fell out of the window."""
+        """Add a request, and drop those that are now before the window."""
         key = request_key(origin)
         if origin is None or key is None:
             return
@@ -93,19 +93,19 @@ class RequestWindow:
             del self._committed[oldest]
 
     def drop_from(self, offset: int) -> None:
-        """Forget requests at or above an offset: they were rolled back."""
+        """Drop requests at or above an offset, because they were rolled back."""
         self._committed = {
             key: one for key, one in self._committed.items() if one.result.base_offset < offset
         }
 
 
 def request_key(origin: Origin | None) -> RequestKey | None:
-    """Return the key of a batch that is recognised when it comes again; None for any other."""
+    """Return the key by which a repeated batch is recognized; None if it cannot be recognized."""
     if origin is None or origin.request_id is None or origin.request_hash is None:
         return None
     return origin.principal, origin.request_id
 
 
 def is_repeatable(origin: Origin | None) -> bool:
-    """True if a batch of this origin is recognised when it comes again."""
+    """True if a repeated batch of this origin is recognized."""
     return request_key(origin) is not None

@@ -1,7 +1,7 @@
-"""The header of a segment or checkpoint: an Avro Object Container File's, with our own keys.
+"""The header of a segment or checkpoint: that of an Avro Object Container File, with our own keys.
 
-The header names the file before (its length and last CRC), so that a missing, exchanged or
-shortened file is detected. It carries a CRC of itself.
+It contains the length and the last CRC of the preceding file, so that a missing, exchanged or
+shortened file is detected, and a CRC of itself.
 """
 
 import functools
@@ -39,17 +39,17 @@ _SCHEMAS_KEPT = 64
 
 
 class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says about itself before its first block.
+    """Identity of a file, and the data needed to read its blocks.
 
     `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) describe the segment
     before this one, or the base checkpoint that the first segment follows; both are 0 if there is
-    none. A checkpoint carries the same two values as the segment that starts at its end offset.
+    none. A checkpoint has the same two values as the segment that starts at its end offset.
     `max_timestamp` is the highest append time of any record before this segment, None if there is
-    none; a point in time is found by it, because times can go backwards in imported logs.
+    none; searches for a point in time use it, because times can go backwards in imported logs.
     `last_crc32c` is the CRC-32C of a checkpoint's own last block; None in segments, which grow, and
-    in checkpoints of early releases. `holds_batches` is True in mirrors whose blocks may hold
-    several whole batches of the source. `continues_source` is True where the source's segment goes
-    on: the mirror's began for a reason of its own.
+    in checkpoints of early releases. `holds_batches` is True in mirrors whose blocks may contain
+    several whole batches of the source. `continues_source` is True if the source has no new segment
+    here: the mirror began one for another reason.
     """
 
     cluster_id: str
@@ -71,7 +71,7 @@ class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_newest_schema(self) -> bool:
-        """True if the blocks were written with this release's schema."""
+        """True if the file's blocks have this release's schema."""
         return self.schema_json == envelope_schema_json()
 
     def encode(self) -> bytes:
@@ -116,8 +116,8 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
         The header, and the position of the first block.
 
     Raises:
-        CorruptLogError: it is damaged, cut short, or has a schema that no release writes; the
-            message has no file name yet.
+        CorruptLogError: the header is damaged, incomplete, or has a schema that no release writes;
+            the message has no file name yet.
         RequestError: UNSUPPORTED_VERSION, a newer release wrote the file with other blocks.
     """
     if data[: len(MAGIC)] != MAGIC:
@@ -191,7 +191,7 @@ def parsed_schema(schema_json: str) -> dict[str, Any]:
     """Return a stored schema in fastavro's parsed form.
 
     Raises:
-        CorruptLogError: no release writes such a schema; the message has no file name yet.
+        CorruptLogError: no release writes this schema; the message has no file name yet.
     """
     try:
         return parse_stored_schema(schema_json)
@@ -204,7 +204,7 @@ def row_decoder(schema_json: str) -> Callable[[bytes, int], list[Envelope]]:
     """Return a decoder for the rows of blocks written with a stored schema.
 
     Raises:
-        CorruptLogError: no release writes such a schema; the message has no file name yet.
+        CorruptLogError: no release writes this schema; the message has no file name yet.
     """
     schema = parsed_schema(schema_json)
     layout = layout_of(schema)

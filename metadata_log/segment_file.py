@@ -1,7 +1,7 @@
-"""One segment: where its blocks begin and end, and a scan of them from any position.
+"""One segment file: its header, and scans of its blocks from any position.
 
-The next segment's header names the length of a segment; for the last one the commit mark does. A
-fenced writer may have written more after that.
+The length of a segment is in the next segment's header; that of the last one is in the commit mark.
+The file can be longer: a fenced writer may have written more after that.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ from metadata_log.segment_scan import SegmentScan, read_header
 class ScanStart(msgspec.Struct, frozen=True):
     """The start of a block, with the values to check it against.
 
-    `next_offset` is the offset of its first record, `last_crc32c` the CRC of the block before it;
-    None if not known.
+    `next_offset` is the offset of the block's first record, `last_crc32c` the CRC of the block
+    before; None if not known.
     """
 
     position: int
@@ -33,7 +33,7 @@ class SegmentFile(msgspec.Struct, frozen=True):
     """An open segment or checkpoint.
 
     Attributes:
-        first_position: Where the first block begins.
+        first_position: Byte at which the first block begins.
     """
 
     file: ReadableFile
@@ -67,7 +67,7 @@ class SegmentFile(msgspec.Struct, frozen=True):
 
     @property
     def first_block(self) -> ScanStart:
-        """The first block of a segment."""
+        """The start of a segment's first block."""
         return ScanStart(self.first_position, self.header.base_offset, self.header.previous_crc32c)
 
     def scan(self, end: int, start: ScanStart | None = None) -> SegmentScan:
@@ -86,7 +86,7 @@ class SegmentFile(msgspec.Struct, frozen=True):
 
 @contextmanager
 def kept_segment(fs: ByteStore, path: Path) -> Iterator[SegmentFile]:
-    """Open a segment of a log that `retain` may cut meanwhile; close it on exit.
+    """Open a segment that `retain` may remove meanwhile; close it on exit.
 
     Raises:
         UnavailableError: the segment was removed.
@@ -103,7 +103,7 @@ def kept_segment(fs: ByteStore, path: Path) -> Iterator[SegmentFile]:
 
 
 def read_segment_header(fs: ByteStore, path: Path) -> SegmentHeader:
-    """Return the header of a segment, which also says where the segment before it ends.
+    """Return a segment's header, which also gives the length of the segment before it.
 
     Raises:
         FileNotFoundError, CorruptLogError: as for `SegmentFile.opened`.

@@ -1,4 +1,4 @@
-"""Reads the blocks of one file in order, and checks each before returning it."""
+"""Reading the blocks of one file in order; each is checked before it is returned."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ _NO_OP_RUN = type_needle(NoOpRunRecord)
 def corrupt(
     path: Path, position: int, what: str, intact_below: int | None = None
 ) -> CorruptLogError:
-    """Return the error for damage at a place: what is known to be intact, and what to do."""
+    """Return the error for damage at a place, with what is known to be intact, and advice."""
     intact = "" if intact_below is None else f"; offsets below {intact_below} are intact"
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; look with `metalog dump {path.parent}"
@@ -64,7 +64,7 @@ def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
     """Check a segment's header against its file name and its log.
 
     Raises:
-        CorruptLogError: it is the header of another segment, or of another cluster's.
+        CorruptLogError: the header belongs to another segment or another cluster.
     """
     if segment_name(header.base_offset) != path.name or header.cluster_id != cluster_id:
         raise corrupt(
@@ -78,7 +78,7 @@ def check_identity(path: Path, header: SegmentHeader, cluster_id: str) -> None:
 class SegmentScan:
     """Blocks of one file from a position to a limit.
 
-    `position` is the end of the last block returned, `next_offset` the offset expected next (None
+    `position` is the end of the last returned block, `next_offset` the offset expected next (None
     before the first block), `last_crc32c` the CRC of the last block's stored bytes (None if it is
     not known, after a start in the middle of a file).
     """
@@ -120,14 +120,14 @@ class SegmentScan:
         """Yield each block with its batches, up to the limit.
 
         Args:
-            needles: Blocks that hold none of them may be left out. They are still decompressed, and
+            needles: Blocks without any of them may be left out. They are still decompressed, and
                 their place in the chain of blocks is checked.
-            to_offset: May stop at the first block from here on.
-            from_offset: Blocks that end before it may be left out.
+            to_offset: The scan may stop at the first block that begins at or after it.
+            from_offset: Blocks that end at or before it may be left out.
 
         Raises:
-            CorruptLogError: the bytes before the limit are not whole blocks that follow each
-                other; names file, byte, and the offsets below which all is intact.
+            CorruptLogError: the bytes before the limit are not complete, consecutive blocks; names
+                file, byte, and the offset below which everything is intact.
         """
         while self.position < self._limit:
             stored = self._next_block()
@@ -154,7 +154,9 @@ class SegmentScan:
         return self.last_base_offset is not None and self.last_base_offset >= offset
 
     def peek_offset(self) -> int | None:
-        """Return the first offset of the block at the current position, None if there is none."""
+        """Return the first offset of the block at the current position; None if there is no valid
+        block.
+        """
         if self.position >= self._limit:
             return None
         try:
@@ -189,14 +191,14 @@ class SegmentScan:
         return block
 
     def _fill(self, size: int) -> int:
-        """Read bytes from the current position on; return its place in the buffer."""
+        """Fill the buffer from the current position on; return that position's buffer index."""
         size = min(size, self._limit - self.position)
         self._buffer = self._file.pread(size, self.position)
         self._buffer_at = self.position
         return 0
 
     def _is_before(self, offset: int, block: StoredBlock, body: bytes) -> bool:
-        """True if a block is the next one and provably ends at or before an offset."""
+        """True if the block is the next one and provably ends at or before `offset`."""
         if block.end_position >= self._limit or not self._has_newest_schema:
             return False
         base_offset, _ = decode_long(body, 0)
@@ -205,7 +207,7 @@ class SegmentScan:
         return is_next and base_offset + block.count <= offset and _NO_OP_RUN not in body
 
     def _can_skip(self, block: StoredBlock, body: bytes, needles: Needles) -> bool:
-        """True if a block holds no needle and provably follows the block before it."""
+        """True if a block contains no needle and provably follows the block before it."""
         # The last block is always decoded: the next segment must begin at its end offset.
         is_last = block.end_position >= self._limit
         if is_last or self.last_crc32c is None or not self._has_newest_schema:
@@ -240,7 +242,7 @@ class SegmentScan:
         return block
 
     def _check_follows(self, block: ReadBlock) -> None:
-        """Check that this block was written after the one before it, by CRC."""
+        """Check that this block contains the CRC of the block before it."""
         before, after = self.last_crc32c, block.previous_crc32c
         if before is None or after == before:
             return
@@ -256,11 +258,11 @@ class SegmentScan:
 
     @property
     def intact_below(self) -> int | None:
-        """The offset below which everything read is intact; None before any block."""
+        """The offset below which everything read is intact; None before the first block."""
         return self.last_base_offset if self._last_is_damaged else self.next_offset
 
     def last_block_damage(self, expected: str) -> CorruptLogError:
-        """Return the error for a last block that reads well but has another CRC than expected."""
+        """Return the error for a last block that is valid but has another CRC than expected."""
         return corrupt(
             self.path,
             self.last_position,
@@ -270,7 +272,9 @@ class SegmentScan:
 
 
 def _check(batch: Batch, next_offset: int | None) -> None:
-    """Check the rows of a batch that begins at an offset; None if that is not known."""
+    """Check the offsets of a batch's rows; the batch must start at `next_offset`, unless that is
+    None.
+    """
     first = batch.rows[0]
     if first.offset != batch.base_offset:
         raise CorruptLogError(

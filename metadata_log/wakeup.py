@@ -29,7 +29,7 @@ class Wakeup(Protocol):
 
 
 class Polling:
-    """Sleeps."""
+    """Waits by sleeping for a fixed time."""
 
     async def wait(self) -> None:
         await asyncio.sleep(FOLLOW_POLL_INTERVAL_MS / 1_000)

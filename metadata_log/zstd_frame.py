@@ -1,4 +1,4 @@
-"""Decompresses one zstandard frame in bounded memory."""
+"""Decompression of one zstandard frame in bounded memory."""
 
 from collections import deque
 
@@ -23,14 +23,14 @@ _IDLE: deque[zstandard.ZstdDecompressor] = deque()
 
 
 def decompress_frame(stored: bytes, size_bytes_max: int) -> bytes:
-    """Return the content of exactly one frame that names its size.
+    """Return the content of exactly one frame whose header gives its size.
 
-    The output takes `size_bytes_max` at most, whatever the frame claims: a few stored bytes can
-    expand to gigabytes, in one frame or in many.
+    The output takes `size_bytes_max` at most, whatever size the header claims: a few stored bytes
+    can expand to gigabytes, in one frame or in many.
 
     Raises:
-        ValueError: the frame is damaged, too large, of another size than it says, or followed by
-            other bytes.
+        ValueError: the frame is damaged, too large, of another size than its header gives, or
+            followed by other bytes.
     """
     try:
         # Of an empty content nothing would be checked.
@@ -53,7 +53,7 @@ def _decompress_fast(stored: bytes) -> bytes:
 
 
 def _decompress_slowly(stored: bytes, size_bytes_max: int) -> bytes:
-    """Do the same for any bytes; the output grows with the content."""
+    """Decompress one frame as `decompress_frame` does, but let the output grow with the content."""
     decompressor = zstd.ZstdDecompressor()
     try:
         # One byte more than allowed, so that the decompressor also checks the checksum.

@@ -1,4 +1,4 @@
-"""Alembic's environment for the SQL history, as `migrations/env.py`."""
+"""Alembic's environment for the SQL history; works as `migrations/env.py` does."""
 
 from alembic import context
 

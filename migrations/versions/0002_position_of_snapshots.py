@@ -1,4 +1,5 @@
-"""Snapshots record their origin: position, version of the replay rules, what was not understood.
+"""Add a snapshot's origin: its position, the version of the replay rules, and the records not
+understood.
 
 Existing rows keep null, because the rules they were made under are not known.
 """
@@ -21,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the columns, and the snapshots that the release before cannot check."""
+    """Drop the columns, and the snapshots that the previous release cannot check."""
     op.execute("DELETE FROM snapshot WHERE rules IS NOT NULL")
     for name in reversed(_COLUMNS):
         op.drop_column("snapshot", name)

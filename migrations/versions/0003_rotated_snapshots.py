@@ -1,4 +1,4 @@
-"""Snapshots of which only the newest are kept are marked; those from before are not."""
+"""Mark snapshots of which only the newest are kept; existing snapshots are not marked."""
 
 import sqlalchemy as sa
 from alembic import op

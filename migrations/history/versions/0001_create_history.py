@@ -1,4 +1,4 @@
-"""Create the history: every state that every object had, and views for people."""
+"""Create the history: every state of every object, and views for human readers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -943,7 +943,7 @@ def downgrade() -> None:
 
 
 def _sizes() -> dict[str, str]:
-    """Return for lists of a partition the expression that counts them."""
+    """Return SQL expressions that count the elements of a partition's lists, by column name."""
     array = "p.{}" if op.get_bind().dialect.name == "sqlite" else "p.{}::json"
     lists = ("isr", "replicas", "adding_replicas")
     return {f"{each}_size": f"json_array_length({array.format(each)})" for each in lists}
