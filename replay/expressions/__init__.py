@@ -1,1 +1,1 @@
-"""Expressions over an image, in a subset of CEL: docs/expressions.md."""
+"""Expressions over an image, in a subset of CEL; see docs/expressions.md."""

@@ -1,4 +1,4 @@
-"""Turns the syntax tree of an expression into functions that evaluate it."""
+"""Compiles the syntax tree of an expression into functions that evaluate it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,9 +39,9 @@ _Tree = Tree[Token]
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of an expression: how it is evaluated, and what is known of its value.
+    """A compiled part of an expression, with the static type of its value.
 
-    `length` returns the size of the value, if that takes less than to evaluate it.
+    `length` returns the size of the value, if that is faster than evaluating it.
     """
 
     evaluate: Evaluate
@@ -53,9 +53,9 @@ class Compiler:
     """Compiles one expression.
 
     Attributes:
-        collections: The collections that it names.
-        ranges: Its macros that remember the outcome of each object.
-        slot_count: How many variables its macros have.
+        collections: Names of the collections that it uses.
+        ranges: Its macros that keep the outcome of each object between evaluations.
+        slot_count: Number of variables in its macros.
     """
 
     def __init__(self, *, incremental: bool) -> None:
@@ -67,10 +67,10 @@ class Compiler:
         self._depth = 0
 
     def compile(self, tree: _Tree) -> Part:
-        """Return what evaluates a tree.
+        """Return the compiled form of a tree.
 
         Raises:
-            RequestError: INVALID_REQUEST, a name that does not exist, or it is nested too deeply;
+            RequestError: INVALID_REQUEST, a name does not exist, or the tree is nested too deeply;
                 names the column.
         """
         self._depth += 1
@@ -295,7 +295,7 @@ def _tree(child: Any) -> _Tree:
 
 
 def _word(tree: _Tree) -> Token:
-    """Return the name after a dot."""
+    """Return the name after a dot, of a field or method."""
     word = tree.children[1]
     assert isinstance(word, Token)
     return word
@@ -306,7 +306,7 @@ def _arguments(child: Any) -> list[_Tree]:
 
 
 def _guarded(tree: _Tree, evaluate: Evaluate) -> Evaluate:
-    """Return a function whose type errors name the column."""
+    """Return a function that reports type errors with the column of the expression."""
 
     def guarded(env: Env) -> Any:
         try:
@@ -318,7 +318,7 @@ def _guarded(tree: _Tree, evaluate: Evaluate) -> Evaluate:
 
 
 def _condition(tree: _Tree, evaluate: Evaluate) -> Callable[[Env], bool]:
-    """Return a function that makes sure that a value is true or false."""
+    """Return a function that evaluates a condition and checks that it is a bool."""
 
     def condition(env: Env) -> bool:
         value = evaluate(env)
@@ -340,7 +340,7 @@ def _selector(of: Evaluate, name: str) -> Evaluate:
 
 
 def _plain_selection(of: Evaluate, name: str, shape: Shape) -> Part:
-    """Return what selects a field of an object that is known to have it."""
+    """Return the selection of a field from an object that certainly has it."""
 
     def evaluate(env: Env) -> Any:
         return plain_field(of(env).value, name)

@@ -24,15 +24,14 @@ class Expression:
     """A parsed expression.
 
     Attributes:
-        text: As it was written.
+        text: The expression as written.
     """
 
     def __init__(self, text: str) -> None:
         """Parse an expression.
 
         Raises:
-            RequestError: INVALID_REQUEST, it is none, or names what does not exist; names the
-                column.
+            RequestError: INVALID_REQUEST, a syntax error or an unknown name; names the column.
         """
         self.text = text
         self._tree = parse(text)
@@ -40,9 +39,10 @@ class Expression:
         Compiler(incremental=False).compile(self._tree)
 
     def evaluate(self, image: MetadataImage) -> Any:
-        """Return the value in one image, as JSON.
+        """Return the value in an image, as JSON.
 
-        A condition about what does not exist is false; any other expression is then None.
+        If the expression reads an object that does not exist, a condition is false, and any other
+        expression None.
 
         Raises:
             RequestError: INVALID_REQUEST, its types do not fit, or it takes too long; names the
@@ -53,11 +53,11 @@ class Expression:
         return self.value_of(part.evaluate, Env(image, compiler.slot_count))
 
     def watch(self) -> "Watch":
-        """Return a way to follow the value through a history."""
+        """Return a new watch, which follows the value while records are replayed."""
         return Watch(self)
 
     def value_of(self, evaluate: Any, env: Env) -> Any:
-        """Evaluate the compiled expression."""
+        """Evaluate the compiled expression; return the value as JSON."""
         try:
             return self._plain(evaluate(env), env)
         except Absent:
@@ -77,7 +77,7 @@ class Watch:
     """The value of an expression while records are replayed; evaluated only when it may change.
 
     Attributes:
-        types: Of the records that may change the value.
+        types: Types of the records that may change the value.
     """
 
     def __init__(self, expression: Expression) -> None:
@@ -90,7 +90,7 @@ class Watch:
         self._steps = 0
 
     def start(self, image: MetadataImage) -> Any:
-        """Return the value in the first image, or in one where it is touched."""
+        """Return the value in an image: the first one, or one after `is_touched` returned True."""
         env = Env(image, self._slot_count, self._steps)
         value = self._expression.value_of(self._evaluate, env)
         self._steps = max(0, env.steps - STEPS_EACH)
@@ -98,7 +98,7 @@ class Watch:
         return value
 
     def may_change(self, record: Record) -> bool:
-        """True if a record may change the value; False is certain."""
+        """True if a record may change the value; if False, it certainly does not."""
         if type(record) not in self.types:
             return False
         return any(
@@ -107,14 +107,14 @@ class Watch:
         )
 
     def is_touched(self, tokens: set[Token]) -> bool:
-        """Note what changed; True if the expression has to be evaluated again."""
+        """Process the tokens of a change; True if the expression must be evaluated again."""
         # Every range has to note it.
         in_ranges = [each.touch(tokens) for each in self._ranges]
         return any(in_ranges) or not self._reads.isdisjoint(tokens)
 
 
 def _tokens_of(record: Record) -> "tuple[Token | None, ...]":
-    """Return what a record touches, as `touched` says; None: not known without replaying it."""
+    """Return the tokens that a record touches (see `touched`); None for unknown ones."""
     if isinstance(record, PartitionChangeRecord | PartitionRecord):
         topic, partition = record.topic_id, record.partition_id
         found: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))

@@ -1,4 +1,4 @@
-"""The grammar of expressions: those of CEL that docs/expressions.md lists."""
+"""The grammar of expressions: the part of CEL that docs/expressions.md describes."""
 
 from functools import cache
 from typing import Any
@@ -52,7 +52,7 @@ def parse(text: str) -> Tree[Token]:
     """Return the syntax tree of an expression.
 
     Raises:
-        RequestError: INVALID_REQUEST, it is none; names the column.
+        RequestError: INVALID_REQUEST, a syntax error; names the column.
     """
     if not text.strip():
         raise RequestError("INVALID_REQUEST", "the expression is empty")
@@ -69,7 +69,7 @@ def parse(text: str) -> Tree[Token]:
 
 
 def fail(part: Tree[Token] | Token, why: str) -> RequestError:
-    """Return the error for a part of an expression; names its column."""
+    """Return the error for a part of an expression, which names the part's column."""
     start = part.start_pos if isinstance(part, Token) else part.meta.start_pos
     return RequestError("INVALID_REQUEST", f"expression, column {(start or 0) + 1}: {why}")
 

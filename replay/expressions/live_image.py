@@ -1,4 +1,4 @@
-"""An image for expressions while a log is replayed, which is made only where it has to be."""
+"""An image for expressions while a log is replayed, built only when needed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,18 +11,18 @@ from replay.loader import Replayer
 
 
 class LiveImage:
-    """The state that a replayer has reached, with the methods of an image.
+    """The current state of a replayer, with the methods of an image.
 
-    Single objects are read from the replayer's delta: an image costs more than the records of a
-    batch. All other methods make the image.
+    Single objects are read from the replayer's delta, because building an image costs more than
+    replaying a batch. All other methods build the image.
     """
 
     def __init__(self, replayer: Replayer) -> None:
-        """Follow a replayer, which must not be inside a transaction when this is read."""
+        """Use a replayer. While it is inside a transaction, this object must not be read."""
         self._replayer = replayer
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the image."""
+        """Build the image and return its attribute."""
         return getattr(self._replayer.image(), name)
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:

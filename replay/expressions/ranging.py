@@ -1,4 +1,4 @@
-"""The macros that go through a collection: `exists`, `all`, `exists_one`, `filter` and `map`."""
+"""Macros over the elements of a collection: `exists`, `all`, `exists_one`, `filter` and `map`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -16,7 +16,8 @@ class Range(msgspec.Struct, frozen=True):
     """A macro over a collection.
 
     Attributes:
-        slots: Of its variables: the element; or index, key or name, and the element.
+        slots: Slots of its variables: one, for the element; or two, the first for the index, key or
+            name, the second for the element.
     """
 
     macro: str
@@ -25,11 +26,11 @@ class Range(msgspec.Struct, frozen=True):
     body: Evaluate
 
     def __call__(self, env: Env) -> Any:
-        """Evaluate the body for each element.
+        """Evaluate the body for each element; return the value of the macro.
 
         Raises:
-            Absent: no element decides, and some are absent.
-            TypeError: what it goes through is no collection, or the body is no bool.
+            Absent: some elements are absent, and no other element decides the result.
+            TypeError: the value is not a collection, or the body is not a bool.
         """
         outcomes = []
         for name, element in _elements(env, self.of(env), len(self.slots)):
@@ -41,7 +42,7 @@ class Range(msgspec.Struct, frozen=True):
         return combined(self.macro, outcomes)
 
     def body_of(self, env: Env, name: Any, element: Any) -> Any:
-        """Evaluate the body for one element; returns ABSENT instead of raising it."""
+        """Evaluate the body for one element; return ABSENT if it raises Absent."""
         env.slots[self.slots[-1]] = element
         if len(self.slots) == 2:
             env.slots[self.slots[0]] = name() if callable(name) else name
@@ -56,10 +57,10 @@ ABSENT = object()
 
 
 def outcome_of(value: Any, macro: str) -> Any:
-    """Check the value of a body.
+    """Return the value of a macro's body after checking its type.
 
     Raises:
-        TypeError: it should be a bool.
+        TypeError: the value should be a bool.
     """
     if macro != "map" and value is not ABSENT and not isinstance(value, bool):
         raise TypeError(
@@ -69,15 +70,15 @@ def outcome_of(value: Any, macro: str) -> Any:
 
 
 def is_decided(macro: str, outcome: Any) -> bool:
-    """True if one element decides."""
+    """True if this outcome of one element decides the result of the macro."""
     return (macro == "exists" and outcome is True) or (macro == "all" and outcome is False)
 
 
 def combined(macro: str, outcomes: Iterable[tuple[Any, Any]]) -> Any:
-    """Return the value of a macro of which no element decided alone.
+    """Return the value of a macro for which no single element decided the result.
 
     Raises:
-        Absent: elements are absent, and no other decides.
+        Absent: some elements are absent.
     """
     pairs = list(outcomes)
     if any(outcome is ABSENT for _, outcome in pairs):
@@ -110,16 +111,20 @@ def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, 
 
 
 class ObjectsRange:
-    """A macro over a collection of the image that remembers the outcome of each object.
+    """A macro over a collection of the image that keeps the outcome of each object.
 
-    After a change only the objects are evaluated again that were touched, or whose bodies read
-    something else that was.
+    After a change, the body is evaluated again only for objects that were touched, and for those
+    whose evaluation read something else that was touched.
     """
 
     def __init__(
         self, range_: Range, objects: Objects, failure: Callable[[TypeError], Exception]
     ) -> None:
-        """Use a macro, the collection that it goes through, and what makes its type errors."""
+        """Use a macro and its collection.
+
+        Args:
+            failure: Returns the error to raise for a type error.
+        """
         self.macro = range_.macro
         self._range, self._objects, self._failure = range_, objects, failure
         self._outcomes: dict[Any, Any] = {}
@@ -131,7 +136,7 @@ class ObjectsRange:
         """Objects to evaluate again; None: all."""
 
     def touch(self, tokens: set[Token]) -> bool:
-        """Note what changed; True if the outcome of any object may have."""
+        """Process the tokens of a change; True if the outcome of any object may have changed."""
         stale = self._stale
         if stale is None:
             return True
@@ -143,16 +148,20 @@ class ObjectsRange:
         return bool(stale)
 
     def reads(self, token: Token) -> bool:
-        """True if a change of this may change the outcome of an object."""
+        """True if a change of `token` may change the outcome of an object."""
         return self._stale is None or token in self._readers or self._objects.touches(token)
 
     def __call__(self, env: Env) -> Any:
-        """Return the value of the macro, as `Range`."""
+        """Return the value of the macro, like `Range`."""
         self._refresh(env)
         return self._value(env.image)
 
     def matching(self, env: Env) -> int:
-        """Return the size of what `filter` returns."""
+        """Return the number of objects that `filter` selects.
+
+        Raises:
+            Absent: the outcome of some object is absent.
+        """
         self._refresh(env)
         if self._counts[ABSENT]:
             raise Absent

@@ -1,6 +1,6 @@
-"""What records changed, in the terms in which expressions note what they read.
+"""Converts changes by records to the tokens with which expressions record their reads.
 
-It is taken from the delta, so it is complete for whatever rule changed the image.
+The changes are taken from the delta, so none is missed, whichever rule made it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -29,7 +29,7 @@ _KEYED = frozenset({"broker", "controller", "config"})
 
 
 def touched(delta: MetadataDelta) -> set[Token]:
-    """Return what a delta changes, before it is applied; sometimes more, never less."""
+    """Return the tokens of all changes in a delta that is not applied yet, possibly a few more."""
     found: set[Token] = set()
     for field, part in delta.touched_parts():
         if field == "topics":
@@ -64,14 +64,14 @@ def _add_topics(found: set[Token], delta: MetadataDelta) -> None:
 def touched_by(
     rows: Iterable[Envelope], types: Set[type[Record]], delta: MetadataDelta
 ) -> set[Token] | None:
-    """Return what rows outside a transaction touch, as `touched`, without a look at their effect.
+    """Return the tokens that rows outside a transaction touch, without replaying the rows.
 
     Args:
-        types: Of the records that count.
+        types: Types of the records to consider.
         delta: The state before the rows.
 
     Returns:
-        None if this cannot be told from the records alone.
+        None if the records alone do not suffice.
     """
     found: set[Token] = set()
     for row in rows:

@@ -1,4 +1,4 @@
-"""Values of expressions: JSON values, objects and collections; equality, order and arithmetic."""
+"""Values of expressions (JSON values, objects, collections): equality, order, arithmetic."""
 
 import re
 from collections.abc import Callable, Collection
@@ -21,24 +21,28 @@ _DIGITS = re.compile(r"-?[0-9]{1,19}")
 
 
 class Absent(Exception):
-    """An object, key or index that an expression reads does not exist.
+    """Raised if an object, key or index that an expression reads does not exist.
 
-    CEL calls this an error. `||`, `&&`, `exists` and `all` ignore it where the other operand or
+    CEL calls this an error. `||`, `&&`, `exists` and `all` ignore it if the other operand or
     elements decide the result.
     """
 
 
 class Env:
-    """One evaluation: the image, what was read of it, and the variables of macros.
+    """State of one evaluation: the image, the tokens read, and the variables of macros.
 
     Attributes:
-        listed: By collection, its objects: an inner macro goes through them for each outer one.
+        listed: Objects by collection, cached because an inner macro iterates over them repeatedly.
     """
 
     __slots__ = ("image", "listed", "reads", "slots", "steps")
 
     def __init__(self, image: MetadataImage, slot_count: int, steps: int = 0) -> None:
-        """Begin; `steps` were used by earlier evaluations of the same answer."""
+        """Start an evaluation.
+
+        Args:
+            steps: Number of elements visited by earlier evaluations for the same answer.
+        """
         self.image = image
         self.reads: set[Token] = set()
         self.listed: dict[Any, Any] = {}
@@ -62,7 +66,7 @@ Evaluate = Callable[[Env], Any]
 
 
 def equal(left: Any, right: Any) -> bool:
-    """True if two values are equal; values of different types are not, except numbers."""
+    """True if two values are equal; values of different types are unequal, except numbers."""
     if type(left) is type(right) and type(left) is not list:
         return bool(left == right)
     if isinstance(left, list) and isinstance(right, list):
@@ -76,10 +80,13 @@ _ORDER = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def ordered(sign: str, left: Any, right: Any) -> bool:
-    """Compare two numbers or two texts.
+    """Return the result of comparing two numbers or two texts.
+
+    Args:
+        sign: The operator: <, <=, > or >=.
 
     Raises:
-        TypeError: they have no order.
+        TypeError: the values have no order.
     """
     if not (is_number(left) and is_number(right)) and not (
         isinstance(left, str) and isinstance(right, str)
@@ -94,19 +101,19 @@ def is_number(value: Any) -> bool:
 
 
 def type_name(value: Any) -> str:
-    """Return the name of a value's type in messages."""
+    """Return the name of a value's type for messages."""
     names = {bool: "bool", int: "int", float: "double", str: "string", type(None): "null"}
     return names.get(type(value), "list" if isinstance(value, list) else "object")
 
 
 def calculate(sign: str, left: Any, right: Any) -> Any:
-    """Add, subtract, multiply or divide two numbers, or join two texts.
+    """Return the result of an operation on two numbers, or the concatenation of two texts.
 
-    Integers have 64 bits; their division cuts off, as in CEL.
+    Integers have 64 bits; their division rounds toward zero, as in CEL.
 
     Raises:
-        TypeError: not two numbers of one type, nor two texts that are added.
-        Absent: division by zero, or a result out of range.
+        TypeError: the operands are neither numbers of one type nor two texts to be added.
+        Absent: division by zero, or a result out of range or too long.
     """
     if sign == "+" and isinstance(left, str) and isinstance(right, str):
         if len(left) + len(right) > _TEXT_LENGTH_MAX:
@@ -136,16 +143,16 @@ def _divide(sign: str, left: Any, right: Any) -> Any:
 
 
 def is_member(value: Any, of: Collection[Any]) -> bool:
-    """True if a list has an equal element."""
+    """True if a collection contains an equal element."""
     return any(equal(value, each) for each in of)
 
 
 def to_int(value: Any) -> int:
-    """Return a number, or a text of digits, as an integer; config values are texts.
+    """Convert a number or a text of digits to an integer; config values are texts.
 
     Raises:
-        TypeError: neither a number nor a text.
-        Absent: the text is no number, or out of range.
+        TypeError: the value is neither a number nor a text.
+        Absent: the text is not a number, or out of range.
     """
     if not isinstance(value, str) and not is_number(value):
         raise TypeError(f"no int of {type_name(value)}")

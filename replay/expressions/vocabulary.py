@@ -1,7 +1,7 @@
-"""What expressions can name: the collections of an image, their objects and the fields of these.
+"""Names in expressions: the collections of an image, their objects, and the objects' fields.
 
-All of it is read from the tables of parts and kinds, so that nothing is left out, and objects go
-by the names that they have everywhere else (`topic:orders` is `topics["orders"]`).
+All of them are derived from the tables of parts and kinds, so that none is missing. Objects have
+the same names as everywhere else (`topic:orders` is `topics["orders"]`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,9 +27,9 @@ PARTITIONS: Token = ("partitions",)
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What is known of a value before it is computed: the fields of an object, or its elements.
+    """Static type of a value: the fields of an object or the type of a collection's elements.
 
-    A shape with neither is that of a plain value, of which nothing is known.
+    If both are None, the type is not known before evaluation.
     """
 
     name: str = "value"
@@ -41,14 +41,14 @@ PLAIN = Shape()
 
 
 class Thing(msgspec.Struct, frozen=True, gc=False):
-    """A topic, partition, broker or controller: a structure of the image whose fields are read."""
+    """A topic, partition, broker or controller, whose fields are read directly from the image."""
 
     kind: str
     key: Any
     value: Any
 
     def select(self, env: Env, field: str) -> Any:
-        """Return a field as a JSON value, or as objects.
+        """Return a field as a JSON value or as a collection of objects.
 
         Raises:
             Absent: there is no such field.
@@ -73,9 +73,9 @@ _NAMED_BY_TOPIC = frozenset({"topic", "partition", "config", "removal", "deletio
 
 
 class Objects:
-    """A collection of objects: found by name, counted, or gone through.
+    """A collection of objects, which can be looked up by name, counted, or iterated over.
 
-    `keyed` says that a change of one object is noticed as such.
+    `keyed` is True if a change of one object touches a token with the object's key.
     """
 
     keyed = False
@@ -86,7 +86,11 @@ class Objects:
         self._any: Token = (kind.name,)
 
     def get(self, env: Env, name: Any) -> Any:
-        """Return the object of a name; raises Absent."""
+        """Return the object with a name.
+
+        Raises:
+            Absent: there is none.
+        """
         env.reads.add(self._any)
         found = self.at(env.image, self._key(env, name))
         if found is None:
@@ -94,17 +98,17 @@ class Objects:
         return found
 
     def size(self, env: Env) -> int:
-        """Return how many there are."""
+        """Return the number of objects."""
         env.reads.add(self.members)
         return sum(1 for _ in self.kind.objects(env.image))
 
     @property
     def members(self) -> Token:
-        """What is touched when an object comes or goes."""
+        """The token that is touched when an object is added or removed."""
         return self._any
 
     def elements(self, env: Env) -> list[tuple[Callable[[], str], Any]]:
-        """Return the objects in a fixed order, each after a function that returns its name."""
+        """Return the objects in a fixed order, each with a function that returns its name."""
         elements: list[tuple[Callable[[], str], Any]]
         if self not in env.listed:
             image = env.image
@@ -116,7 +120,7 @@ class Objects:
         return elements
 
     def _reads_of_all(self, keys: Iterable[Any]) -> frozenset[Token]:
-        """Return what is touched when any object changes, comes or goes."""
+        """Return the tokens touched when any object is changed, added or removed."""
         return frozenset({self._any})
 
     def keys(self, image: MetadataImage) -> Iterator[Any]:
@@ -124,11 +128,11 @@ class Objects:
         return (key for key, _ in self.kind.objects(image))
 
     def things(self, image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-        """Iterate over the objects, each after its key, in any order."""
+        """Iterate over pairs of key and object, in any order."""
         return ((key, self.at(image, key)) for key in self.keys(image))
 
     def at(self, image: MetadataImage, key: Any) -> Any:
-        """Return the object of a key, None if there is none."""
+        """Return the object with a key, None if there is none."""
         if key is None:
             return None
         if self.kind.name == "config":
@@ -141,7 +145,7 @@ class Objects:
         return _redacted(self.kind.name, fields)
 
     def touches(self, token: Token) -> bool:
-        """True if a token is that of one object of this collection."""
+        """True if a token belongs to a single object of this collection."""
         return False
 
     def label(self, image: MetadataImage, key: Any) -> str:
@@ -158,7 +162,7 @@ class Objects:
 
 
 class _Keyed(Objects):
-    """Objects of which each is noticed when it changes."""
+    """Objects for each of which a change touches a token of its own."""
 
     keyed = True
 
@@ -182,7 +186,7 @@ class _Keyed(Objects):
 
 
 class _InTopics(_Keyed):
-    """Topics or partitions: they are many, so that a change of any has no token."""
+    """Topics or partitions: there are so many that no token stands for a change of any of them."""
 
     def _reads_of_all(self, keys: Iterable[Any]) -> frozenset[Token]:
         return frozenset({self.members, *((self.kind.name, key) for key in keys)})
@@ -215,12 +219,16 @@ class _Partitions(_InTopics):
 
 
 class PartitionsOf(msgspec.Struct, frozen=True, gc=False):
-    """The partitions of one topic: a list, whose index is the partition's id."""
+    """The partitions of one topic: a list whose index is the partition id."""
 
     topic_id: Uuid
 
     def get(self, env: Env, partition_id: Any) -> Thing:
-        """Return the partition of an id; raises Absent."""
+        """Return the partition with an id.
+
+        Raises:
+            Absent: there is none.
+        """
         if not isinstance(partition_id, int):
             raise Absent
         key = (self.topic_id, partition_id)
@@ -231,7 +239,7 @@ class PartitionsOf(msgspec.Struct, frozen=True, gc=False):
         return Thing("partition", key, found)
 
     def size(self, env: Env) -> int:
-        """Return how many there are."""
+        """Return the number of partitions."""
         env.reads.add(("topic", self.topic_id))
         return len(env.image.partitions(self.topic_id))
 
@@ -276,7 +284,7 @@ _SECRET = {
 
 
 def _redacted(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields without secrets: an expression could find one out letter by letter."""
+    """Return the fields with secrets redacted: a condition could find them out letter by letter."""
     if kind == "config":
         return {name: REDACTED if is_secret_config(name) else v for name, v in fields.items()}
     secret = _SECRET.get(kind)
@@ -339,7 +347,7 @@ _ALSO_READ = {"topics": ("topic", "partition", "config", "namespace")}
 
 
 def record_types_of(collections: frozenset[str]) -> frozenset[type]:
-    """Return the types of records that can change what these collections hold."""
+    """Return the types of records that can change objects of these collections."""
     kinds = {
         kind
         for name in collections

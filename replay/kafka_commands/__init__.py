@@ -1,1 +1,1 @@
-"""States, and differences of states, as commands of Kafka's own tools."""
+"""Exports states, and differences between states, as commands of Kafka's own tools."""

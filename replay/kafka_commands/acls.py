@@ -1,4 +1,4 @@
-"""Access control entries: kafka-acls."""
+"""Commands of kafka-acls for access control entries."""
 
 from records.text import uuid_text
 from replay.image.acls import Acl
@@ -31,7 +31,10 @@ _Entry = tuple[int, int, str, str, str, int, int]
 
 
 def acl_commands(before: MetadataImage, after: MetadataImage) -> Said:
-    """Yield what turns the entries of one state into those of another; ids are new."""
+    """Yield the commands that turn the ACLs of one state into those of another.
+
+    ACLs are compared by content; added ones get new ids.
+    """
     old, new = _entries(before), _entries(after)
     for entry in sorted(old.keys() - new.keys()):
         yield _command("--remove", old[entry], "--force")
@@ -40,7 +43,7 @@ def acl_commands(before: MetadataImage, after: MetadataImage) -> Said:
 
 
 def _entries(image: MetadataImage) -> dict[_Entry, Acl]:
-    """Return the entries by what they say."""
+    """Return the ACLs by their content, without the id."""
     return {
         (
             *(acl.resource_type, acl.pattern_type, acl.resource_name, acl.principal, acl.host),

@@ -1,4 +1,4 @@
-"""One command of Kafka's tools, and what no command can say."""
+"""A command of Kafka's tools, and a remark where there is no command."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -9,10 +9,10 @@ BOOTSTRAP = ("--bootstrap-server", "$BOOTSTRAP")
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command line, for the object that it makes, changes or removes.
+    """A command line that creates, changes or removes an object.
 
-    `arguments` are without the address, which a shell script takes from BOOTSTRAP. An argument that
-    is the content of a file stands in `file`, and the command ends with its path.
+    `arguments` exclude the bootstrap server, which a shell script takes from the variable
+    BOOTSTRAP. If `file` is set, it is the content of a file whose path is the last argument.
     """
 
     object: str
@@ -21,7 +21,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     file: str | None = None
 
     def line(self) -> str:
-        """Return the command for bash."""
+        """Return the command as a line for bash."""
         words = [f"{self.tool}.sh", BOOTSTRAP[0], f'"{BOOTSTRAP[1]}"']
         words += [shlex.quote(each) for each in self.arguments]
         if self.file is not None:
@@ -30,7 +30,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotSaid(msgspec.Struct, frozen=True, kw_only=True):
-    """An object, or part of one, that no command makes; `reason` says what to do instead."""
+    """An object, or part of one, that no command can create; `reason` explains why."""
 
     object: str
     reason: str

@@ -1,4 +1,4 @@
-"""Configs, quotas and users: kafka-configs."""
+"""Commands of kafka-configs for configs, quotas and users."""
 
 from collections.abc import Iterator, Mapping
 
@@ -20,9 +20,9 @@ _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 def config_commands(before: MetadataImage, after: MetadataImage, secrets: Secrets) -> Said:
-    """Yield what turns the configs of one state into those of another.
+    """Yield the commands that turn the configs of one state into those of another.
 
-    Those of a topic that is created or deleted go with it.
+    Configs of a topic that is created or deleted are left out: its own command covers them.
     """
     old, new = dict(before.configs()), dict(after.configs())
     for resource in sorted({*old, *new}):
@@ -81,14 +81,17 @@ def _altered(about: str, entity: list[str], values: Mapping[str, str], removed: 
 
 
 def _config_text(value: str) -> str | None:
-    """Return a value as kafka-configs takes it: brackets hold together what has commas."""
+    """Return a value in the syntax of kafka-configs, or None if that cannot express it.
+
+    A value with commas is put in brackets; a value with brackets cannot be expressed.
+    """
     if "[" in value or "]" in value:
         return None
     return f"[{value}]" if "," in value else value
 
 
 def quota_commands(before: MetadataImage, after: MetadataImage) -> Said:
-    """Yield what turns the quotas of one state into those of another."""
+    """Yield the commands that turn the quotas of one state into those of another."""
     old, new = _quotas(before), _quotas(after)
     for entity in sorted({*old, *new}, key=repr):
         values, had = new.get(entity, {}), old.get(entity, {})
@@ -116,7 +119,10 @@ def _quota_entity(entity: QuotaEntity) -> Iterator[str]:
 
 
 def user_commands(before: MetadataImage, after: MetadataImage) -> Said:
-    """Yield the removal of credentials; what is stored cannot be set by a command."""
+    """Yield commands that remove SCRAM credentials, and a remark for each new or changed one.
+
+    No command can set them, because the log contains only hashes of the passwords.
+    """
     old = {(each.name, each.mechanism): each for each in before.scram()}
     new = {(each.name, each.mechanism): each for each in after.scram()}
     for user, mechanism in sorted(old.keys() - new.keys()):

@@ -1,4 +1,4 @@
-"""Feature levels, and what nodes write themselves."""
+"""Commands of kafka-features, and remarks about objects that no command can create."""
 
 from replay.image.metadata import MetadataImage
 from replay.kafka_commands.command import Command, NotSaid, Said
@@ -7,7 +7,7 @@ _OWN = frozenset({"namespace.version", "partition.mode.version"})
 
 
 def feature_commands(before: MetadataImage, after: MetadataImage) -> Said:
-    """Yield what turns the levels of one state into those of another."""
+    """Yield the commands that turn the feature levels of one state into those of another."""
     old, new = before.features(), after.features()
     for name in sorted({*old, *new} - _OWN):
         was, level = old.get(name, 0), new.get(name, 0)
@@ -25,7 +25,7 @@ def feature_commands(before: MetadataImage, after: MetadataImage) -> Said:
 
 
 def unsaid(before: MetadataImage, after: MetadataImage) -> Said:
-    """Yield what no command makes, kind by kind."""
+    """Yield a remark for each kind of object that differs and that no command can create."""
     old_ids = {topic.topic_id for topic in before.topics()}
     ids = sum(topic.topic_id not in old_ids for topic in after.topics())
     kinds = (

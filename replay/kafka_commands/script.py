@@ -1,4 +1,4 @@
-"""All commands that turn one state into another, as a list and as a script."""
+"""All commands that turn one state into another, as a list and as a bash script."""
 
 import fnmatch
 import re
@@ -26,7 +26,7 @@ set -euo pipefail
 
 
 class Commands(msgspec.Struct, frozen=True, kw_only=True):
-    """The commands in order, and what none of them says."""
+    """Commands in the order to run them, and remarks where there is no command."""
 
     commands: Sequence[Command]
     not_said: Sequence[NotSaid]
@@ -35,7 +35,7 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.commands or self.not_said)
 
     def script(self, heading: str) -> str:
-        """Return a script for bash; what no command says stands in it as comments."""
+        """Return a script for bash, with the remarks as comments."""
         deleted = [each.object for each in self.commands if "--delete" in each.arguments]
         if deleted:
             heading += f"\n# It deletes, with all data: {', '.join(deleted)}"
@@ -49,9 +49,9 @@ def _one_line(each: NotSaid) -> str:
 
 
 def wanted_by(pattern: str | None) -> Wanted:
-    """Return what tells the commands for an object, or a pattern of names; None: for all.
+    """Return a check of object names: True if an object matches a name or pattern.
 
-    What belongs to a topic are also its configs.
+    A topic's name also matches its configs and partitions. None matches all objects.
     """
     if pattern is None:
         return lambda _: True
@@ -66,7 +66,11 @@ def wanted_by(pattern: str | None) -> Wanted:
 def kafka_commands(
     before: MetadataImage, after: MetadataImage, *, show_secrets: bool, wanted: Wanted
 ) -> Commands:
-    """Return what turns the state `before` into `after`, objects being told by name."""
+    """Return the commands that turn `before` into `after`; objects are matched by name.
+
+    Args:
+        wanted: Selects the objects to include.
+    """
     secrets = Secrets(show_secrets)
     said = [
         *feature_commands(before, after),

@@ -1,4 +1,4 @@
-"""Topics and their partitions: kafka-topics and kafka-reassign-partitions."""
+"""Commands of kafka-topics and kafka-reassign-partitions for topics and their partitions."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from replay.kafka_commands.secrets import Secrets, hidden_value
 
 
 def topic_commands(before: MetadataImage, after: MetadataImage, secrets: Secrets) -> Said:
-    """Yield what turns the topics of one state into those of another, by name."""
+    """Yield the commands that turn the topics of one state into those of another, by name."""
     old, new = _topics(before), _topics(after)
     for name in sorted(old.keys() - new.keys()):
         if old[name].namespace_id is None:
