@@ -1,10 +1,10 @@
-"""Chunks: objects of one part of an image, named by the SHA-256 of their content.
+"""Chunks: groups of objects of one part of an image, identified by the SHA-256 of their content.
 
-Keys alone decide which objects share a chunk. An object belongs to a bucket by the leading bits of
-its key's SHA-256; a bucket that grows too large is split in two by the next bit. So an added or
+Only the keys decide which objects share a chunk. An object belongs to a bucket by the leading bits
+of its key's SHA-256; a bucket that grows too large is split in two by the next bit. So an added or
 removed object changes one chunk. (With chunks of N topics ordered by id, all later chunks would
-shift.) Random changes remain costly: if 1 % of the topics change, spread evenly, most chunks change
-with them; so `layers` does without changing any.
+shift.) Scattered changes remain costly: if 1 % of the topics change, spread evenly, most chunks
+change with them. `layers` avoids that: it stores changes without changing any chunk.
 """
 
 import hashlib
@@ -42,13 +42,13 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """Objects of one part; `plain` is their MessagePack, `hash` its SHA-256."""
+    """Objects of one part; `plain` is their MessagePack encoding, `hash` its SHA-256."""
 
     hash: bytes
     plain: bytes
 
     def compressed(self) -> bytes:
-        """Return the stored form."""
+        """Return the compressed content, as it is stored."""
         content: bytes = zstd.compress(self.plain, _COMPRESSION_LEVEL)
         return content
 
@@ -58,7 +58,7 @@ _Item = tuple[bytes, bytes]
 
 
 def chunks_of(values: Iterable[V], key: Callable[[V], object]) -> Iterator[Chunk]:
-    """Yield the chunks of values, given in any order; keys must be unique."""
+    """Yield the chunks of `values`, which may be in any order; keys must be unique."""
     items = sorted((key_hash(key(value)), _encoder.encode(value)) for value in values)
     sizes = [0, *accumulate(len(encoded) for _, encoded in items)]
     for begin, end in _buckets(items, sizes, 0, len(items), bit=0):
@@ -72,11 +72,11 @@ def chunk_of(plain: bytes) -> Chunk:
 
 
 def decompressed(content: bytes, size: int) -> bytes:
-    """Return the MessagePack of a chunk.
+    """Return the MessagePack of a compressed chunk.
 
     Raises:
-        ValueError: it is not exactly one zstandard frame of `size` octets, or claims an implausible
-            size.
+        ValueError: the content is not exactly one zstandard frame of `size` octets, or claims an
+            implausible size.
     """
     size_max = max(_DECODED_BYTES_FREE, _COMPRESSION_RATIO_MAX * len(content))
     try:
@@ -89,7 +89,7 @@ def decompressed(content: bytes, size: int) -> bytes:
 
 
 def key_hash(key: object) -> bytes:
-    """Return what the chunks of a part are ordered by."""
+    """Return the SHA-256 of an object's key, by which the chunks of a part are ordered."""
     return hashlib.sha256(_encoder.encode(key)).digest()
 
 
@@ -99,10 +99,10 @@ def _buckets(
     """Split sorted items, whose hashes agree before `bit`, until each bucket fits.
 
     Args:
-        sizes: Octets of all items before each, and of all.
+        sizes: Cumulative sizes in octets: before each item, and in total.
 
     Yields:
-        The first index of a bucket and the one after its last.
+        The index of the first item of a bucket and the index after its last.
     """
     if begin == end:
         return

@@ -1,4 +1,4 @@
-"""Content of a snapshot: writes and reads manifest and chunks."""
+"""Content of a snapshot: writes and reads its manifest and chunks."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Self, TypeVar
@@ -32,7 +32,7 @@ _CHUNKS_IN_MEMORY = 16
 
 
 class Previous(msgspec.Struct, frozen=True):
-    """A stored snapshot whose image is at hand, so that a layer can be put on its chunks."""
+    """A stored snapshot and its image, to which the next snapshot can add a layer."""
 
     snapshot_id: int
     end_offset: int
@@ -43,7 +43,7 @@ class Previous(msgspec.Struct, frozen=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The chunks of a snapshot, by part and position, after those that it shares with another."""
+    """The chunks of a snapshot, by part and position, except those shared with `previous`."""
 
     chunks: dict[tuple[str, int], Chunk]
     layout: Layout
@@ -51,7 +51,7 @@ class Content(msgspec.Struct, frozen=True):
 
     @classmethod
     def whole(cls, image: MetadataImage, digests: dict[str, PartDigest]) -> Self:
-        """Encode an image: O(objects) time, O(size of the content) space."""
+        """Encode a whole image: O(objects) time, O(size of the content) space."""
         chunks = {(part, ordinal): chunk for part, ordinal, chunk in chunks_of_image(image)}
         size = _size(chunks.values())
         if size < layers.LAYERED_SIZE_MIN_BYTES:
@@ -63,9 +63,9 @@ class Content(msgspec.Struct, frozen=True):
     def layer(
         cls, previous: Previous, overlay: Overlay, digests: dict[str, PartDigest]
     ) -> Self | None:
-        """Encode what differs from another snapshot: O(differences).
+        """Encode the differences from another snapshot as a layer: O(differences).
 
-        None if its layers are enough, so that it is time for a new base.
+        Returns None if the layers would be too many or too large, so that a new base is needed.
         """
         base_size, number = previous.layout.base_size, previous.layout.layers + 1
         chunks = {(part, ordinal): chunk for part, ordinal, chunk in overlay.chunks(number)}
@@ -77,12 +77,12 @@ class Content(msgspec.Struct, frozen=True):
 
     @property
     def format(self) -> int:
-        """Of the snapshot."""
+        """Format number of the snapshot."""
         return FORMAT if self.layout.digests is None else LAYERED_FORMAT
 
     @property
     def entries(self) -> tuple[ManifestEntry, ...]:
-        """The whole manifest."""
+        """The complete manifest, including shared chunks."""
         inherited = () if self.previous is None else self.previous.entries
         shared = (entry for entry in inherited if entry.part != DIGESTS)
         own = (ManifestEntry(*key, chunk.hash) for key, chunk in self.chunks.items())
@@ -93,11 +93,11 @@ class Draft:
     """An image that is to be stored.
 
     Attributes:
-        digests: Of its parts.
+        digests: Digests of the image's parts.
     """
 
     def __init__(self, image: MetadataImage, previous: Previous | None) -> None:
-        """Compare an image with a stored one: O(objects), but quick where they share objects."""
+        """Compare an image with a stored one: O(objects), but fast for objects that both share."""
         self._image = image
         self._previous = previous
         if previous is None or previous.layout.digests is None:
@@ -108,14 +108,14 @@ class Draft:
             self.digests = self._overlay.digests(previous.layout.digests)
 
     def content(self) -> Content:
-        """Return a layer on the stored image's chunks if that is cheap, else all of the image."""
+        """Return a layer on the previous snapshot if that is cheap, else the whole image."""
         layer = None
         if self._previous is not None and self._overlay is not None:
             layer = Content.layer(self._previous, self._overlay, self.digests)
         return layer or self.whole()
 
     def whole(self) -> Content:
-        """Return all of the image."""
+        """Return the content of the whole image."""
         return Content.whole(self._image, self.digests)
 
 
@@ -124,7 +124,7 @@ def _size(chunks: Iterable[Chunk]) -> int:
 
 
 def write_chunks(connection: Connection, content: Content) -> None:
-    """Store chunks that are missing or damaged."""
+    """Store those chunks that are missing or damaged in the database."""
     chunks = {chunk.hash: chunk for chunk in content.chunks.values()}
     for hashes in _slices(chunks):
         stored = snapshot_chunk.c
@@ -158,7 +158,7 @@ def _is_whole(row: Any) -> bool:
 
 
 def write_manifest(connection: Connection, snapshot_id: int, content: Content) -> None:
-    """Store the list of a snapshot's chunks."""
+    """Store the manifest: the list of a snapshot's chunks."""
     if content.previous is not None:
         _inherit_manifest(connection, snapshot_id, content.previous)
     for keys in _slices(content.chunks):
@@ -228,7 +228,7 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
 
 
 def _slices(keys: Iterable[K]) -> Iterator[list[K]]:
-    """Split keys into lists that fit a statement."""
+    """Split keys into lists that are short enough for one SQL statement."""
     remaining = list(keys)
     for start in range(0, len(remaining), _ROWS_A_STATEMENT):
         yield remaining[start : start + _ROWS_A_STATEMENT]

@@ -1,8 +1,9 @@
 """Opens a database, with settings that make commits durable.
 
-Unless a write-ahead log is wanted, SQLite keeps its rollback journal, so that the database is one
-file that can be read in a directory without write permission. `synchronous` is FULL: a commit is on
-stable storage when it returns. Snapshots are written rarely, so the cost does not matter.
+Unless a write-ahead log is requested, SQLite uses its rollback journal, so that the database is a
+single file that can be read in a directory without write permission. `synchronous` is FULL: a
+commit is on stable storage when it returns. Snapshots are written rarely, so the cost does not
+matter.
 """
 
 import os
@@ -55,7 +56,7 @@ _ADVICE = {
 
 
 def default_url(directory: Path) -> URL:
-    """Return the default database of a log's snapshots."""
+    """Return the URL of the default database for a log's snapshots."""
     return URL.create("sqlite", database=str(directory.absolute() / SNAPSHOTS_NAME))
 
 
@@ -67,18 +68,18 @@ def open_database(
     missing: tuple[str, str] = ("SNAPSHOT_NOT_FOUND", "metalog snapshot create"),
     never_beside: str = HISTORY_VERSION_TABLE,
 ) -> Engine:
-    """Return an engine; only `create` creates a missing SQLite file.
+    """Return an engine; a missing SQLite file is created only if `create` is set.
 
     Args:
-        wal: Let SQLite keep a write-ahead log, so that readers and a writer never wait for each
-            other. Readers then need to write in the directory.
-        missing: The code of the error if there is none, and the command that makes one.
+        wal: Let SQLite use a write-ahead log, so that readers and a writer never wait for each
+            other. Readers then need write permission in the directory.
+        missing: Error code if the database does not exist, and the command that creates it.
         never_beside: A table that must not be in the same SQLite file: snapshots must be readable
-            in a read-only directory, and the history keeps a write-ahead log.
+            in a read-only directory, but the history uses a write-ahead log.
 
     Raises:
-        RequestError: `url` is not a database that can be opened, it does not exist, or it has the
-            table `never_beside`.
+        RequestError: `url` cannot be opened as a database, the database does not exist, or it has
+            the table `never_beside`.
     """
     try:
         parsed = make_url(url)
@@ -137,7 +138,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def writing(engine: Engine) -> Iterator[Connection]:
     """Yield a connection in a transaction, committed unless an error is raised.
 
-    Writers wait for each other; each sees all that those before it have written.
+    Writers wait for each other; each sees everything that earlier writers have committed.
 
     Raises:
         UnavailableError: the database cannot be reached, stays locked or is full, or another
@@ -227,7 +228,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _named_errors(engine: Engine) -> Iterator[None]:
-    """Turn the database's errors into ours."""
+    """Convert the database's errors to errors of this project."""
     try:
         yield
     except DBAPIError as error:

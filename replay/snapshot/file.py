@@ -1,9 +1,9 @@
-"""Reads the snapshots beside a log through the standard library's sqlite3.
+"""Reads the snapshots stored beside a log, with the standard library's sqlite3.
 
-Used by everything that only reads. It never creates, writes or upgrades the database, and waits at
-most 100 ms for a writer. Snapshots that cannot be read now, or not by this release, are skipped
-with a note, because replay gives the same answer, only later. Importing SQLAlchemy takes half a
-second.
+Used by all commands that only read: importing SQLAlchemy would take half a second. It never
+creates, writes or upgrades the database, and waits at most 100 ms for a writer. Snapshots that
+cannot be read now, or not by this release, are skipped with a warning, because replay gives the
+same result, only more slowly.
 """
 
 import logging
@@ -41,7 +41,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class _Chunks:
-    """Chunks of snapshots by name; see `past_topics.ChunkSource`."""
+    """Manifests and chunks of snapshots; implements `past_topics.ChunkSource`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class _Chunks:
 
 
 class SnapshotFile:
-    """The snapshots of one cluster in a SQLite file, which may be missing."""
+    """The snapshots of one cluster in a SQLite file, which need not exist."""
 
     def __init__(self, path: Path, cluster_id: str) -> None:
         self._path = path
@@ -100,7 +100,7 @@ class SnapshotFile:
     def read_newest(
         self, at: int | None, *, accept: Callable[[SnapshotInfo], bool]
     ) -> MetadataImage | None:
-        """Return the image that `load_newest` does, decoded only where it is read."""
+        """Return the same image as `load_newest`, with partitions decoded when they are read."""
         return self._newest(at, accept, lazily=True)
 
     def _newest(
@@ -125,10 +125,10 @@ class SnapshotFile:
             return []
 
     def topics(self, accept: Callable[[SnapshotInfo], bool]) -> "SnapshotTopics":
-        """Return the topics of the accepted snapshots, to be read one by one.
+        """Return the topics of the accepted snapshots, each of which is read on demand.
 
-        Snapshots close to a newer one are left out: reading a topic of them would take longer than
-        searching the log in between.
+        Snapshots close to a newer one are left out: reading a topic from them would take longer
+        than searching the log up to the newer one.
         """
         from replay.snapshot.past_topics import SnapshotTopics
 
@@ -161,7 +161,7 @@ class SnapshotFile:
         ]
 
     def _load(self, row: _Row, *, lazily: bool) -> MetadataImage | None:
-        """Return the image of a snapshot; None, with a note, if it cannot be read."""
+        """Return the image of a snapshot; None, with a warning, if it cannot be read."""
         # Not imported by those who only read descriptions.
         from replay.snapshot.stored import ManifestEntry, StoredChunk, decode_parts
 

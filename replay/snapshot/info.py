@@ -14,7 +14,7 @@ from replay.snapshot.revision import FORMAT
 
 
 class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table `snapshot`.
+    """The description of a snapshot: a row of the table `snapshot`.
 
     `end_offset` is exclusive. `leader_epoch` and `timestamp_ms` are those of the last contained
     record, 0 if there is none. Times are in ms since 1970.
@@ -53,7 +53,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
         last_crc32c: int | None = None,
         rotated: bool = False,
     ) -> Self:
-        """Describe a snapshot of an image with this digest."""
+        """Return the description of a snapshot of an image with this digest."""
         provenance = image.provenance
         not_understood = provenance.not_understood or NotUnderstood(0, None)
         return cls(
@@ -75,7 +75,7 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def position(self) -> Position:
-        """Proof of position of the snapshot."""
+        """The snapshot's position in its log, for comparison with the log."""
         return Position(
             cluster_id=self.cluster_id,
             end_offset=self.end_offset,
@@ -87,8 +87,8 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
     def provenance(self) -> Provenance:
         """Provenance of the image.
 
-        A pending transaction is left out: its records are after `end_offset` and are read again by
-        replay.
+        A pending transaction is left out: its records are after `end_offset`, so replay reads them
+        again.
         """
         records = self.not_understood
         return Provenance(
@@ -125,10 +125,10 @@ class SnapshotInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_info(row: Mapping[str, Any], row_id: int) -> SnapshotInfo:
-    """Read a row of the table `snapshot`.
+    """Return the description in a row of the table `snapshot`.
 
     Raises:
-        CorruptLogError: a column holds a value of another type.
+        CorruptLogError: a column has a value of another type.
     """
     columns = {name: row[name] for name in SnapshotInfo.__struct_fields__}
     try:

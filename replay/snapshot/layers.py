@@ -1,12 +1,13 @@
-"""Layers: what a snapshot adds to the chunks of an earlier one.
+"""Layers: the changes that a snapshot adds to the chunks of an earlier one.
 
-Changes are spread over all chunks, so writing changed chunks anew would write most of them. Instead
-a snapshot lists the chunks of the one before, and after them a layer: the objects that were added
-or changed since, and those that were removed. When the layers outgrow their base, everything is
-written anew, as the next base.
+Changes are spread over all chunks, so rewriting each changed chunk would write most of them.
+Instead a snapshot lists the chunks of the previous one, followed by a layer: the objects that were
+added or changed since then, and those that were removed. When the layers grow too large relative to
+their base, the whole image is written as the next base.
 
-The manifest tells them apart by name: the chunks of the base are of part `topics`, those of layer 3
-of part `topics+3` (added or changed) and `topics-3` (removed, as they were).
+The manifest distinguishes the chunks by their part's name: chunks of the base have part `topics`,
+those of layer 3 have part `topics+3` (added or changed) or `topics-3` (removed, with their last
+state).
 """
 
 import re
@@ -39,12 +40,12 @@ _digests_decoder = msgspec.msgpack.Decoder(dict[str, PartDigest])
 
 
 class Overlay(msgspec.Struct, frozen=True):
-    """The objects in which two images differ.
+    """The objects that differ between two images.
 
     Attributes:
-        before: Those that were changed or removed, as they were.
-        after: Those that were changed or added, as they are.
-        removed: Those that were removed, as they were.
+        before: Changed or removed objects, in their older state.
+        after: Changed or added objects, in their newer state.
+        removed: Removed objects, in their older state.
     """
 
     before: Parts
@@ -53,7 +54,7 @@ class Overlay(msgspec.Struct, frozen=True):
 
     @classmethod
     def between(cls, old: MetadataImage, new: MetadataImage) -> Self:
-        """Compare two images: O(objects) time, but quick where they share objects."""
+        """Compare two images: O(objects) time, but fast for objects that both share."""
         before, after, removed = Parts.changed(new, old), Parts.changed(old, new), Parts()
         for part, key in STORED.items():
             kept = {key(each) for each in after.objects[part]}
@@ -62,27 +63,27 @@ class Overlay(msgspec.Struct, frozen=True):
         return cls(before, after, removed)
 
     def digests(self, old: dict[str, PartDigest]) -> dict[str, PartDigest]:
-        """Return the parts' digests of the newer image from those of the older: O(differences)."""
+        """Compute the digests of the newer image's parts from the older ones: O(differences)."""
         gone, come = (
             part_digests(parts.image(Provenance())) for parts in (self.before, self.after)
         )
         return {part: digest - gone[part] + come[part] for part, digest in old.items()}
 
     def chunks(self, layer: int) -> Iterator[tuple[str, int, Chunk]]:
-        """Yield the chunks of a layer: name of the part, place in it, and content."""
+        """Yield the chunks of a layer: part name, position in the part, and content."""
         for kind, parts in (("+", self.after), ("-", self.removed)):
             for part, ordinal, chunk in parts.chunks():
                 yield f"{part}{kind}{layer}", ordinal, chunk
 
 
 class Layout(msgspec.Struct):
-    """How a snapshot is made of base and layers.
+    """The base and the layers of a snapshot.
 
     Attributes:
-        digests: Of the image's parts; None in a snapshot that no layer may be put on.
+        digests: Digests of the image's parts; None if no layer may be added to the snapshot.
         base_size: Octets of the base, before compression.
-        overlay_size: Octets of all layers.
-        layers: How many there are.
+        overlay_size: Octets of all layers, before compression.
+        layers: Number of layers.
     """
 
     digests: dict[str, PartDigest] | None = None
@@ -92,10 +93,10 @@ class Layout(msgspec.Struct):
 
 
 class LayeredParts:
-    """The chunks of a snapshot, decoded in any order; `layout` says what was among them."""
+    """Decodes the chunks of a snapshot, in any order; `layout` describes those decoded so far."""
 
     def __init__(self, empty: Parts) -> None:
-        """Begin with parts without objects, which decide how chunks are decoded."""
+        """Start with parts without objects; their class determines how chunks are decoded."""
         self.layout = Layout()
         self._base = empty
         self._changes: list[tuple[int, str, str, list[Any]]] = []
@@ -104,8 +105,8 @@ class LayeredParts:
         """Add a chunk, given as MessagePack.
 
         Raises:
-            KeyError: no such part.
-            msgspec.DecodeError: these are not objects of this part.
+            KeyError: there is no such part.
+            msgspec.DecodeError: the content is not a list of objects of this part.
         """
         if name == DIGESTS:
             self.layout.digests = _digests_decoder.decode(plain)
@@ -119,7 +120,7 @@ class LayeredParts:
             self.layout.layers = max(self.layout.layers, layer)
 
     def image(self, provenance: Provenance) -> MetadataImage:
-        """Build the image: O(objects)."""
+        """Build the image from all chunks: O(objects)."""
         changes = sorted(self._changes, key=lambda change: change[0])
         for part in {part for _, _, part, _ in changes}:
             self._apply(part, [(kind, objects) for _, kind, of, objects in changes if of == part])
@@ -138,11 +139,11 @@ class LayeredParts:
 
 
 def layers_of(part: str, names: Iterable[str]) -> list[int]:
-    """Return the layers of a part, lowest first, given the names of a manifest."""
+    """Return the layer numbers of a part, ascending, from the part names in a manifest."""
     found = filter(None, map(_LAYER.fullmatch, names))
     return sorted({int(match["layer"]) for match in found if match["part"] == part})
 
 
 def digests_chunk(digests: dict[str, PartDigest]) -> Chunk:
-    """Return the chunk with the digests of the parts."""
+    """Return the chunk that stores the digests of the parts."""
     return chunk_of(msgspec.msgpack.encode(digests))

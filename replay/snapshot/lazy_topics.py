@@ -1,7 +1,7 @@
-"""The topics of a snapshot, whose partitions are decoded only where they are read.
+"""The topics of a snapshot, whose partitions are decoded only when they are read.
 
-For short looks at many snapshots: most questions about an image read few of its partitions, and
-decoding them is most of the work of loading a snapshot.
+Used to read little from each of many snapshots: most queries read few of an image's partitions, and
+decoding the partitions is most of the work of loading a snapshot.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ _offsets_decoder = msgspec.msgpack.Decoder(tuple[int, ...])
 
 
 class LazyTopic(msgspec.Struct, frozen=True, gc=False):
-    """A `StoredTopic` whose long fields are not decoded."""
+    """A `StoredTopic` whose partitions and their offsets are not decoded yet."""
 
     topic: Topic
     partitions: msgspec.Raw
@@ -35,10 +35,10 @@ class LazyTopic(msgspec.Struct, frozen=True, gc=False):
     created: msgspec.Raw = _EMPTY
 
     def stored(self) -> StoredTopic:
-        """Decode the rest.
+        """Return the completely decoded topic.
 
         Raises:
-            msgspec.DecodeError: another release wrote it.
+            msgspec.DecodeError: it was written by a release with another format.
         """
         return StoredTopic(
             self.topic,
@@ -53,11 +53,11 @@ _topics_decoder = msgspec.msgpack.Decoder(list[LazyTopic])
 
 
 class LazyParts(Parts):
-    """The objects of an image by part; topics are `LazyTopic`."""
+    """The objects of an image by part; topics are instances of `LazyTopic`."""
 
     @staticmethod
     def decoded(part: str, plain: bytes) -> list[Any]:
-        """Return the objects of one chunk, as `Parts.decoded`."""
+        """Return the objects of one chunk, like `Parts.decoded`."""
         return _topics_decoder.decode(plain) if part == "topics" else Parts.decoded(part, plain)
 
     def _topics(self) -> TopicsImage:
@@ -65,10 +65,10 @@ class LazyParts(Parts):
 
 
 class LazyTopics:
-    """The topics of a snapshot, with the methods of a `TopicsImage`.
+    """The topics of a snapshot, with the methods of `TopicsImage`.
 
-    Those that are not here decode all of it. Any may raise msgspec.DecodeError: another release
-    wrote a partition.
+    Methods that are not defined here decode all topics. Any method may raise msgspec.DecodeError if
+    a partition was written by a release with another format.
     """
 
     def __init__(self, topics: Iterable[LazyTopic]) -> None:
@@ -76,12 +76,12 @@ class LazyTopics:
         self._partitions: dict[Uuid, Partitions] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the whole image."""
+        """Decode all topics and return an attribute of their `TopicsImage`."""
         return getattr(self.whole, name)
 
     @cached_property
     def whole(self) -> TopicsImage:
-        """The image of these topics."""
+        """The completely decoded topics."""
         return topics_image(each.stored() for each in self._topics.values())
 
     @property
@@ -129,10 +129,10 @@ class LazyTopics:
 
 
 def array_length(raw: msgspec.Raw) -> int:
-    """Return the number of elements of an array in MessagePack, from its first bytes.
+    """Return the number of elements of a MessagePack array, from its first bytes.
 
     Raises:
-        msgspec.DecodeError: it is none.
+        msgspec.DecodeError: the value is not an array.
     """
     head = bytes(memoryview(raw)[:5])
     if head[0] & ~_FIXARRAY_MASK == _FIXARRAY:

@@ -1,9 +1,9 @@
 """Checks that a snapshot belongs to a log; required before replay starts from it.
 
-A snapshot holds its position, with the CRC of the last block. Blocks are chained, so a snapshot of
-another cluster, of a fork of this one, or of a tail that Kafka replaced does not match. If the CRC
-is not known, offset and leader epoch of a record identify a history; the time is compared as well,
-because a fork can claim the same epoch as its source.
+A snapshot stores its position, with the CRC of the last block. Blocks are chained, so a snapshot of
+another cluster, of a fork of this log, or of a tail that Kafka replaced does not match. If the CRC
+is not known, the offset and leader epoch of the last record are compared, and its time as well,
+because a fork can have the same epoch as its source.
 
 Source: the log matching property of Raft, which KRaft shares (KIP-595).
 """
@@ -20,9 +20,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def is_of(source: BatchSource, info: SnapshotInfo) -> bool:
-    """True if a log holds, or starts right after, exactly the records in a snapshot.
+    """True if the records in a snapshot are exactly those of the log up to the same offset.
 
-    Warns about a snapshot that is within the log but of another history, or of other replay rules.
+    The log may also start right after them. Logs a warning if the snapshot is within the log but of
+    another history or of other replay rules.
     """
     # At 0 there is no record to compare, and nothing to save.
     if not max(source.history_start, 1) <= info.end_offset <= source.end_offset:

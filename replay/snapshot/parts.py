@@ -1,8 +1,8 @@
 """The stored form of an image's parts, and the image rebuilt from it.
 
-The image's own values are stored, their fields by name. Renaming a field or changing its meaning
-requires a new FORMAT; a new field with a default does not: older snapshots read as that default.
-Names of parts are those of docs/digest.md; partitions are stored with their topic.
+The image's objects are stored with their fields by name. Renaming a field or changing its meaning
+requires a new FORMAT; a new field with a default does not: older snapshots are read with the
+default. Names of parts are those of docs/digest.md; partitions are stored with their topic.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ from replay.snapshot.chunks import Chunk, chunks_of
 class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A topic with its partitions, ordered by id.
 
-    `versions` and `created` hold an offset for each partition; empty if none is known.
+    `versions` and `created` have one offset per partition, or are empty if none is known.
     """
 
     topic: Topic
@@ -38,14 +38,14 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     @classmethod
     def of(cls, image: MetadataImage, topic: Topic) -> Self:
-        """Make the stored form of an image's topic."""
+        """Return the stored form of an image's topic."""
         entry = image.topic_entry(topic.topic_id)
         partitions = tuple(entry.partitions)
         versions, created = listed_offsets(entry.offsets, _ids(partitions))
         return cls(topic, partitions, entry.version, _known(versions), _known(created))
 
     def entry(self) -> TopicEntry:
-        """Return the topic in the form of an image."""
+        """Return the topic in the form used by an image."""
         offsets = packed_offsets(_ids(self.partitions), self.versions, self.created)
         return TopicEntry(self.topic, partition_list(self.partitions), self.version, offsets)
 
@@ -59,14 +59,14 @@ def _known(offsets: list[int]) -> tuple[int, ...]:
 
 
 class Parts:
-    """The objects of an image by part, each in any order."""
+    """The objects of an image by part, in any order."""
 
     def __init__(self) -> None:
         self.objects: dict[str, list[Any]] = {part: [] for part in STORED}
 
     @classmethod
     def changed(cls, old: MetadataImage, new: MetadataImage) -> Self:
-        """Collect the objects of `new` that are not the same in `old`."""
+        """Return the objects of `new` that differ from `old` or are missing there."""
         parts = cls()
         for name, objects in parts.objects.items():
             if name != "topics":
@@ -80,8 +80,8 @@ class Parts:
         """Return the objects of one chunk, given as MessagePack.
 
         Raises:
-            KeyError: no such part.
-            msgspec.DecodeError: these are not objects of this part.
+            KeyError: there is no such part.
+            msgspec.DecodeError: the content is not a list of objects of this part.
         """
         return _DECODERS[part].decode(plain)
 
@@ -96,8 +96,8 @@ class Parts:
     def image(self, provenance: Provenance) -> MetadataImage:
         """Build the image of these objects: O(topics + other objects).
 
-        It fills the image's maps directly: the objects come from an image, and need no rules to
-        find out how they fit together.
+        Fills the image's maps directly: the objects come from an image, so they are consistent
+        without replay rules.
         """
         held = {
             f"_{PARTS[name].field or name}": PARTS[name].held(objects)
@@ -107,7 +107,7 @@ class Parts:
         return MetadataImage(provenance, _topics=self._topics(), **held)
 
     def chunks(self) -> Iterator[tuple[str, int, Chunk]]:
-        """Yield the chunks that are stored: part, place in it, and content."""
+        """Yield the chunks to store: part name, position in the part, and content."""
         yield from _chunks(self.objects)
 
     def _topics(self) -> TopicsImage:
@@ -115,9 +115,10 @@ class Parts:
 
 
 def chunks_of_image(image: MetadataImage) -> Iterator[tuple[str, int, Chunk]]:
-    """Yield the chunks of all of an image, as `Parts.chunks`: O(topics + other objects).
+    """Yield the chunks of a whole image, like `Parts.chunks`: O(topics + other objects).
 
-    Its topics are made one by one: the garbage collector would visit a list of all of them.
+    Its topics are converted one at a time, because the garbage collector would visit a list of all
+    of them.
     """
     topics = (StoredTopic.of(image, topic) for topic in image.topics())
     yield from _chunks(

@@ -1,7 +1,8 @@
-"""The versions of single topics in the snapshots of a log, read without loading a snapshot.
+"""Reads the versions of single topics from a log's snapshots, without loading the snapshots.
 
 The chunks of a part are ordered by the hash of their objects' keys, so a topic is found by
-bisection, in the base and in the few chunks of each layer. What snapshots share is read once.
+bisection, in the base and in the few chunks of each layer. Chunks that snapshots share are read
+once.
 """
 
 import sqlite3
@@ -31,17 +32,17 @@ Manifest = Mapping[str, Sequence[bytes]]
 
 
 class ChunkSource(Protocol):
-    """Reads parts of snapshots."""
+    """Reads manifests and chunks of snapshots."""
 
     def manifest(self, end_offset: int) -> Manifest:
-        """Return the chunks of a snapshot."""
+        """Return the manifest of a snapshot."""
 
     def chunk(self, hash_: bytes) -> bytes:
         """Return the MessagePack of a chunk."""
 
 
 class _Chunk(NamedTuple):
-    """The topics of a chunk, decoded only when they are asked for."""
+    """The topics of a chunk, each decoded only on demand."""
 
     first_hash: bytes
     topics: list[msgspec.Raw]
@@ -57,7 +58,7 @@ class _Chunk(NamedTuple):
 
 
 class SnapshotTopics:
-    """The topics in snapshots; see `replay.time_travel.past_topics.PastTopics`."""
+    """The topics in snapshots; implements `replay.time_travel.past_topics.PastTopics`."""
 
     def __init__(
         self,
@@ -65,10 +66,10 @@ class SnapshotTopics:
         source: ChunkSource,
         pass_over: Callable[[Exception], None],
     ) -> None:
-        """Use the snapshots with these ends, ascending.
+        """Use the snapshots with these end offsets, ascending.
 
         Args:
-            pass_over: Called with an error, after which no snapshot is used.
+            pass_over: Called with an error; no snapshot is used after that.
         """
         self._ends = list(end_offsets)
         self._source = source
@@ -83,7 +84,7 @@ class SnapshotTopics:
     def state(
         self, end_offset: int, topic_ids: Collection[Uuid], partition_id: int | None
     ) -> PastState | None:
-        """Return the state of some topics in a snapshot; None if it is not known."""
+        """Return the state of topics in a snapshot; None if it is not known."""
         try:
             manifest = self._manifest(end_offset)
             topics = {each: self._topic(manifest, each) for each in topic_ids}
@@ -116,7 +117,7 @@ class SnapshotTopics:
         return self._find(manifest.get("topics", []), topic_id)
 
     def _find(self, hashes: Sequence[bytes], topic_id: Uuid) -> StoredTopic | None:
-        """Return a topic from chunks that are ordered by the hash of its id."""
+        """Return a topic from chunks ordered by the hash of the topic id, or None."""
         wanted = key_hash(topic_id)
         after = bisect_right(hashes, wanted, key=lambda each: self._chunk(each).first_hash)
         return None if after == 0 else self._chunk(hashes[after - 1]).find(topic_id)

@@ -1,4 +1,4 @@
-"""The port through which a timeline reads snapshots, and the default place of a log's own."""
+"""Interfaces through which a timeline reads snapshots, and the default file name of a log's own."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -15,7 +15,7 @@ SNAPSHOTS_NAME = "snapshots.db"
 
 @runtime_checkable
 class ReadableTopics(Protocol):
-    """Snapshots of which single topics can be read."""
+    """Snapshots from which single topics can be read."""
 
     def topics(self, accept: "Callable[[SnapshotInfo], bool]") -> PastTopics:
         """Return the topics of the accepted snapshots."""
@@ -23,14 +23,15 @@ class ReadableTopics(Protocol):
 
 @runtime_checkable
 class LazySnapshots(Protocol):
-    """Snapshots for a short look."""
+    """Snapshots that can be read without decoding them completely."""
 
     def read_newest(
         self, at: int | None, *, accept: "Callable[[SnapshotInfo], bool]"
     ) -> MetadataImage | None:
-        """Return the image that `load_newest` does, decoded only where it is read.
+        """Return the same image as `load_newest`, with partitions decoded when they are read.
 
-        Reading it raises msgspec.DecodeError where another release wrote what this one cannot read.
+        Reading the image raises msgspec.DecodeError where it was written by a release with another
+        format.
         """
 
 

@@ -1,8 +1,8 @@
-"""PostgreSQL: connections that give up in time, and what its errors mean.
+"""PostgreSQL: connections with timeouts, and the conversion of its errors.
 
-Readers see one state for as long as they read (REPEATABLE READ): another process cannot prune rows
-between two of their queries. Writers wait for each other, as in SQLite, at a lock that nobody else
-takes; readers never wait.
+A reader sees one consistent state (REPEATABLE READ): another process cannot prune rows between two
+of its queries. Writers wait for each other, as in SQLite, at an advisory lock that is used for
+nothing else; readers never wait.
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ _REFUSED_CONNECTION = {
 
 
 def open_postgresql(url: URL, options: Mapping[str, Any]) -> Engine:
-    """Return an engine; nothing is connected yet.
+    """Return an engine, without connecting yet.
 
     Args:
         options: Execution options of the engine.
@@ -85,7 +85,7 @@ def open_postgresql(url: URL, options: Mapping[str, Any]) -> Engine:
 
 
 def writer(engine: Engine) -> Engine:
-    """Return the engine for writers: each statement sees what those before it have committed."""
+    """Return the engine for writers: each statement sees what was committed before it."""
     return engine.execution_options(isolation_level="READ COMMITTED", **{_WRITES: True})
 
 
@@ -101,7 +101,7 @@ def _begin(connection: Connection) -> None:
 
 
 def named_error(where: str, error: DBAPIError) -> MetadataLogError | None:
-    """Return our error for one of PostgreSQL; None for a mistake of ours."""
+    """Return the error of this project for a PostgreSQL error; None for a programming error."""
     # More lines follow, with the values concerned.
     reason = str(error.orig).partition("\n")[0]
     sqlstate = getattr(error.orig, "sqlstate", None)

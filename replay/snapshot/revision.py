@@ -1,4 +1,4 @@
-"""Versions of the snapshot database, for readers without SQLAlchemy."""
+"""Version numbers of the snapshot database, for readers without SQLAlchemy."""
 
 SCHEMA_REVISION = "0003"
 """The newest migration, which leads to the tables of `tables`."""

@@ -1,4 +1,4 @@
-"""Database schemas: applied by Alembic's migrations, checked by everything else."""
+"""Database schemas: created by Alembic's migrations, and checked before use."""
 
 import msgspec
 from sqlalchemy import Connection, Engine, column, inspect, select, table
@@ -14,16 +14,17 @@ from replay.snapshot.revision import (
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """What is kept in a database.
+    """The schema of one kind of database.
 
     Attributes:
-        migrations: Where Alembic finds them, as `package:directory`.
+        migrations: Location of the migrations for Alembic, as `package:directory`.
         revision: The newest migration.
-        version_table: Where Alembic notes the revision; a name of its own, for shared databases.
+        version_table: Table in which Alembic stores the revision; has its own name, because
+            databases may be shared.
         made_by: The command that applies the migrations.
-        tables: Some that the first migration makes.
-        what: What the tables hold, for messages.
-        absent: Error code when there are no tables yet.
+        tables: Some tables that the first migration creates.
+        what: Description of the tables' content, for messages.
+        absent: Error code if the tables do not exist yet.
     """
 
     migrations: str
@@ -60,7 +61,7 @@ def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, a newer release has migrated it; INVALID_REQUEST, another
-            program has tables of the same names there.
+            program has tables of the same names in the database.
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
@@ -81,7 +82,7 @@ def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
 
 
 def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
-    """Check that the schema is this release's.
+    """Check that the database has this release's schema.
 
     Raises:
         RequestError: SNAPSHOT_NOT_FOUND or HISTORY_NOT_FOUND, the database is empty;
@@ -116,7 +117,7 @@ def _check_not_foreign(connection: Connection, engine: Engine, schema: Schema) -
 
 
 def _revision(connection: Connection, engine: Engine, schema: Schema) -> str | None:
-    """Return the revision of the schema, None before the first."""
+    """Return the revision of the database's schema, None if no migration was applied yet."""
     if not inspect(connection).has_table(schema.version_table):
         return None
     version = table(schema.version_table, column("version_num"))

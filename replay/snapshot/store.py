@@ -1,8 +1,8 @@
 """Snapshots of one cluster in a database: create, list, load and prune.
 
 A snapshot exists once its transaction commits, with its manifest and all of its chunks; a crash
-before that changes nothing. Stored data is always verified: the row of a snapshot holds a checksum
-of itself and its manifest, the manifest holds the hashes of the chunks.
+before that changes nothing. Stored data is always verified: the row of a snapshot has a checksum of
+itself and its manifest, and the manifest has the hashes of the chunks.
 """
 
 import logging
@@ -47,10 +47,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class SnapshotStore:
-    """The snapshots of one cluster. Other processes may use the database at the same time.
+    """The snapshots of one cluster. Other processes may use the same database concurrently.
 
-    Every method raises UnavailableError if the database cannot be reached, stays locked or is
-    full, and CorruptLogError if its file is damaged; then nothing was changed.
+    Every method raises UnavailableError if the database cannot be reached, stays locked or is full,
+    and CorruptLogError if its file is damaged; nothing is changed then.
     """
 
     def __init__(self, engine: Engine, cluster_id: str, clock: Clock | None = None) -> None:
@@ -115,16 +115,17 @@ class SnapshotStore:
     ) -> SnapshotInfo:
         """Store an image: O(objects).
 
-        Quick if this store loaded or stored a neighbouring image before: then only the objects in
-        which the two differ are written.
+        Fast if the image that this store loaded or stored last is similar: then only the objects
+        that differ are written.
 
-        An existing snapshot of the same image that can be loaded is kept; it becomes confirmed if
-        this one is, and is no longer rotated unless this one is. Another snapshot of the same
-        offset is replaced: it is damaged, of a tail that Kafka replaced, or of another release.
+        An existing snapshot of the same image is kept if it can be loaded; it becomes confirmed if
+        `confirmed` is set, and stops being rotated if `rotated` is not set. Any other snapshot at
+        the same offset is replaced: it is damaged, of a tail that Kafka replaced, or of another
+        release.
 
         Args:
             confirmed: False while Kafka could still replace the last records in the image.
-            last_crc32c: Of the image's position in its log; None if not known.
+            last_crc32c: CRC of the last block before the image's end offset; None if not known.
             rotated: Let `prune(..., rotated_only=True)` delete it.
         """
         draft = Draft(image, self._previous)
@@ -174,15 +175,16 @@ class SnapshotStore:
         Raises:
             RequestError: SNAPSHOT_NOT_FOUND, there is none at this offset; UNSUPPORTED_VERSION,
                 this release cannot read it.
-            CorruptLogError: it is damaged.
+            CorruptLogError: the snapshot is damaged.
         """
         return self._loaded(end_offset)[1]
 
     def verify(self, end_offset: int) -> SnapshotInfo:
-        """Load a snapshot and compare its image's digest; O(objects).
+        """Load a snapshot and check its image's digest; O(objects).
 
         Raises:
-            RequestError, CorruptLogError: as for `load`; or the digest differs.
+            RequestError: as for `load`.
+            CorruptLogError: as for `load`, or the digest differs.
         """
         info, image = self._loaded(end_offset)
         digest = image_digest(image)
@@ -226,12 +228,12 @@ class SnapshotStore:
         """Delete all snapshots older than the newest `keep`, and chunks that are no longer used.
 
         Args:
-            rotated_only: Ignore all that were not made with `rotated`.
+            rotated_only: Ignore snapshots that were not created with `rotated`.
             counts: True for snapshots that count towards `keep`. Others, such as those of a copy of
-                the log, do not count and are deleted only by their age.
+                the log, are deleted if they are older than the newest `keep` that count.
 
         Returns:
-            How many snapshots were deleted.
+            The number of snapshots deleted.
 
         Raises:
             RequestError: INVALID_REQUEST, `keep` is negative.
@@ -254,7 +256,10 @@ class SnapshotStore:
             return self._delete(connection, and_(which, old))
 
     def _keep_existing(self, info: SnapshotInfo) -> bool:
-        """True if the same snapshot exists and is whole; confirm or keep it if this one asks so."""
+        """Update the flags of an intact snapshot of the same image; False if there is none.
+
+        The flags are `confirmed` and `rotated`.
+        """
         with writing(self._engine) as connection:
             row = connection.execute(
                 select(snapshot).where(self._at(info.end_offset))
@@ -288,7 +293,7 @@ class SnapshotStore:
         )
 
     def _is_stored(self, connection: Connection, previous: Previous) -> bool:
-        """True unless another process has pruned or replaced a snapshot meanwhile."""
+        """True unless another process has pruned or replaced the snapshot meanwhile."""
         found = select(snapshot.c.checksum).where(snapshot.c.id == previous.snapshot_id)
         return connection.scalar(found) == previous.checksum
 
@@ -320,7 +325,7 @@ class SnapshotStore:
         return row
 
     def _delete(self, connection: Connection, which: ColumnElement[bool]) -> int:
-        """Delete snapshots, their manifests (by cascade), and chunks without a snapshot."""
+        """Delete snapshots, their manifests (by cascade), and chunks no longer in any manifest."""
         deleted = connection.execute(delete(snapshot).where(self._is_ours(), which)).rowcount
         used = exists().where(snapshot_manifest.c.chunk_hash == snapshot_chunk.c.hash)
         connection.execute(delete(snapshot_chunk).where(~used))

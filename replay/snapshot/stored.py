@@ -1,7 +1,7 @@
 """Decodes and verifies stored rows, for every reader of a snapshot database.
 
-Nothing stored is trusted: the row of a snapshot has a checksum over itself and its manifest, and
-the manifest names each chunk by the hash of its content. SQLAlchemy is not needed here.
+No stored data is trusted: the row of a snapshot has a checksum over itself and its manifest, and
+the manifest identifies each chunk by the hash of its content. Does not need SQLAlchemy.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from replay.snapshot.revision import FORMATS
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
-    """One chunk of a part, and its position."""
+    """An entry of a manifest: a chunk's part, its position there, and its hash."""
 
     part: str
     ordinal: int
@@ -27,7 +27,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredChunk(msgspec.Struct, frozen=True, gc=False):
-    """A stored chunk of a part."""
+    """A chunk as stored in the database."""
 
     part: str
     hash: bytes
@@ -39,16 +39,16 @@ class StoredChunk(msgspec.Struct, frozen=True, gc=False):
         """Return the chunk's MessagePack.
 
         Raises:
-            ValueError: the content has changed.
+            ValueError: the content does not match size or hash.
         """
         return plain_content(self.hash, self.size, self.content)
 
 
 def plain_content(hash_: bytes, size: int, content: bytes) -> bytes:
-    """Decompress a chunk and compare it with its hash.
+    """Decompress a chunk and check its hash.
 
     Raises:
-        ValueError: the content has changed.
+        ValueError: the content does not match size or hash.
     """
     plain = decompressed(content, size)
     found = hashlib.sha256(plain).digest()
@@ -65,14 +65,14 @@ def decode_parts(
     *,
     lazily: bool = False,
 ) -> LayeredParts:
-    """Decode what the image of a snapshot is built of: O(objects), one chunk in memory at a time.
+    """Decode the chunks of a snapshot: O(objects), one encoded chunk in memory at a time.
 
     Args:
-        lazily: Decode partitions only where they are read; see `LazyTopics`.
+        lazily: Decode partitions only when they are read; see `LazyTopics`.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, another release wrote it in a form unknown to this one.
-        CorruptLogError: it is damaged; names snapshot, part and chunk.
+        RequestError: UNSUPPORTED_VERSION, another release wrote it in an unknown format.
+        CorruptLogError: the snapshot is damaged; names snapshot, part and chunk.
     """
     manifest = checked_manifest(info, checksum, list(entries))
     parts = LayeredParts(LazyParts() if lazily else Parts())
@@ -88,7 +88,7 @@ def decode_parts(
 def checked_manifest(
     info: SnapshotInfo, checksum: bytes, entries: list[ManifestEntry]
 ) -> list[ManifestEntry]:
-    """Return the chunks of a snapshot after a check of their names.
+    """Return `entries`, the manifest of a snapshot, after checking format and checksum.
 
     Raises:
         RequestError, CorruptLogError: as for `decode_parts`.
@@ -102,13 +102,17 @@ def checked_manifest(
 
 
 def check_format(info: SnapshotInfo) -> None:
-    """Raise RequestError (UNSUPPORTED_VERSION) for a snapshot of an unknown format."""
+    """Check that this release knows the format of a snapshot.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, it does not.
+    """
     if info.format not in FORMATS:
         raise _unsupported(info, f"format {info.format}, this release knows {max(FORMATS)}")
 
 
 def manifest_checksum(info: SnapshotInfo, entries: Iterable[ManifestEntry]) -> bytes:
-    """Return the SHA-256 of a snapshot's description and its chunks' names."""
+    """Return the SHA-256 of a snapshot's description and manifest."""
     # Sorted here: databases differ in how they order text.
     manifest = sorted(f"{e.part} {e.ordinal} {e.chunk_hash.hex()}" for e in entries)
     return hashlib.sha256("\n".join([info.identity, *manifest]).encode()).digest()

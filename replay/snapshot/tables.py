@@ -1,7 +1,8 @@
-"""The tables of snapshots. Migrations create them; a test keeps the two equal.
+"""The tables of snapshots. Migrations create them; a test checks that both agree.
 
-A snapshot is a row of `snapshot`, which names its chunks through `snapshot_manifest`. Chunks are
-named by their content and shared: data that two snapshots have in common is stored once.
+A snapshot is a row of `snapshot`; its rows in `snapshot_manifest` list its chunks. Chunks are
+identified by the hash of their content and shared: data that two snapshots have in common is stored
+once.
 """
 
 from sqlalchemy import (
