@@ -1,1 +1,1 @@
-"""Care of a log that requires replay: proof of copies, and the base when history is cut."""
+"""Maintenance of logs that requires replay: verifying copies, cutting history, forks, exports."""

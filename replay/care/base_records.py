@@ -1,8 +1,8 @@
-"""Content of a base checkpoint: the image's records, then everything that was not understood.
+"""Content of a base checkpoint: the image's records, then all records that were not understood.
 
 Records of an unknown type or version, and records with unknown tags, are stored unchanged, in the
-order of the log, for a later release. A record with unknown tags has had its effect already, so it
-is stored as bytes, which replay counts but does not apply.
+order of the log, for a later release. The known fields of a record with unknown tags are already in
+the image. So it is stored encoded, as an unknown record, which replay counts but does not apply.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ from replay.transactions import effective_rows
 
 
 def base_records(source: BatchSource, image: MetadataImage) -> Iterator[CheckpointRecord]:
-    """Yield the records of a base that holds everything an image contains.
+    """Yield the records of a base checkpoint that preserves everything in an image.
 
     Args:
-        source: The image's log.
-        image: Without a pending transaction.
+        source: The log of the image.
+        image: Must not have a pending transaction.
     """
     for record, version in image_records(image):
         yield CheckpointRecord(record, version, kept=kept_of(image, record))

@@ -1,4 +1,4 @@
-"""Forks a log: an own log that starts with the state of another at a point."""
+"""Forks a log: creates an own log whose base is the state of another log at some offset."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +26,8 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The new log: where its history starts, the digest of its state, and the lowest epoch that a
-    writer of it will claim.
+    """A new log: its history's start, the digest of its state, and the lowest epoch of its
+    writers.
     """
 
     history_start: int
@@ -38,11 +38,12 @@ class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
 def fork_log(
     reader: LogReader, target: Path, at: int, *, fs: Fs | None = None, progress: Progress
 ) -> ForkResult:
-    """Write an own log whose base is the image of another log; it appears when complete.
+    """Create an own log whose base is the image of another log.
 
-    It keeps the cluster id and the offsets: the next record comes after `at`, or after the last
-    one before a transaction that is open there. Like a restored log, it starts far above all
-    epochs that are known to its source. The source is only read.
+    The log appears at `target` only when it is complete. It keeps the cluster id and the offsets:
+    the next record has the offset after `at`, or that of the begin record of a transaction that is
+    open at `at`. Like a restored log, its writers use epochs far above all epochs known to the
+    source. The source is only read.
 
     Raises:
         UnknownHistoryError: `at` is before the kept history.
@@ -70,7 +71,7 @@ def fork_log(
 
 
 def _write(log: NewLog, reader: LogReader, image: MetadataImage) -> CommitMark:
-    """Write the base and an empty segment after it; return the mark at their end."""
+    """Write the base and an empty segment after it; return the commit mark at their end."""
     where = image.provenance
     base = write_checkpoint(
         log.fs,

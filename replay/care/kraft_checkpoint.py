@@ -1,4 +1,4 @@
-"""Writes an image as a checkpoint that Kafka loads."""
+"""Exports an image as a checkpoint that Kafka can load."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ _NAMED_MAX = 10
 
 
 class CheckpointExport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: the file, the end of what it contains (exclusive), what it lacks."""
+    """The result of an export: the file, its end offset (exclusive), and the objects left out."""
 
     file: str
     end_offset: int
@@ -36,13 +36,13 @@ def export_checkpoint(
     """Write a new node directory whose log is one checkpoint with the image.
 
     Args:
-        image: Inside an open transaction, the state before it.
-        version_of: Chooses the layout of each record.
-        lossy: Leave out what Kafka does not know, instead of refusing.
+        image: Records of an open transaction are not exported.
+        version_of: Returns the layout version of each record.
+        lossy: Leave out what Kafka does not support, instead of raising RequestError.
 
     Raises:
-        RequestError: `target` exists; the image is empty, ends inside a batch, or holds what Kafka
-            does not know or this release does not understand, and `lossy` is not set.
+        RequestError: `target` exists; the image is empty or ends inside a batch; or, if `lossy` is
+            not set, it contains something that Kafka or this release does not support.
     """
     where = image.provenance
     if where.next_offset == 0:

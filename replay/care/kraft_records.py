@@ -1,4 +1,4 @@
-"""An image as the records of a Kafka checkpoint, and what Kafka has no words for."""
+"""Converts an image to the records of a Kafka checkpoint, and lists what Kafka does not support."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,10 @@ _NO_NAMESPACES = "Kafka has no namespaces"
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """An object, or a field of one, that Kafka does not know. `matters` if it changes a meaning."""
+    """An object, or a field of one, that Kafka does not support.
+
+    `matters` is True if leaving it out changes the meaning of the state.
+    """
 
     object: str
     reason: str
@@ -36,7 +39,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KafkaRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """The records of an image: those beside the header, the others, and what was left out."""
+    """The records of an image: control records, data records with versions, and omissions."""
 
     control: list[Record]
     data: list[tuple[Record, int]]
@@ -60,7 +63,10 @@ def kafka_records(image: MetadataImage, version_of: VersionOf) -> KafkaRecords:
 
 
 def _version(record: Record, of_level: int, of_image: int) -> int:
-    """Return the version of the metadata.version, or a later one if that lacks a field's value."""
+    """Return the version that Kafka uses at its metadata.version.
+
+    If the record cannot be encoded in that version, return a later one in which it can.
+    """
     for version in (of_level, of_image, newest_version(type(record))):
         try:
             codec.encode_value(record, version)
@@ -71,7 +77,7 @@ def _version(record: Record, of_level: int, of_image: int) -> int:
 
 
 def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record | None]:
-    """Return what Kafka cannot be told of a record, and the record that it can be."""
+    """Return what is lost of a record in Kafka, if anything, and the record to write, if any."""
     match record:
         case configs.FeatureLevelRecord() if record.name in _OWN_FEATURES:
             return LeftOut(object=f"feature:{record.name}", reason=_OWN, matters=False), None

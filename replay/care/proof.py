@@ -1,4 +1,4 @@
-"""Proves by replay that a copied log has the same image as its source."""
+"""Verifies by replay that a copied log has the same image as its source."""
 
 from collections.abc import Callable
 
@@ -12,14 +12,14 @@ from replay.not_understood import count_not_understood
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """An image's digest and its offset.
+    """The digest of an image as of an offset, for comparison.
 
     Attributes:
         digest: None if a record up to `as_of` contradicts the state before it.
-        pending_transaction: Offset of the Begin if the point is inside an open transaction, which
-            the image does not contain.
-        contradiction: Says which record contradicts (mirror).
-        digest_before: Of the image just before that record.
+        pending_transaction: Offset of the begin record if a transaction is open at `as_of`; its
+            records are not in the image.
+        contradiction: The error that names the contradicting record (mirror).
+        digest_before: Digest of the image immediately before that record.
     """
 
     as_of: int
@@ -30,7 +30,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     digest_before: str | None = None
 
     def differs_from(self, other: "Proof") -> bool:
-        """True if the two images, or those before the contradictions, are not the same."""
+        """True if the images differ, or the images before the contradictions."""
         return (self.digest, self.digest_before) != (other.digest, other.digest_before)
 
 
@@ -53,7 +53,7 @@ def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None =
 
 
 def _proof_before(source: BatchSource, at: int, error: ContradictionError) -> Proof:
-    """Return the proof of a log that contradicts itself before `at`: bytes can be copied still."""
+    """Return the proof of a log with a contradiction up to `at`; such a log can still be copied."""
     assert error.record is not None, "replay named the record"
     before = load_image(source, error.record.offset - 1)
     return Proof(
@@ -67,10 +67,10 @@ def _proof_before(source: BatchSource, at: int, error: ContradictionError) -> Pr
 
 
 def check_equal(expected: Proof, copy: BatchSource) -> Proof:
-    """Replay a copy to its end and compare the digests.
+    """Replay a copy to its end and compare its proof with that of the source.
 
     Raises:
-        CorruptLogError: they differ.
+        CorruptLogError: the digests differ.
     """
     found = prove(copy, copy.end_offset - 1)
     if found.differs_from(expected):

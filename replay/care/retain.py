@@ -1,4 +1,4 @@
-"""Cuts history: the image at a segment's start becomes the base, older segments go."""
+"""Cuts history: the image at a segment's start becomes the base; older segments are removed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +22,9 @@ from replay.loader import load_image
 
 
 class RetainResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The new start of history, and what was removed.
+    """The new start of the history, and the amount removed.
 
-    `digest` is that of the image at the start, None if there was nothing to do.
+    `digest` is that of the image at the new start, None if nothing was removed.
     """
 
     history_start: int
@@ -42,14 +42,14 @@ def retain(
     check_dropped: Callable[[list[CommittedSegment]], None],
     progress: Callable[[int], None] | None = None,
 ) -> RetainResult:
-    """Move a log's start up to the segment that holds `keep_from`, or to an earlier one.
+    """Move a log's start up to the segment that contains `keep_from`, or to an earlier one.
 
-    It is an earlier one if a transaction is open at that segment's start, or if Kafka may still
+    An earlier one is used if a transaction is open at that segment's start, or if Kafka may still
     replace records below it (mirrors). A writer and readers may use the log meanwhile; a reader
     that reaches a removed segment gets UnavailableError.
 
     Args:
-        check_dropped: Raises if one of these segments must be kept; then nothing is changed.
+        check_dropped: Called with the segments to remove; if it raises, nothing is changed.
         progress: Called with the end offset of each batch as it is replayed.
 
     Raises:
@@ -88,7 +88,7 @@ def _start(
     keep_from: int,
     progress: Callable[[int], None] | None,
 ) -> tuple[int, MetadataImage] | None:
-    """Return the new start and the image of everything below it; None if it cannot move."""
+    """Return the new start and the image below it; None if the start cannot be moved."""
     limit = min(keep_from, reader.confirmed_end)
     bases = [segment.base_offset for segment in segments]
     while True:
@@ -110,7 +110,7 @@ def _write_base(
     """Write the base checkpoint, and check that it gives the same image.
 
     Args:
-        following: Header of the segment that will be the first one.
+        following: Header of the segment that becomes the first one.
     """
     where, start = image.provenance, following.base_offset
     part = reader.directory / f"{checkpoint_name(start, where.leader_epoch)}.part"
@@ -153,7 +153,7 @@ def _unchanged(reader: LogReader) -> RetainResult:
 
 
 class _BaseOnly:
-    """A log that consists of its base only."""
+    """A log that consists only of its base."""
 
     def __init__(self, base: Checkpoint) -> None:
         self.base = base

@@ -1,4 +1,4 @@
-"""Saves what was decided anew from some offset of a log on: as an own log with notes about it."""
+"""Saves a what-if fork as an own log: records decided again from some offset on, and notes."""
 
 import asyncio
 import os
@@ -25,10 +25,11 @@ _AUTHOR = "what-if"
 
 
 class ForkRows:
-    """Collects the rows of a fork, as batches, and notes about what was changed.
+    """Collects the rows of a fork, as batches, and notes about the changes.
 
-    `start` is where the fork begins. There the saved log has the record of its own epoch, and the
-    rows after it without gaps: up to the first change one offset later than in the log.
+    The fork begins at offset `start`. The saved log has its own epoch record there, and then the
+    rows without gaps, so up to the first change each row is one offset later than in the original
+    log.
     """
 
     def __init__(self, start: int) -> None:
@@ -43,7 +44,7 @@ class ForkRows:
         return self._end
 
     def add(self, rows: Sequence[Envelope], changes: Iterable[str] = ()) -> None:
-        """Add what a decision wrote, and what was changed about it, in words."""
+        """Add the rows of a decision, and descriptions of the changes in them."""
         self._notes += [(self._end, text) for text in changes]
         # An own log holds no runs of NoOps, which only save room.
         kept = [row for row in rows if not isinstance(row.payload, NoOpRunRecord)]
@@ -52,7 +53,7 @@ class ForkRows:
         self._end += len(kept)
 
     def notes(self, about: str) -> Iterator[NoteRecord]:
-        """Yield the notes: one about the whole, at its start, and those about changes."""
+        """Yield the notes: one about the whole fork, at its start, and one for each change."""
         last = self._end - 1
         for offset, text in ((self.start, about), *self._notes):
             yield NoteRecord(at_offset=min(offset, last), author=_AUTHOR, text=text)
@@ -61,13 +62,13 @@ class ForkRows:
 def save_fork(
     reader: LogReader, target: Path, found: ForkRows, image: MetadataImage, about: str
 ) -> None:
-    """Write an own log: the state of another before the fork, its rows, and notes about them.
+    """Write an own log: another log's state before the fork, the fork's rows, and its notes.
 
-    It appears when complete. The other log is only read.
+    The log appears at `target` only when it is complete. The other log is only read.
 
     Args:
-        image: Of the fork's end; the new log must lead to the same.
-        about: Where it came from, in words.
+        image: The image at the fork's end; the new log must give the same one.
+        about: Text of the note about the whole fork, such as its origin.
 
     Raises:
         RequestError: LOG_EXISTS, `target` exists.
@@ -91,10 +92,10 @@ def save_fork(
 
 
 def check_new(target: Path) -> None:
-    """Check that there is nothing yet where a log is to be.
+    """Check that nothing exists at the path of a new log.
 
     Raises:
-        RequestError: LOG_EXISTS, there is.
+        RequestError: LOG_EXISTS, the path exists.
     """
     if os.path.lexists(target):
         raise RequestError("LOG_EXISTS", f"{target} exists already; name a new directory")
@@ -108,7 +109,7 @@ def _check(made: Path, at: int, image: MetadataImage) -> None:
 
 
 def _note_rows(notes: Iterable[NoteRecord], image: MetadataImage) -> list[Envelope]:
-    """Return notes as rows of the fork's end."""
+    """Return notes as rows, with the epoch and time of the fork's end."""
     where = image.provenance
     return [
         Envelope(

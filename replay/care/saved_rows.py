@@ -1,4 +1,4 @@
-"""Saves rows of one log in another: an own log, written by the log's own writer."""
+"""Writes rows of one log to another, an own log, through the regular log writer."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from records.envelope import Envelope, Origin
 
 
 class _StandingClock:
-    """A clock that stands still: the rows bring their times along."""
+    """A clock with a fixed time; the rows have their own times."""
 
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -24,8 +24,9 @@ class _StandingClock:
 
 
 async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope]]) -> None:
-    """Make an own log of rows. Each unit is one batch: it gets new offsets, and keeps its time,
-    principal and reason.
+    """Create an own log from rows.
+
+    Each unit becomes one batch, which gets new offsets and keeps its time, principal and reason.
 
     Raises:
         RequestError: LOG_EXISTS, the directory is not empty.
@@ -36,10 +37,10 @@ async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope
 
 
 async def save(log: Path, units: Sequence[Sequence[Envelope]]) -> None:
-    """Append rows to an own log, as `save_new`.
+    """Append rows to an own log, like `save_new`.
 
     Raises:
-        UnavailableError: another writer has it, or the disk is full.
+        UnavailableError: another writer has opened the log, or the disk is full.
     """
     first_ms = units[0][0].timestamp if units else 0
     writer = await MetadataLog.open(log, clock=_StandingClock(first_ms))
@@ -52,7 +53,7 @@ async def save(log: Path, units: Sequence[Sequence[Envelope]]) -> None:
 
 
 def _batches(unit: Sequence[Envelope]) -> Iterator[NewBatch]:
-    """Yield the batches of one unit; a transaction holds together what is too large for one."""
+    """Yield the batches of one unit; a unit too large for one batch becomes a transaction."""
     if len(unit) <= BATCH_RECORDS_MAX:
         yield _batch(unit)
         return
@@ -74,7 +75,7 @@ def _batch(rows: Sequence[Envelope]) -> NewBatch:
 
 
 def _origin(row: Envelope) -> Origin | None:
-    """Return who asked and why; the id of the request belongs to the other log."""
+    """Return the origin of a row without its request id, which belongs to the other log."""
     if row.origin is None:
         return None
     return msgspec.structs.replace(row.origin, request_id=None, request_hash=None)

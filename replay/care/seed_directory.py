@@ -1,7 +1,8 @@
-"""Writes the directory from which a controller starts a cluster again after a lost quorum.
+"""Writes the seed: the directory from which a cluster that lost its quorum is restarted.
 
-Static quorum: the log, byte for byte up to its last whole batch. Dynamic quorum: only a checkpoint
-that names the seed as the sole voter. Segments beside it would bring the old voters back.
+Static quorum: the log, byte for byte up to the end of its last intact batch. Dynamic quorum: only a
+checkpoint that lists the controller that will run the seed as the sole voter. Log segments would
+bring back the old voters.
 """
 
 import uuid
@@ -41,7 +42,7 @@ RecordVersion = Callable[[Record, int], int]
 
 
 class Runner(msgspec.Struct, frozen=True, kw_only=True):
-    """The controller that will run the seed. `endpoints` are needed in a dynamic quorum only."""
+    """The controller that will run the seed. `endpoints` are needed only in a dynamic quorum."""
 
     node_id: int
     directory_id: str | None
@@ -49,7 +50,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeedWritten(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written: everything below `end_offset` is in it."""
+    """A written seed: it contains everything below `end_offset`."""
 
     end_offset: int
     leader_epoch: int
@@ -63,10 +64,13 @@ def runner_of(
     node_id: int | None = None,
     endpoints: tuple[VoterEndpoint, ...] = (),
 ) -> Runner:
-    """Return the controller to run the seed: the given one, the seed's own, or the highest voter.
+    """Return the controller to run the seed.
+
+    That is the given one, the voter whose directory the seed is, or the voter with the latest log
+    end, in this order.
 
     Raises:
-        RequestError: the seed is a broker's directory, and no voter's directory is here.
+        RequestError: the seed is a broker's directory, and no voter's directory was given.
     """
     seed, voters = verdict.seed, verdict.voters
     assert seed is not None and voters is not None
@@ -94,11 +98,11 @@ def write_seed(
     *,
     record_version: RecordVersion,
 ) -> SeedWritten:
-    """Write a new directory for the seed of a verdict; on failure nothing is left there.
+    """Write a new directory for the seed of a verdict; on failure nothing is left at `target`.
 
     Raises:
-        RequestError: `target` exists; the log holds records that a checkpoint would lose; or the
-            endpoints of the seed are not known.
+        RequestError: `target` exists; the log has records that a checkpoint would lose; or the
+            endpoints of the runner are not known.
         UnavailableError: the source changed meanwhile.
     """
     seed = verdict.seed
@@ -172,10 +176,12 @@ def _records(image: MetadataImage, record_version: RecordVersion) -> Iterator[tu
 
 
 def _voter(log: KraftDirectory, image: MetadataImage, runner: Runner) -> QuorumVoter:
-    """Return the seed as a voter, with endpoints from the caller, the voters, or its registration.
+    """Return the runner as a voter.
+
+    Its endpoints are those given, or those in the voter records, or those of its registration.
 
     Raises:
-        RequestError: nothing names its endpoints.
+        RequestError: none of these has endpoints.
     """
     assert runner.directory_id is not None
     endpoints = runner.endpoints or _endpoints_of_voter(log, runner.node_id)
