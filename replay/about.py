@@ -36,13 +36,15 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         log_end: Exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
             there are none; not set if they were not counted.
-        not_counted: Set only if `not_understood` is not: the reason.
+        not_counted: The reason why `not_understood` is not set; set only in that case.
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
-        confirmed_end: Set only if part of the log may still be replaced.
+        confirmed_end: End of the records that are final, exclusive; set only if Kafka may still
+            replace later ones (mirror).
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
-        left_out: Set only if contradictions were to be left out: the records up to `as_of`.
+        left_out: The records up to `as_of` that were left out because of contradictions; set only
+            if the request allows this.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")

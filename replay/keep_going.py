@@ -1,4 +1,4 @@
-"""Replay past contradictions: reads a mirror without the records that contradict its state.
+"""Replay that skips contradictions: reads a mirror without the records that contradict its state.
 
 Results computed from such a log are never stored, exported or digested.
 """

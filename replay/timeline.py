@@ -269,8 +269,7 @@ class Timeline:
         at: int,
         progress: Progress | None = None,
     ) -> "ReplicasSince":
-        """Return since when partitions have had their reassignment at `at`, and brokers their
-        state.
+        """Return the records that began the reassignments, and set the brokers' states, as of `at`.
 
         Raises:
             CorruptLogError: the log is damaged.

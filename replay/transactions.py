@@ -53,7 +53,7 @@ class Transactions:
         self._held: list[Envelope] = []
 
     def effective(self, rows: Sequence[Envelope]) -> Iterable[Envelope]:
-        """Return the rows that take effect within `rows`, in order of effect.
+        """Return the rows that take effect when `rows` are read, in order of effect.
 
         Read the result to its end before the next call.
 

@@ -1,4 +1,4 @@
-"""Bisect: where the value of an expression flips."""
+"""Bisect: finds the offsets at which the value of an expression flips."""
 
 from collections.abc import Iterator
 

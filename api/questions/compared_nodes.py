@@ -13,7 +13,7 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
         cluster_id, node_id, directory_id: None if they are not stored in the folder.
         end: Exclusive.
         last_epoch: None if the log is empty.
-        committed_end: All records below it are committed, as far as this log alone can prove.
+        committed_end: This log alone proves that all records below it are committed.
         trailing_bytes: Size of an incomplete last batch.
         damage: The error at `end`, if the log is damaged there.
     """
@@ -50,8 +50,8 @@ class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
     """How the logs relate to each other.
 
     `common_end`: all logs are equal below it; None if they are of several clusters, or have no
-    offset in common. `behind`: by name, how many records of the log that is ahead a log lacks;
-    without those that lack none. `untold`: the logs whose own changes are missing from
+    offset in common. `behind`: by log, the number of records it lacks compared with the log
+    `ahead`; logs that lack none are left out. `untold`: the logs whose own changes are missing from
     `differences`; a remark gives the reason.
     """
 

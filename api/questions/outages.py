@@ -21,7 +21,7 @@ from replay.time_travel.points import point_time
 
 
 class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the outages that last until or begin after a point.
+    """Asks for the outages that overlap the range from a point on.
 
     Attributes:
         first: The point.

@@ -26,7 +26,7 @@ from replay.time_travel.history import absence
 
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what would have happened if the past after a point had some changes; see `Changes`.
+    """Asks what would have happened after a point if the past had some changes; see `Changes`.
 
     Without a point, the fork begins just before the first offset that a change refers to. `without`
     are names of objects or fields, or `FIELD=VALUE`.
@@ -70,9 +70,9 @@ class Anew(NamedTuple):
 
 
 def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
-    """Return a document in pieces that compares both futures.
+    """Return a document in pieces that compares the recorded future with the forked one.
 
-    They end at an offset, or at the end of the decision there. The fields are those of `metalog
+    Both end at offset `at`, or at the end of the decision there. The fields are those of `metalog
     what-if --json`; nothing is written.
 
     Raises:

@@ -35,7 +35,7 @@ from replay.audit.views import LOG_VIEW, STATE_VIEWS, VIEWS, VIEWS_ABOUT, log_vi
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The offsets of a query: first and last, both inclusive."""
+    """The range of offsets of a query; both ends are inclusive."""
 
     first: int
     last: int

@@ -126,7 +126,7 @@ class ClassArchive:
 
 @contextmanager
 def class_archive(*, make: bool) -> Iterator[ClassArchive]:
-    """Yield the archive in the user's cache folder."""
+    """Yield the class archive in the user's cache folder; release its lock on exit."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     archive = ClassArchive(Path(cache, "metalog", "java"), make=make)
     try:

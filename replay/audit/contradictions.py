@@ -153,7 +153,7 @@ def _of_names(history: History) -> DataFrame:
 
 
 def _of_producer_ids(history: History) -> DataFrame:
-    """Return the producer id records whose next id is lower than that of the record before."""
+    """Return the producer id records whose next id is lower than in the previous such record."""
     return history.sql("""
         SELECT position, timestamp, 'ProducerIdsRecord' AS record, 'producer_ids' AS object,
                'the next id ' || next_id || ' is below ' || before AS what

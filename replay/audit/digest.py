@@ -216,7 +216,7 @@ def audit_digest(history: History) -> str:
 def digest_lines(frames: Iterable[DataFrame]) -> list[str]:
     """Return lines `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\\n`, ordered by part.
 
-    Two states that differ, differ in the lines of the parts that differ.
+    A part that differs between two states has different lines; equal parts have equal lines.
 
     Args:
         frames: As `state` returns them.

@@ -128,8 +128,8 @@ class History:
 
         Returns:
             One row per record: `position` long, and a struct for each rare record type under its
-            name, of which one is not null. The last record of a key is the one with the highest
-            position.
+            name, exactly one of which is not null. The last record of a key is the one with the
+            highest position.
         """
         return self._in_effect(self.rare_written).coalesce(1)
 
@@ -139,7 +139,7 @@ class History:
 
         Returns:
             One row per record: `position` long and the structs PartitionRecord and
-            PartitionChangeRecord, of which one is not null.
+            PartitionChangeRecord, exactly one of which is not null.
         """
         return self._in_effect(self.partitions_written)
 

@@ -87,7 +87,7 @@ class _Options:
         """Parse options; Spark makes their names case-insensitive.
 
         Raises:
-            RequestError: INVALID_REQUEST: a value does not fit; `log` is missing.
+            RequestError: INVALID_REQUEST: an option has an invalid value, or `log` is missing.
         """
         if unknown := {name.lower() for name in given} - OPTIONS:
             raise _invalid(f"unknown option {min(unknown)}")

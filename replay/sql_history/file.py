@@ -129,8 +129,8 @@ class _Tables:
     """Collects offsets of records from the tables.
 
     Attributes:
-        is_unsure: True if there are too many offsets, or the tables cannot tell which record of a
-            transaction it was.
+        is_unsure: True if there are too many offsets, or if the tables do not determine which
+            record of a transaction changed the object.
     """
 
     def __init__(self, connection: sqlite3.Connection, end: int, limit: int) -> None:
