@@ -1,8 +1,8 @@
-"""The inputs of a decision that are logged with its records: the request, random seed, and others.
+"""The inputs of a decision that are logged with its records: request, random seed, and others.
 
-A decision that is bound to its request can be replayed from them, and a repeated request gets the
-first answer from them. Secrets are never written: each is null, with a reference to the record that
-contains the secret.
+A decision that is bound to its request can be replayed from these inputs, and a repeated request
+gets the first answer from them. Secrets are never written: each is null, with a reference to the
+record that contains the secret.
 """
 
 import functools
@@ -52,7 +52,7 @@ class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
     tells_versions: bool = False
 
     def __call__(self, context: Context) -> ControllerResult[T]:
-        """Decide."""
+        """Decide in a context."""
         if self.request is msgspec.UNSET:
             return self.decide(context)
         return self.decide(context, self.request)
@@ -65,7 +65,7 @@ class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
 
 @functools.cache
 def response_type(decide: Callable[..., ControllerResult[Any]]) -> Any:
-    """Return the type of a decision's response."""
+    """Return the type of a decision's response, from the annotation of its function."""
     (found,) = get_args(get_type_hints(decide)["return"])
     return found
 
@@ -198,7 +198,7 @@ def _lost(why: str) -> RequestError:
 
 
 def _of_limited_size(asked: Asked) -> Asked:
-    """Drop the request if the total is too large, and the other fields if they still are."""
+    """Drop the request if the total is too large; drop the other fields if the rest is, too."""
     sizes = {name: len(getattr(asked, name) or b"") for name in ("request", "observed", "response")}
     total = sum(sizes.values()) + sum(len(reference.path) for reference in asked.secrets)
     if total <= ASKED_BYTES_MAX:

@@ -109,8 +109,7 @@ class Controller:
         return self._pipeline.is_lost
 
     async def activate(self, levels: Mapping[str, int] = NEW_CLUSTER_LEVELS) -> None:
-        """Start deciding: abort a predecessor's open transaction, and write a new log's feature
-        levels.
+        """Start deciding: abort a predecessor's open transaction; write a new log's feature levels.
 
         Args:
             levels: Feature levels for a log that is still empty.
@@ -243,7 +242,7 @@ class Controller:
     def _submit_inside(
         self, opened: object, limit: TimeLimit, decide: Decision[T], origin: Origin | None
     ) -> asyncio.Future[Answer[T]]:
-        """As `_submit`, inside the transaction `opened`."""
+        """Submit a decision, like `submit`, inside the transaction `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         if is_repeatable(origin):
             future.set_exception(_cannot_be_repeated())
@@ -287,7 +286,7 @@ class Controller:
             self._waiting.popleft()()
 
     def _when_committed(self, start_offset: int) -> asyncio.Future[Answer[None]]:
-        """Return a future that is done once everything sent so far is committed."""
+        """Return a future that completes once everything sent so far is committed."""
         future: asyncio.Future[Answer[None]] = asyncio.get_running_loop().create_future()
         self._pipeline.answer_when_committed(future, None, start_offset=start_offset)
         return future
@@ -312,7 +311,7 @@ class Controller:
 
 
 def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
-    """Write a new log's feature levels."""
+    """Return the records of a new log's feature levels; none if the log is not empty."""
     records = bootstrap_records(levels) if _is_empty(context.image) else ()
     return ControllerResult(response=None, records=tuple(records))
 

@@ -120,7 +120,7 @@ class Decider:
         return self._pipeline.image_after(batches, timestamp=context.now_ms)
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
-        """Return the input of a decision made now; `rng` None means this controller's own."""
+        """Return the input of a decision made now; `rng` None: the controller's own generator."""
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,

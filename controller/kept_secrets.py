@@ -103,7 +103,7 @@ def _value(secret: SecretReference, records: Sequence[Record]) -> str | bytes:
 
 
 def _with(plain: Any, path: Sequence[str], value: str | bytes) -> Any:
-    """Return a plain value with the value at a path replaced."""
+    """Return a copy of a plain value, with the value at a path replaced."""
     if not path:
         return value
     first, *rest = path

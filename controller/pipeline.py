@@ -114,9 +114,7 @@ class Pipeline:
 
     @property
     def room(self) -> int:
-        """How many more batches the log accepts now, not counting those that begin or end a
-        transaction.
-        """
+        """Number of batches the log accepts now, besides those that begin or end transactions."""
         return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
 
     @property
@@ -167,9 +165,7 @@ class Pipeline:
         return replayer.image()
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
-        """Open a transaction: batches sent from now on are invisible to other readers until it
-        ends.
-        """
+        """Open a transaction: batches sent from now on are invisible to readers until it ends."""
         assert self._inside is None, "transactions do not nest"
         state = self._latest.state
         begin = BeginTransactionRecord(name=name)

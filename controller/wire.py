@@ -32,7 +32,7 @@ class _Form(NamedTuple):
 
 
 def to_wire(value: Any) -> bytes:
-    """Encode a value in the form of connections."""
+    """Encode a value in the form used over connections."""
     return msgspec.msgpack.encode(value)
 
 
@@ -129,9 +129,7 @@ def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
 
 
 def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
-    """Return the branch of a union that a value belongs to; all branches have different plain
-    types.
-    """
+    """Return the branch of a union that a value belongs to; their plain types are distinct."""
     for branch in branches:
         if isinstance(plain, _plain_types(form, branch)):
             return branch

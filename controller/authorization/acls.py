@@ -1,13 +1,12 @@
-"""The authorizer of ACLs: decides as Kafka does; namespaces pass their entries on to their
-contents.
+"""The authorizer of ACLs: decides as Kafka does, and lets entries be inherited in namespaces.
 
 1. A super user may do everything.
 2. Entries match a resource by its name, by a prefix of it, or by `*`.
 3. An entry applies if principal, host and operation are the caller's. ALLOW implies: READ, WRITE,
    DELETE or ALTER allow DESCRIBE; ALTER_CONFIGS allows DESCRIBE_CONFIGS. DENY implies nothing.
 4. Any DENY that applies denies; without one, any ALLOW that applies allows.
-5. If no entry matches the resource, `allow.everyone.if.no.acl.found` decides. If entries match but
-none applies, the operation is denied.
+5. If no entry matches the resource, `allow.everyone.if.no.acl.found` decides. If entries match
+   but none applies, the operation is denied.
 
 Topics and namespaces inherit the entries of the namespaces around them. A topic in a namespace also
 requires access to the namespace: a caller without any ALLOW on that namespace or a parent is
@@ -200,7 +199,7 @@ def namespaces_around(resource: Resource) -> list[Resource]:
 
 
 def patterns_that_count(image: MetadataImage, resource: Resource) -> frozenset[AclPattern]:
-    """Return the patterns of entries that match a resource or a namespace around it."""
+    """Return the patterns of ACLs that match a resource or a namespace around it."""
     return frozenset(
         [
             pattern
@@ -254,7 +253,7 @@ def _search(image: MetadataImage, resource: Resource, asked: _Asked, found: _Fou
 def _matching(
     image: MetadataImage, resource: Resource
 ) -> Iterator[tuple[AclPattern, AclsBySubject]]:
-    """Yield the patterns that match a resource, with their entries, the closest patterns first."""
+    """Yield the patterns that match a resource, with their entries; most specific ones first."""
     code, name = resource.type.value, resource.name
     literal = image.acls_on(code, _LITERAL, name)
     if literal:

@@ -33,7 +33,7 @@ class Operation(enum.Enum):
 
 
 class ResourceType(enum.Enum):
-    """Kafka's types of resources, with their codes; NAMESPACE is ours."""
+    """Kafka's resource types, with their codes; NAMESPACE is ours."""
 
     TOPIC = 2
     GROUP = 3
@@ -108,7 +108,7 @@ _CODES = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """A caller's current rights; requests ask the authorizer only through this."""
+    """A caller's current rights; requests use the authorizer only through this class."""
 
     authorizer: Authorizer
     image: MetadataImage

@@ -83,9 +83,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def completed(self, origin: Origin | None, command: str) -> Origin:
-        """Return a request's origin, with principal and client replaced by those known to the
-        server.
-        """
+        """Return a request's origin, with the principal and client that the server knows."""
         if origin is None:
             return self.origin(command)
         # The origin may be one that `origin` made, with the address in it already.
@@ -110,9 +108,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _word(name: str) -> str:
-    """Return a name with white space percent-encoded, so that " by " in it is not taken for a
-    separator.
-    """
+    """Return a name with white space escaped: a " by " in it would look like a separator."""
     return re.sub(r"[\s%]", lambda found: quote(found[0]), name)
 
 

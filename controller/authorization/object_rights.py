@@ -1,7 +1,7 @@
 """Rights required for questions about an object, given by name: `topic:orders`, `config:topic/a`.
 
 Today's rights also apply to questions about the past. So DESCRIBE on the cluster is required for
-objects named by an id that does not exist today, and for ids of topics that the caller may not see.
+objects given by an id that does not exist today, and for ids of topics that the caller may not see.
 It is also required for a pattern of names, because its matches would reveal hidden objects.
 """
 

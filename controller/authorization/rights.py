@@ -192,9 +192,7 @@ def _check_config_change(access: Access, resource: ResourceChange) -> None:
 
 
 def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
-    """Check an operation on a resource that has configs; all but topics and namespaces use the
-    cluster's right.
-    """
+    """Check an operation on a config resource; except topics and namespaces, on the cluster."""
     if type_ == TOPIC:
         require_topic(access, operation, name)
     elif type_ == NAMESPACE:
@@ -232,9 +230,7 @@ def _listed(access: Access, _: Any, listed: tuple[TopicListing, ...]) -> tuple[T
 def _described(
     access: Access, request: DescribeTopics, response: TopicsDescribed
 ) -> TopicsDescribed:
-    """Remove hidden topics from the response; topics that were requested by name are refused
-    instead.
-    """
+    """Remove hidden topics from the response; those requested by name get a refusal instead."""
     if not request.topics:
         topics = [t for t in response.topics if t.description and _may_see(access, t.name)]
         return replace(response, topics=tuple([_with_rights(access, topic) for topic in topics]))
@@ -251,7 +247,7 @@ def _found(access: Access, ref: TopicRef, found: TopicFound) -> TopicFound:
 
 
 def _with_rights(access: Access, found: TopicFound) -> TopicFound:
-    """Add the caller's allowed operations; remove configs if it may not describe them."""
+    """Add the caller's allowed operations; remove configs that the caller may not describe."""
     if found.description is None:
         return found
     description = found.description

@@ -38,9 +38,7 @@ _OPERATIONS = frozenset(each.value for each in Operation)
 
 
 class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACL entry without its id: resource, principal, host, operation and permission. All codes
-    are Kafka's.
-    """
+    """An ACL entry without its id. All codes are Kafka's."""
 
     resource_type: int
     resource_name: str
@@ -58,7 +56,7 @@ class AclFound(AclBinding, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, acl: Acl) -> "AclFound":
-        """Return an entry of an image."""
+        """Return an image's entry in this form."""
         return cls(acl_id=acl.id, **{name: getattr(acl, name) for name in _FIELDS})
 
 
@@ -96,7 +94,7 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
     permission_type: int = PermissionType.ANY.value
 
     def check(self) -> None:
-        """Check the codes.
+        """Check that all codes are known.
 
         Raises:
             RequestError: INVALID_REQUEST.

@@ -28,7 +28,7 @@ ANY_BROKER_EPOCH = -1
 
 
 class IsrMember(msgspec.Struct, frozen=True):
-    """A replica in the ISR, with the broker epoch that it used to fetch."""
+    """A replica in the ISR, with the broker epoch under which it fetched."""
 
     broker_id: int
     broker_epoch: int = ANY_BROKER_EPOCH
@@ -46,7 +46,7 @@ class PartitionAlteration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlterPartition(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker's request about partitions that it leads."""
+    """A broker's request to change partitions that it leads."""
 
     broker_id: int
     broker_epoch: int

@@ -49,7 +49,7 @@ class Placement:
     def place(
         self, *, partitions: int, replication_factor: int, start_partition_id: int = 0
     ) -> list[Assignment]:
-        """Choose replicas.
+        """Choose the replicas of new partitions of one topic.
 
         Raises:
             RequestError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or
@@ -139,7 +139,7 @@ def checked(
 
 
 def check_replicas(context: Context, broker_ids: Sequence[int]) -> None:
-    """Check a list of replicas.
+    """Check the broker ids of a partition's replicas.
 
     Raises:
         RequestError: INVALID_REPLICA_ASSIGNMENT.

@@ -137,9 +137,7 @@ def checked_broker(context: Context, broker_id: int, broker_epoch: int) -> Broke
 def _leave_as_old_process(
     context: Context, request: RegisterBroker, old: Broker
 ) -> Iterator[PartitionChangeRecord]:
-    """Yield the changes that remove a broker's old process, which stopped, from ISRs and
-    leadership.
-    """
+    """Yield the changes that take a broker's stopped process out of ISRs and leadership."""
     stopped_cleanly = request.previous_broker_epoch == old.broker_epoch
     if context.elr_enabled and not stopped_cleanly:
         return forget_partitions(context, old.broker_id)

@@ -45,10 +45,10 @@ _NO_LOAD = BrokerLoad()
 
 
 class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
-    """Index of partitions by broker and state, broker load, colliding names, namespace use,
-    subscriptions.
+    """Index of partitions, broker load, colliding names, namespace use, and subscriptions.
 
-    Partitions are returned in order of topic id and partition id, the same in every process.
+    Partitions are indexed by broker and by state. They are returned in order of topic id and
+    partition id, the same in every process.
     """
 
     # Number of replicas by broker and topic.
@@ -155,7 +155,7 @@ def _read(image: MetadataImage, partitions: _PartitionSet) -> Iterator[Partition
 
 
 class _Update:
-    """Changes to an index, collected over all affected partitions and applied at once."""
+    """Changes to an index, collected over all affected partitions and applied together."""
 
     def __init__(self, index: ClusterIndex) -> None:
         self._index = index
@@ -183,9 +183,7 @@ class _Update:
                 self._subscriptions.put(group, pattern)
 
     def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
-        """Add all partitions of a topic that had none; counts ordinary partitions together for
-        speed.
-        """
+        """Add all partitions of a topic that had none; ordinary ones are counted together."""
         held: defaultdict[int, int] = defaultdict(int)
         for partition in partitions:
             leader, replicas = partition.leader, partition.replicas

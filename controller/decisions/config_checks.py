@@ -136,9 +136,7 @@ def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
 
 
 def _number(type_: int, values: Mapping[str, str], name: str) -> int:
-    """Return a config's whole number; its default if it is not set or, in an imported log, not a
-    number.
-    """
+    """Return a config's whole number; its default if it is not set or, if imported, no number."""
     default = int(definitions(type_)[name].default)
     number = whole_number(values.get(name, ""))
     return default if number is None else number

@@ -78,9 +78,7 @@ def _names(source: ConfigSource, name: str) -> tuple[str, ...]:
 def _namespaces(
     image: MetadataImage, source: ConfigSource, name: str
 ) -> Iterator[tuple[str, Uuid | None]]:
-    """Yield name and id of the namespaces that inherit from a resource; the default one has id
-    None.
-    """
+    """Yield name and id (None: the default one) of namespaces that inherit from a resource."""
     if source is not ConfigSource.NAMESPACE:
         yield "", None
     for namespace in image.namespaces():

@@ -74,9 +74,7 @@ def find_definition(resource_type: int, name: str) -> ConfigDefinition | None:
 
 
 def unknown_config(resource_type: int, name: str) -> RequestError:
-    """Return the error for a config that the resource type does not have; it suggests the nearest
-    name.
-    """
+    """Return the error for a config that a resource type does not have, with the nearest name."""
     kind = RESOURCE_NAMES[resource_type]
     elsewhere = _ELSEWHERE.get(resource_type, {}).get(name)
     if elsewhere is not None:

@@ -189,7 +189,7 @@ def _result(resource: ResourceChange, refusal: Refusal | None = None) -> Resourc
 
 
 def config_records(context: Context, resource: ResourceChange) -> list[ConfigRecord]:
-    """Return the records of one resource's changes, whether or not the resource exists.
+    """Return the records of one resource's config changes; the resource need not exist.
 
     Raises:
         RequestError: INVALID_CONFIG or INVALID_REQUEST.

@@ -157,7 +157,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TooLargeError(RequestError):
-    """A request makes too many records and is refused as a whole."""
+    """Raised if a request makes too many records; it is refused as a whole."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -177,7 +177,7 @@ class RecordList:
         """Append records.
 
         Raises:
-            TooLargeError: there would be too many.
+            TooLargeError: there would be too many records.
         """
         self.reserve(len(records))
         self._records.extend(records)

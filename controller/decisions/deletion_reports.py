@@ -29,7 +29,7 @@ class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportDeletions(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker's report."""
+    """A broker's report on replicas that it was told to delete."""
 
     broker_id: int
     broker_epoch: int

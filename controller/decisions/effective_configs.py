@@ -28,7 +28,7 @@ CLUSTER_DEFAULT = ""
 
 
 class ConfigLevels(Protocol):
-    """Source of configs; a decision's `Context` is one."""
+    """Input for effective configs, an image and settings; a decision's `Context` is one."""
 
     @property
     def image(self) -> MetadataImage:
@@ -81,9 +81,7 @@ def source_of(code: int) -> ConfigSource:
 
 
 class Level(NamedTuple):
-    """A level, the name of its resource ("" if it has none), and a function to look up a config
-    there.
-    """
+    """A level: its kind, the name of its resource ("" if none), and a lookup of its configs."""
 
     source: ConfigSource
     resource_name: str

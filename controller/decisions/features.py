@@ -1,4 +1,4 @@
-"""Feature levels: those of a new cluster, and changes.
+"""Feature levels: the records of a new log, and changes.
 
 Source: KIP-584, KIP-778, KIP-868 (bootstrap transaction); docs/kafka_rules.md,
 sections 1 and 10.

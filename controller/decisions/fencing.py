@@ -21,7 +21,9 @@ class SetFencing(Request["HeartbeatReply"], frozen=True, kw_only=True):
 
 
 def set_fencing(context: Context, request: SetFencing) -> ControllerResult[HeartbeatReply]:
-    """Decide as on a heartbeat from a broker that has applied the whole log.
+    """Fence or unfence a broker.
+
+    Decides as on a heartbeat from a broker that has applied the whole log.
 
     Raises:
         RequestError: BROKER_ID_NOT_REGISTERED.

@@ -20,9 +20,7 @@ class IdSource(Protocol):
 
 
 def can_be_id(value: Uuid) -> bool:
-    """True if an id chosen by another system is usable: not reserved, and its text does not start
-    with '-'.
-    """
+    """True if a foreign id is usable: not reserved, and its text does not start with '-'."""
     return value not in _RESERVED and value[0] >> 2 != _DASH
 
 

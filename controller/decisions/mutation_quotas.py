@@ -102,7 +102,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         )
 
     def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
-        """Return the rest of the limit of a namespace, which is `rate` partitions per second."""
+        """Return what is left of a namespace's limit of `rate` partitions per second."""
         entity: QuotaEntity = ((_NAMESPACE, namespace),)
         return Allowance(
             bucket=entity, rate=rate, tokens=self._tokens(entity, rate, now_ms), now_ms=now_ms
@@ -115,17 +115,15 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         return min(bucket.tokens + rate * max(now_ms - bucket.at_ms, 0) / 1_000, full)
 
     def charged_all(self, charges: Iterable[Charge]) -> "MutationBuckets":
-        """Return the buckets with an admitted request's partitions subtracted from each it is
-        charged to.
-        """
+        """Return the buckets after subtracting an admitted request's charges."""
         buckets = self
         for charge in charges:
             buckets = buckets.charged(charge.allowance, charge.mutations)
         return buckets
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
-        """Return the buckets with an admitted operation's partitions subtracted from the
-        allowance's bucket.
+        """Return the buckets after subtracting an operation's partitions from an allowance's
+        bucket.
         """
         if allowance.bucket is None or not mutations:
             return self

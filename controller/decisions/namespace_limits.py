@@ -80,7 +80,7 @@ class NamespaceLimits:
 
 
 def _around(namespace: str) -> list[str]:
-    """Return a namespace and those above it, topmost first; none for the default one."""
+    """Return a namespace and those above it, topmost first; empty for the default namespace."""
     return list(tiers(namespace)) if namespace else []
 
 

@@ -6,7 +6,7 @@ from records.errors import RequestError
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an item was refused: Kafka's error name, and a message.
+    """The reason why an item was refused: Kafka's error name, and a message.
 
     `retry_ms`: as in `RequestError`.
     """

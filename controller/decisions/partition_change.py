@@ -109,7 +109,10 @@ class PartitionChange:
             self.removing = self.adding = ()
 
     def _update_eligible(self) -> None:
-        """Keep replicas eligible that left an ISR below the minimum and lost no data."""
+        """Update the ELR: add replicas that left an ISR below the minimum without losing data.
+
+        Once the ISR has its minimum size, the ELR is cleared.
+        """
         if not self._rules.elr_enabled:
             return
         if len(self.isr) >= min(self._rules.min_isr, len(self.replicas)):
@@ -158,8 +161,9 @@ class PartitionChange:
             self._new_recovery_state = RECOVERING
 
     def _bump_epoch_on_lost_replica(self) -> None:
-        """Bump the leader epoch if a replica is removed, to fence it, by writing the same leader
-        again.
+        """Bump the leader epoch if a replica is removed, to fence it.
+
+        This is done by writing the same leader again.
         """
         if self._leader == LEADER_UNCHANGED and not set(self.replicas) >= set(
             self._partition.replicas
@@ -167,9 +171,7 @@ class PartitionChange:
             self._leader = self._partition.leader
 
     def _new_eligible(self) -> Replicas | None:
-        """Return the new ELR, None if unchanged; empty after an unclean election or without the
-        feature.
-        """
+        """Return the new ELR, None if unchanged; empty after an unclean election or if disabled."""
         if self._new_isr is not None or not self._rules.elr_enabled:
             self._eligible = ()
         return _changed(self._eligible, self._partition.eligible_leader_replicas)

@@ -147,8 +147,9 @@ def cancel_delete_partitions(
 
 
 def advance_removals(context: Context) -> ControllerResult[int]:
-    """Advance every pending removal as far as possible; the response is the number of removed
-    partitions.
+    """Advance each pending removal as far as possible.
+
+    The response is the number of partitions that were removed.
     """
     states = deletion_states(context.image)
     records: list[Record] = []

@@ -56,7 +56,11 @@ def change_replication_factor(
 
 
 def _leaver(context: Context, partition: Partition, replicas: Sequence[int]) -> int:
-    """Return the replica to remove: not in the ISR, else inactive, in a shared rack, loaded."""
+    """Return the replica to remove.
+
+    Prefers replicas that are not in the ISR, then inactive ones, then those that share a rack, then
+    those on the most loaded brokers.
+    """
     racks = {r: broker.rack if (broker := context.image.broker(r)) else None for r in replicas}
     crowd = Counter(racks.values())
 

@@ -83,9 +83,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._by_broker.get(broker_id)
 
     def is_live(self, broker: Broker, now_ms: int) -> bool:
-        """True if a broker is unfenced and its session valid, so that no other process may take its
-        id.
-        """
+        """True if a broker is unfenced and its session valid: no other process may take its id."""
         session = self._by_broker.get(broker.broker_id)
         return session is not None and not broker.fenced and not self._expired(session, now_ms)
 
@@ -137,8 +135,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Record that the records up to `last_offset` moved a broker's leaderships to other
-        brokers.
+        """Record that the records up to `last_offset` moved a broker's leaderships elsewhere.
 
         Only the first call has an effect, until the broker is fenced.
         """

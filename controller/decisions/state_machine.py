@@ -13,7 +13,7 @@ from records.errors import RequestError
 
 
 class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """States by code, each with the states from which it may be entered.
+    """A state machine: its states by code, each with the states from which it may be entered.
 
     `absent` is the state of an object that does not exist.
     """

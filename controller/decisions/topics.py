@@ -3,8 +3,8 @@
 For each topic, a creation writes TopicRecord, ConfigRecords, PartitionRecords. A deletion is one
 record and immediately frees the name; brokers delete their replicas when they apply it.
 
-Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids); docs/kafka_rules.md, section
-2.
+Source: KIP-4 (batches, results for each topic), KIP-516 (topic ids);
+docs/kafka_rules.md, section 2.
 """
 
 import msgspec

@@ -12,7 +12,7 @@ _SHELL = "metalog"
 
 
 class People:
-    """Makes the origins of requests."""
+    """Generator of operators and of the origins of their requests."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng

@@ -60,7 +60,7 @@ class DescribeQuotas(Request["tuple[EntityQuotas, ...]"], frozen=True, kw_only=T
 
 
 class QuotaValue(msgspec.Struct, frozen=True):
-    """A quota."""
+    """A quota: its key and value."""
 
     key: str
     value: float

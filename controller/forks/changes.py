@@ -63,9 +63,7 @@ class Without(msgspec.Struct, frozen=True):
         return cls(parse_object(f"{object_}{hash_}{field}"), value if equals else None)
 
     def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
-        """True if the object or field changed between two images and, if `value` is set, got that
-        value.
-        """
+        """True if the object or field changed between two images and, if given, has `value` now."""
         new = self.name.fields(after)
         if self.name.fields(before) == new:
             return False
@@ -105,7 +103,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         """Check that all offsets are in [start, end).
 
         Raises:
-            RequestError: OFFSET_OUT_OF_RANGE, one is not.
+            RequestError: OFFSET_OUT_OF_RANGE, an offset is outside the range.
         """
         changed = [*[e.offset for e in self.replaced], *[e.offset for e in self.edited]]
         named = {*self.drop, *self.drop_records, *changed}

@@ -34,8 +34,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison:
-    """Follows the images of the past and the fork, comparing the objects that rows may have
-    changed.
+    """Follows the images of past and fork, comparing the objects that rows may have changed.
 
     Attributes:
         partings: Differences that have ended, in the order of their ends; see `all_partings`.

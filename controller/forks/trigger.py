@@ -24,7 +24,7 @@ class Trigger(msgspec.Struct, frozen=True):
 
     Attributes:
         asked: The decision's logged inputs; None if it was inferred from the records.
-        leaving: A broker that this decision removes from all ISRs, if it writes any record.
+        leaving: A broker that this decision removes from all ISRs, if it writes any records.
     """
 
     bound: BoundDecision[Any]

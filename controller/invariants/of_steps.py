@@ -133,7 +133,7 @@ def producer_ids_grow(step: Step) -> Findings:
 
 
 def _without_elr(partition: Partition) -> Partition:
-    """Return a partition without its ELR, because clearing it changes no epoch."""
+    """Return a partition without its ELR, for comparison: clearing the ELR bumps no epoch."""
     return msgspec.structs.replace(partition, eligible_leader_replicas=(), last_known_elr=())
 
 

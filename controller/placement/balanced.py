@@ -52,7 +52,10 @@ class BalancedPlacer:
 
 
 class Followers:
-    """Brokers by number of replicas, per rack. Call `begin_topic` before each topic."""
+    """Queues of brokers by number of replicas, one per rack.
+
+    Call `begin_topic` before each topic.
+    """
 
     def __init__(self, brokers: Sequence[UsableBroker], ties: TieBreaker) -> None:
         self._load: dict[int, int] = {}
@@ -80,9 +83,7 @@ class Followers:
             queue.begin_topic(before, limit)
 
     def join(self, replicas: list[int], count: int) -> None:
-        """Append `count` brokers to a partition's replicas, and count them; that many must be
-        unused.
-        """
+        """Append `count` unused brokers to a partition's replicas, and count them."""
         queues = self._queues
         queues.append(queues.pop(0))  # racks of equal load take turns
         unused = queues.copy()

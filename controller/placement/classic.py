@@ -156,8 +156,7 @@ def _follower(first: int, shift: int, number: int, broker_count: int) -> int:
 
 
 def _welcome(broker_id: int, replicas: list[int], racks: dict[int, str], rack_count: int) -> bool:
-    """True if a broker may be added: it is not a replica yet, and in an unused rack if there is
-    one.
+    """True if a broker may be added: not a replica yet, and in an unused rack if there is one.
 
     The classic rule also allows a broker twice once every broker is used. That cannot happen here,
     as the replication factor is never larger than the number of brokers.

@@ -68,7 +68,9 @@ class LoadQueue:
         self._limit = 1
 
     def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
-        """Start a topic; a broker has its share at `limit` more than its load in `before`."""
+        """Start a topic; a broker has its share once its load is `limit` above its load in
+        `before`.
+        """
         self._before = before
         self._limit = limit
         if self._sated:

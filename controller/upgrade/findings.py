@@ -4,7 +4,7 @@ A registration of a node that does not support the wanted metadata.version block
 controller compares the version with every registered broker and controller, running or not. Running
 nodes are usually about to be upgraded. So a node is reported only if it seems left behind: other
 nodes already support the version, or the node seems gone (a controller that is not a voter, or a
-broker that is fenced while others serve).
+broker that is fenced while other brokers serve).
 
 Source: FeatureControlManager and QuorumFeatures.reasonNotSupported of Kafka 4.0; KIP-584, KIP-778.
 """
