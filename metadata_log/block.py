@@ -61,9 +61,10 @@ class BlockEncoder:
     def encode(
         self, rows: Sequence[Envelope], sync_marker: bytes, rest: EncodedRows | None = None
     ) -> bytes:
-        """Return the stored bytes of one batch.
+        """Return the stored bytes of a block with one batch.
 
         Args:
+            rows: The batch's rows, or only those before `rest`.
             rest: Rows after `rows`, already encoded.
 
         Raises:
@@ -134,15 +135,12 @@ def _check_size(size_bytes: int, size_bytes_max: int) -> None:
 
 
 def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> StoredBlock | None:
-    """Parse the block that starts at `start`.
+    """Parse the block that starts at `start`; return None if `data` ends inside it.
 
     Args:
         data: Bytes of the file.
         start: Where in `data` the block begins.
         position: The same place in the file, for errors and for the result.
-
-    Returns:
-        None if `data` ends inside the block.
 
     Raises:
         CorruptLogError: these bytes are no block; the message has no file name yet.

@@ -1,4 +1,4 @@
-"""Reading one batch whose place in the log is known, without opening the whole log."""
+"""Reading of one batch at a known place in the log, without opening the whole log."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from records.errors import FencedError, UnavailableError
 
 
 class Claim:
-    """A writer's claim.
+    """A writer's claim of a leader epoch.
 
     Attributes:
         leader_epoch: The claimed epoch, higher than that of every earlier writer.

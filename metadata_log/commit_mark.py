@@ -71,7 +71,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slot_position(self) -> int:
-        """Return the position of this mark's slot in the file."""
+        """The byte position of this mark's slot in the file."""
         return self.sequence % 2 * SLOT_SPACING
 
 

@@ -107,7 +107,7 @@ class LogReader:
             return cls(fs or OsFs(), directory)
 
     def close(self) -> None:
-        """Release the reader. Unfinished iterators close their own files."""
+        """Close the reader. Unfinished iterators close their own files."""
 
     def __enter__(self) -> Self:
         return self

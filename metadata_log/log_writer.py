@@ -258,7 +258,10 @@ class LogWriter:
             self._owner.check()
 
     def close(self) -> None:
-        """Commit, sync the mark in both slots, and close the files even if something fails."""
+        """Sync and publish everything written, and sync the mark into both slots.
+
+        The files are closed even if this fails.
+        """
         try:
             self._finish_segment()
             # With two equal slots, damage to one slot of a closed log costs nothing.
@@ -289,7 +292,7 @@ class LogWriter:
         )
 
     def _flush(self) -> None:
-        """Write the encoded blocks, so that the file ends at the tail's position."""
+        """Write the queued encoded blocks to the file."""
         assert self._file is not None
         if not self._unwritten:
             return

@@ -42,9 +42,9 @@ a new segment starts: its header costs 1 % of that."""
 
 
 class MirrorWriter:
-    """The single writer of a mirror; holds its lock. Use as a context manager.
+    """The single writer of a mirror; owns its lock. Use as a context manager.
 
-    After an error other than UnavailableError only `close` may follow; `is_usable` is then False.
+    After an error other than UnavailableError, `is_usable` is False and only `close` may follow.
     """
 
     def __init__(

@@ -58,8 +58,8 @@ def segment_offsets(names: list[str]) -> list[int]:
 
 
 def file_kind(name: str) -> str:
-    """Return the kind of a file in words, such as `segments`; for a file that exists once, its
-    name.
+    """Return the kind of a file in words, such as `segments`; its name if there is only one such
+    file.
 
     The files that SQLite keeps beside a database count as part of the database.
     """

@@ -1,7 +1,7 @@
 """Byte strings to search for in decompressed blocks, so that only matching blocks are decoded.
 
-Most blocks of a log do not mention a given topic, and searching a block for the 16 bytes of its id
-costs far less than decoding it.
+Most blocks of a log do not contain the id of a given topic, and searching a block for these 16
+bytes costs far less than decoding it.
 """
 
 from records import registry

@@ -66,7 +66,7 @@ def take_over(
         RequestError: the directory is not a log of this kind.
         UnavailableError: another writer holds the lock, the disk is full, or the log's start moved
             up meanwhile.
-        FencedError: another writer took over meanwhile, past a lock that did not hold.
+        FencedError: another writer took over meanwhile, although the lock was taken.
         CorruptLogError: acknowledged records are damaged or missing. Opening checks the headers and
             lengths of all segments, and everything past the commit mark.
     """

@@ -119,7 +119,7 @@ class _Segment:
         ).close()
 
     def _look_at_next(self) -> tuple[Next, SegmentHeader | None]:
-        """Return the state of the next segment, and its header."""
+        """Return the state of the next segment and, if it is readable, its header."""
         if self._following is None:
             return Next.NONE, None
         try:

@@ -144,7 +144,10 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
 
 
 def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
-    """Return the map, the position of the CRC's digits, and the position after the map."""
+    """Read the header's key-value map; return it with two positions in `data`.
+
+    The positions are those of the CRC's digits, and of the byte after the map.
+    """
     values: dict[str, str] = {}
     crc_at = 0
     count, position = decode_count(data, position)

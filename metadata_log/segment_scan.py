@@ -45,7 +45,7 @@ def read_header(file: ReadableFile, path: Path) -> tuple[SegmentHeader, int]:
     """Read and check a file's header; return it and the position of the first block.
 
     Raises:
-        CorruptLogError: with the file's name.
+        CorruptLogError: the header is damaged; names the file.
     """
     size = file.size()
     want = _FIRST_READ_SIZE
@@ -166,7 +166,7 @@ class SegmentScan:
         return offset
 
     def skip_to(self, position: int) -> None:
-        """Continue at the start of another block, without checking the bytes between."""
+        """Continue at `position`, where another block starts; the bytes between are not checked."""
         self.position, self.next_offset, self.last_crc32c = position, None, None
 
     def _next_block(self) -> StoredBlock:

@@ -88,7 +88,9 @@ class ControllerFeature(Record, frozen=True, kw_only=True):
 
 
 class RegisterControllerRecord(Record, frozen=True, kw_only=True):
-    """A controller of the quorum announced itself; the last one counts."""
+    """A controller of the quorum registered itself; a later record of the same controller replaces
+    it.
+    """
 
     controller_id: int
     incarnation_id: Uuid

@@ -11,7 +11,7 @@ class LeaderChangeVoter(Record, frozen=True, kw_only=True):
 
 
 class LeaderChangeMessage(Record, frozen=True, kw_only=True):
-    """First record of a leader epoch: who leads, and who voted."""
+    """First record of a leader epoch: the leader, the voters, and those that voted for it."""
 
     version: int
     leader_id: int
@@ -71,31 +71,31 @@ class VotersRecord(Record, frozen=True, kw_only=True):
 
 
 class BeginTransactionRecord(Record, frozen=True, kw_only=True):
-    """What follows stays invisible until the transaction ends."""
+    """A transaction began: the records after this one stay invisible until it ends."""
 
     name: str | None = None
 
 
 class EndTransactionRecord(Record, frozen=True, kw_only=True):
-    """The open transaction becomes visible."""
+    """The open transaction was committed; its records become visible."""
 
     placeholder: int = 0
 
 
 class AbortTransactionRecord(Record, frozen=True, kw_only=True):
-    """The open transaction never happened."""
+    """The open transaction was aborted; its records have no effect."""
 
     reason: str | None = None
 
 
 class NoOpRecord(Record, frozen=True, kw_only=True):
-    """Nothing changed; a leader that is idle writes it to show that it lives."""
+    """A record without effect, written by an idle leader to show that it is alive."""
 
     placeholder: int = 0
 
 
 class NoOpRunRecord(Record, frozen=True, kw_only=True):
-    """A run of imported batches that held only NoOps, stored as one record at the run's first
+    """A run of imported batches that contained only NoOps, stored as one record at the run's first
     offset; the next offset is offset + count.
     """
 
@@ -113,7 +113,7 @@ class NoteRecord(Record, frozen=True, kw_only=True):
 
 
 class UnknownRecord(Record, frozen=True, kw_only=True):
-    """A record of a type or version that this release does not know, kept as it was."""
+    """A record of a type or version that this release does not know, with its original bytes."""
 
     api_key: int
     record_version: int

@@ -25,7 +25,7 @@ class PartitionRecord(Record, frozen=True, kw_only=True):
 class PartitionChangeRecord(Record, frozen=True, kw_only=True):
     """Some fields of a partition changed.
 
-    The partition epoch grows by one; the leader epoch too when a leader is named.
+    The partition epoch grows by one; the leader epoch too if the record has a leader.
     """
 
     partition_id: int = -1

@@ -1,5 +1,4 @@
-"""Variable-length integers: groups of seven bits, lowest first; a set high bit means that more
-bytes follow.
+"""Variable-length integers: groups of seven bits, lowest first; a set high bit means more bytes.
 
 Signed integers are zigzag-encoded, so that small values of either sign are short. They are Avro's
 long, and the integers around the records of a Kafka batch. Unsigned integers are used inside

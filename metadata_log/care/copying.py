@@ -31,7 +31,7 @@ class CheckedRead:
         self.crc32c = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the chunks.
+        """Yield the file's bytes in chunks.
 
         Raises:
             CorruptLogError: the file is shorter than `size`.

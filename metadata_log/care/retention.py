@@ -23,7 +23,7 @@ RETAIN_LOCK = ".retain.lock"
 
 @contextmanager
 def retaining(fs: Fs, directory: Path) -> Iterator[None]:
-    """Lock out other runs of `retain`.
+    """Lock the log against other runs of `retain`.
 
     Raises:
         UnavailableError: another run is active.

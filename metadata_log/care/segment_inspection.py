@@ -155,7 +155,7 @@ class SegmentInspector:
                 )
 
     def _walk(self, segment: SegmentFile, limit: int) -> SegmentEnd:
-        """Inspect every block; return where the segment ends."""
+        """Inspect every block of a segment; return the segment's end."""
         path, header = segment.path, segment.header
         walk = BlockWalk(segment, limit)
         index = IndexCheck(self._fs, self._directory, header.base_offset)

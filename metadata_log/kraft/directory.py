@@ -185,8 +185,9 @@ class KraftDirectory:
             self._end_offset = scan.end_offset
 
     def state(self) -> tuple[object, ...]:
-        """Return a value that differs after Kafka changed the log: file names, and the last
-        segment's inode, size and time.
+        """Return a value that is different whenever Kafka has changed the log.
+
+        It consists of the file names, and the inode, size and time of the last segment.
 
         Raises:
             UnavailableError: a file was removed.

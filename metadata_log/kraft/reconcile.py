@@ -229,7 +229,7 @@ def _headers(source: KraftDirectory, offset: int) -> Iterator[PlacedHeader]:
 
 
 def _last_below(source: KraftDirectory, offset: int) -> PlacedHeader | None:
-    """Return the source's last batch that begins below an offset."""
+    """Return the header of the source's last batch that begins below an offset, or None."""
     last = None
     for placed in source.headers(offset - 1):
         if placed.header.base_offset >= offset:

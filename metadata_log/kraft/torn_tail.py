@@ -74,7 +74,7 @@ def _wrong_length(tail: bytes) -> str | None:
 
 
 def _size_by_records(tail: bytes) -> int | None:
-    """Return the size of a batch without reading its length; None if it ends past `tail`."""
+    """Return the size of a batch, found by parsing its records; None if they are not intact."""
     if len(tail) < HEADER_SIZE:
         return None
     header = parse_header(tail)

@@ -88,7 +88,7 @@ def decode_count(data: bytes, position: int) -> tuple[int, int]:
 
 
 def decode_bytes(data: bytes, position: int) -> tuple[bytes, int]:
-    """Read a length and that many bytes; return them and the position after them."""
+    """Read a length and that many bytes; return the bytes and the position after them."""
     length = data[position]
     if length & 0x81:
         length, position = decode_long(data, position)

@@ -19,7 +19,7 @@ _CACHE_SIZE_MAX = 65_536
 
 
 class _NotEncodedError(Exception):
-    """The record has a value that this version cannot carry."""
+    """Raised if the record has a value that this version cannot encode."""
 
 
 NOT_ENCODED = (

@@ -1,1 +1,1 @@
-"""Recovery after a lost quorum: what the surviving directories prove, and which one is the seed."""
+"""Recovery after a lost quorum: what the surviving directories prove, and which is the seed."""

@@ -56,7 +56,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         offset: Everything below it in the file is intact.
-        text: File, byte, what was expected and found.
+        text: File, byte, expected and found values.
         is_covered: True if the newest checkpoint lies above it, and all after that can be read.
         behind: The end of the complete batches after the damage; None if none was found.
     """
