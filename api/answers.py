@@ -137,7 +137,7 @@ class Answers:
         return replace(page, payload=to_wire(shown(access, request, response)))
 
     async def _rows_come(self, request: FollowRows) -> None:
-        """Wait for the first record requested, at most as long as the request says."""
+        """Wait for the first record requested, at most for the request's `wait_ms`."""
         if request.wait_ms > 0:
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             await self._comes(int(request.first), wait_s)

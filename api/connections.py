@@ -41,7 +41,7 @@ class Place:
     """The place of one connection; records the connection's activity.
 
     Attributes:
-        quota: That of its listener.
+        quota: The quota of the connection's listener.
         is_reserved: A reserved place: the connection must prove to be of the kind it is reserved
             for.
         is_kept: A broker's connection, which is never closed to make room.

@@ -60,7 +60,9 @@ class HostMask:
             self._hosts.update(_hosts_of_config(record["value"]))
 
     def replacing(self) -> Callable[[Any], Any]:
-        """Return a function that replaces the hosts collected so far in all texts of a value."""
+        """Return a function that replaces the hosts collected so far, in every text of its
+        argument.
+        """
         hosts = sorted(self._hosts - _PUBLIC)
         replace = _replacer({host: f"host-{number}" for number, host in enumerate(hosts, 1)})
         return lambda value: _mapped(value, replace)

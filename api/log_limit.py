@@ -70,7 +70,7 @@ class LineLimit(logging.Filter):
 
 
 def limited_logger(name: str) -> logging.Logger:
-    """Return a module's logger for events caused by clients."""
+    """Return a module's logger with a rate limit, for events that clients cause."""
     logger = logging.getLogger(name)
     if not any(isinstance(known, LineLimit) for known in logger.filters):
         logger.addFilter(LineLimit(BY_CLIENTS))

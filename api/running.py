@@ -72,7 +72,7 @@ class Serving(msgspec.Struct, frozen=True):
     """A running service and its listeners.
 
     Attributes:
-        authenticators: Those of the listeners with SASL, which count logins.
+        authenticators: Authenticators of the listeners with SASL; they count logins.
     """
 
     service: Service

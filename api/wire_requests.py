@@ -208,18 +208,18 @@ class CommandClient(ABC):
     ) -> AsyncGenerator[Batch, None]:
         """Yield committed batches from an offset on, then each new one as it commits, without end.
 
-        Batches are whole, each comes once and in order. If the offset is past the log's end, waits
-        for it; if it is within a batch, that batch begins with this record. Nothing is buffered for
-        a slow subscriber. Secrets are left out: config values are "(redacted)", keys and ids of
-        credentials are empty; so is `asked`.
+        Every batch is complete and is yielded once, in order. An offset past the log's end is
+        waited for; if the offset is within a batch, that batch begins with its record. Nothing is
+        buffered for a slow subscriber. Secrets are left out: config values are "(redacted)", keys
+        and ids of credentials are empty; so is `asked`.
 
         Args:
             show_secrets: Include secrets, which requires a right.
             principal: As for `run`.
 
         Raises:
-            UnknownHistoryError: the offset is before the kept history; its `history_start` says
-                where that begins.
+            UnknownHistoryError: the offset is before the kept history, which begins at the error's
+                `history_start`.
             RequestError: refused; or UNSUPPORTED_VERSION, a record is of a later release.
             UnavailableError: the connection was lost; continue after the last batch with a new one.
         """

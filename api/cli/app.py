@@ -66,8 +66,8 @@ def complete_app() -> App:
 
 @functools.lru_cache(maxsize=1)
 def _parser(_commands: int, _groups: int) -> Any:
-    """Return the app's parser. It is cached by the numbers of commands and groups, because building
-    it takes long.
+    """Return the app's parser, cached by the numbers of commands and groups, as building it is
+    slow.
     """
     return get_command(app)
 

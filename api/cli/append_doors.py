@@ -34,7 +34,7 @@ class Door(Protocol):
 
 
 class _LocalDoor:
-    """A service in this process, which is the log's only writer."""
+    """Appends through a service in this process, which is the log's only writer."""
 
     def __init__(self, service: Service, caller: Caller, end_before: int) -> None:
         self._service, self._caller = service, caller
@@ -59,7 +59,7 @@ class _LocalDoor:
 
 
 class _KafkaDoor:
-    """A running service, through its Kafka listener."""
+    """Appends through the Kafka listener of a running service."""
 
     def __init__(self, client: MetadataClient) -> None:
         self._client = client

@@ -146,7 +146,7 @@ def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":
 
 
 def is_options_file(text: str) -> bool:
-    """True if a value of `--config` names a file."""
+    """True if a value of `--config` is the path of an options file."""
     return _CONFIG.fullmatch(text) is None
 
 

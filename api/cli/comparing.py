@@ -1,4 +1,4 @@
-"""compare: the logs of several nodes."""
+"""The `compare` command: compares the logs of several nodes."""
 
 import itertools
 from typing import TYPE_CHECKING, Annotated

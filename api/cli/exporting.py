@@ -156,7 +156,7 @@ def _commands(
 def _check_known(
     reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
 ) -> None:
-    """Refuse an object that is in neither state.
+    """Refuse an object that neither the state before nor the state after contains.
 
     Raises:
         RequestError: the object is absent; the code and the reason are those of `absence`.

@@ -20,7 +20,7 @@ def process_user() -> str:
 
 
 def checked_trace_parent(given: str | None) -> str | None:
-    """Return the given trace parent; if it is None, that of the environment if valid, else None.
+    """Return the given trace parent; without one, that of the environment if valid, or None.
 
     Raises:
         typer.BadParameter: the given trace parent is invalid.

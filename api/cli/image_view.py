@@ -57,8 +57,8 @@ def print_overview(found: "Overview", about: "About") -> None:
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print what is missing from an answer: the records that were left out, as part of the answer,
-    and a warning on standard error if records were not understood.
+    """Print which records were left out of an answer or not counted; warn on standard error if
+    records were not understood.
     """
     if text := left_out_text(getattr(about, "left_out", None) or ()):
         print_line(text)

@@ -81,7 +81,7 @@ def log_about(log: Path) -> "Place":
 
 
 def replayed(log: Path) -> None:
-    """Check by replay that a log that was just imported has no contradiction.
+    """Check by replay that a log just imported contains no contradiction.
 
     Raises:
         ContradictionError: a record contradicts the state before it.

@@ -216,7 +216,7 @@ class Group(core.TyperGroup):
 
 
 class App(typer.Typer):
-    """A typer app that creates commands and groups of these classes."""
+    """A typer app whose commands and groups are of these classes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})

@@ -94,7 +94,9 @@ def _request(name: str, request: Any) -> bytes:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[Line]:
-    """Yield the JSON objects; a text that does not begin with `{` is the path of a file of them."""
+    """Yield the JSON objects; a text that does not begin with `{` is the path of a file of JSON
+    lines.
+    """
     for text in texts:
         for line in [text] if text.lstrip().startswith("{") else _file(text):
             try:

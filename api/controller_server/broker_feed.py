@@ -243,7 +243,7 @@ class _Feed:
 
 
 def broker_origin(broker_id: int, caller: Caller, command: str) -> Origin:
-    """Return the origin of a broker's request."""
+    """Return the origin of a broker's request, to be stored in the log."""
     client = caller.address
     if caller.principal != ANONYMOUS:
         client = f"{caller.principal} at {client}"

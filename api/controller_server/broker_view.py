@@ -2,7 +2,7 @@
 broker.
 
 The first view is FULL: all partitions of the broker, so that it can detect stale data on its disk.
-Later views hold changes. Each ends with UpdateMetadata, which carries the offset.
+Later views contain only changes. Each ends with UpdateMetadata, which carries the offset.
 
 A replica that is being deleted gets StopReplica with deletion until the broker has reported the
 result. Once deleted, it is not listed among the broker's partitions.
@@ -51,7 +51,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> PartitionKey:
-        """Topic id and partition id."""
+        """The partition's key: topic id and partition id."""
         return self.topic_id, self.partition_id
 
 

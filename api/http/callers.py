@@ -56,7 +56,7 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem | None:
-    """Return a problem if the request may come from another site's page; None if it cannot."""
+    """Return a problem if the request may come from another site's page, else None."""
     headers = headers_of(scope)
     if not _names_one_host(scope):
         return problem(400, "INVALID_REQUEST", "a request names one Host")
@@ -81,7 +81,8 @@ def _names_one_host(scope: Mapping[str, Any]) -> bool:
 
 
 def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """True if another page's link opens the web page itself, whose files tell nothing of a cluster.
+    """True if a link on another page opens the web page itself, which contains nothing of a
+    cluster.
 
     Source: Fetch Metadata Request Headers, 2.
     """

@@ -49,7 +49,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Appended(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of appended records; offsets are inclusive, `timestamp` is ms since 1970."""
+    """Position of the appended records; offsets are inclusive, `timestamp` is ms since 1970."""
 
     records: int
     first_offset: int

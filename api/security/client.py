@@ -74,7 +74,9 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, settings: "_Settings", directory: Path) -> Self:
-        """Return the security for parsed settings, whose paths are relative to a directory."""
+        """Return the client security given by parsed settings; their paths are relative to
+        `directory`.
+        """
 
         def file(name: str | None) -> Path | None:
             return None if name is None else directory / name

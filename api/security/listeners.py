@@ -55,7 +55,7 @@ class ListenerAddress(msgspec.Struct, frozen=True, kw_only=True):
         return is_loopback(self.host)
 
     def url(self, port: int) -> str:
-        """Return the address with the actual port, after the protocol unless that is PLAINTEXT."""
+        """Return the address with the actual port, prefixed by the protocol unless PLAINTEXT."""
         address = f"{self.host}:{port}"
         if self.protocol is SecurityProtocol.PLAINTEXT:
             return address
@@ -74,7 +74,7 @@ LOCAL = ListenerAddress(
 def parse_listener(text: str) -> ListenerAddress:
     """Parse `[NAME=][PROTOCOL://]HOST:PORT`.
 
-    The protocol is PLAINTEXT if left out, and the name is that of the protocol.
+    The default protocol is PLAINTEXT; the default name is the protocol's.
 
     Raises:
         RequestError: INVALID_REQUEST, the text is malformed.

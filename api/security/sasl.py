@@ -1,7 +1,7 @@
 """SASL on both sides: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, without sockets.
 
-A PLAIN password is checked against the user's SCRAM credential, because the log stores no other
-credentials.
+A PLAIN password is checked against the user's SCRAM credential, because the log stores no
+passwords.
 
 Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM).
 """

@@ -108,8 +108,8 @@ def encode_rows(batch: NewBatch, layout: Layout = AS_APPENDED) -> bytes:
     """Return the records and the origin of a batch as rows, with offsets from 0.
 
     Raises:
-        RequestError: INVALID_RECORD, a record cannot be encoded; or UNSUPPORTED_VERSION, the
-            layout lacks its type.
+        RequestError: INVALID_RECORD, a record cannot be encoded; or UNSUPPORTED_VERSION, the layout
+            lacks a record's type.
     """
     check_known(batch.records, layout)
     try:

@@ -115,17 +115,17 @@ class SocketClient(CommandClient):
     ) -> AppendResult:
         """Commit a batch, all of it or nothing, in the order of the calls.
 
-        After cancellation the outcome is unknown. An error's outcome says whether the batch may be
-        in the log; it is unknown if the connection was lost.
+        After cancellation the outcome is unknown. An error has an outcome, which says whether the
+        batch may be in the log; if the connection was lost, the outcome is unknown.
 
         Args:
             expected_versions: Objects, and the versions they must have.
 
         Raises:
-            RequestError: refused.
-            VersionMismatchError: an object has another version, which the error names.
+            RequestError: the batch is refused.
+            VersionMismatchError: an object has another version, which is in the error.
             UnavailableError: try again.
-            FencedError: the server's log is no longer the writer.
+            FencedError: the server can no longer write its log.
             CorruptLogError: the server's log is damaged.
         """
         if expected_versions:

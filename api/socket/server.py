@@ -44,7 +44,7 @@ class SocketServer:
         self._acceptor: Acceptor | None = None
 
     async def listen(self, host: str, port: int) -> None:
-        """Accept connections.
+        """Start to accept connections at a host and port.
 
         Raises:
             UnavailableError: the address cannot be listened on.
@@ -52,7 +52,7 @@ class SocketServer:
         self._listen(await Acceptor.listen(self._connect, host, port, self._security.tls))
 
     def listen_at(self, path: Path) -> None:
-        """Accept connections at a unix socket; raises as `listen`."""
+        """Start to accept connections at a unix socket; raises as `listen`."""
         self._listen(Acceptor.listen_at(self._connect, path))
 
     def _listen(self, acceptor: Acceptor) -> None:

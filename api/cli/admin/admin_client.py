@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """Result of one item of a request: its answer as a struct for JSON, and as lines of text."""
+    """Result of one item of a request, as a struct for JSON and as lines of text."""
 
     answer: "msgspec.Struct"
     lines: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Topics: adopt."""
+"""The `topics adopt` command: creates topics that exist elsewhere, with their replicas."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""Topics: alter."""
+"""The `topics alter` command."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -46,7 +46,7 @@ class Cluster(Protocol):
 
 
 def cluster_of(source: Source, *, show_secrets: bool) -> Cluster:
-    """Return the cluster as of the end of a log, read from a directory or by a service."""
+    """Return the cluster at the end of a log, read from its directory or through a service."""
     made: Cluster
     made = _OfLog(source, show_secrets) if source.server is None else _Served(source, show_secrets)
     made.move("end")
@@ -54,8 +54,8 @@ def cluster_of(source: Source, *, show_secrets: bool) -> Cluster:
 
 
 class _OfLog:
-    """A cluster read from a log; keeps the image, so that a later point nearby needs a short
-    replay.
+    """A cluster read from a log; keeps the image, so that a move to a slightly later point replays
+    only the records in between.
     """
 
     about: About

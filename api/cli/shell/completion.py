@@ -15,7 +15,7 @@ def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str
     """Return a function for `readline.set_completer`.
 
     Args:
-        line: Returns the line up to the word that is completed.
+        line: Returns the line up to the word being completed.
     """
     found: list[str] = []
 

@@ -97,8 +97,9 @@ def _run(shell: Shell, words: Sequence[str]) -> None:
 
 
 def _object_first(shell: Shell, words: Sequence[str]) -> list[str]:
-    """Return the words with the object in front: that of the path in the first word, else the
-    folder's.
+    """Return the words with an object's name first.
+
+    It is the object of the path in the first word, or of the current folder if there is no path.
     """
     has_path = bool(words) and not words[0].startswith("-")
     place = place_at(shell.folder, words[0] if has_path else ".")

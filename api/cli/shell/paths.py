@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     @property
     def object(self) -> str | None:
-        """The object's name, whether or not it exists; None for the root and for parts."""
+        """The object's name, whether or not the object exists; None for the root and for parts."""
         if self.part is None or not self.label:
             return None
         field = "" if self.field is None else f"#{self.field}"
@@ -65,7 +65,7 @@ def place_at(folder: str, text: str) -> Place:
 
 
 def steps_below(labels: Iterable[str], folder: str) -> list[str]:
-    """Return the next steps below a folder of a part, without repeats; folders end in a slash."""
+    """Return the names directly below a folder of a part; names of folders end in a slash."""
     before = f"{folder}/" if folder else ""
     found: dict[str, None] = {}
     for label in labels:
