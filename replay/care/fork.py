@@ -26,9 +26,7 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A new log: its history's start, the digest of its state, and the lowest epoch of its
-    writers.
-    """
+    """A new log: its history's start, the digest of its state, and its lowest writer epoch."""
 
     history_start: int
     digest: str

@@ -186,7 +186,7 @@ class _Keyed(Objects):
 
 
 class _InTopics(_Keyed):
-    """Topics or partitions: there are so many that no token stands for a change of any of them."""
+    """Topics or partitions: each has its own token, but no token covers all of them."""
 
     def _reads_of_all(self, keys: Iterable[Any]) -> frozenset[Token]:
         return frozenset({self.members, *((self.kind.name, key) for key in keys)})

@@ -94,7 +94,8 @@ class PartDeltas:
         """Return the next image; it shares everything that did not change.
 
         Args:
-            provenance: Of the next image, without `not_understood`, which is filled in here.
+            provenance: Provenance of the next image, without `not_understood`, which is filled in
+                here.
         """
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
         if self._not_understood is not None:

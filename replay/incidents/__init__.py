@@ -1,1 +1,1 @@
-"""Incidents: what was down, when, and why. The rules for causes are in docs/causes.md."""
+"""Incidents: outages of brokers and partitions, their times and causes (see docs/causes.md)."""

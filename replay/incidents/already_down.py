@@ -55,10 +55,10 @@ class RowsOf:
         self._topics = {topic_id for topic_id, _ in partitions}
 
     def batches(self, source: BatchSource, end_offset: int) -> Iterator[Sequence[Envelope]]:
-        """Yield the rows below an offset, those that take effect together as one list.
+        """Yield lists of rows below an offset; the rows of a list take effect together.
 
-        These are all rows of each batch read, not only the selected ones; a log that can be skimmed
-        may leave out batches without selected rows.
+        A list includes rows that are not selected. If the log can be skimmed, batches without
+        selected rows may be left out.
 
         Raises:
             CorruptLogError: the log is damaged.

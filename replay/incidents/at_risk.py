@@ -71,11 +71,10 @@ def _changes(
 def _events(
     node: NodeFacts, from_offset: int, end_offset: int
 ) -> tuple[list[TimelineEvent], int, str]:
-    """Return the events of a range, the offset up to which they are known, and what stopped
-    there.
+    """Return the events of a range, the offset where they end, and the error that ended them.
 
-    Events need an image. It cannot be built past damage or past a record that contradicts the
-    state, although the bytes of later records still exist.
+    The error is empty if they are complete. Events need an image, which cannot be built past damage
+    or past a record that contradicts the state, although the bytes of later records still exist.
     """
     directory = open_directory(Path(node.name))
     try:

@@ -27,12 +27,10 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         kind: One of KINDS.
         objects: Names of the changed objects, in the order of the log.
         cause: Offset of the record that caused the event, possibly one of its own; None if the
-            cause
-            is unknown, or if the controller decided it without such a record.
+            cause is unknown, or if the controller decided it without such a record.
         principal: Principal of the request, if the log contains it.
         active_ms: For an event that begins a controller's term: how long that controller was
-            active,
-            up to the end of the range.
+            active, up to the end of the range.
     """
 
     from_offset: int

@@ -34,9 +34,7 @@ class Flaps:
             self._absences.setdefault(name, []).append((since, row))
 
     def events(self) -> Iterator[TimelineEvent]:
-        """Yield one event per flap; partitions with the same batches of loss and return share
-        one.
-        """
+        """Yield one event per flap; partitions lost and regained by the same batches share it."""
         together: dict[Hashable, list[str]] = defaultdict(list)
         runs: dict[Hashable, Sequence[_Absence]] = {}
         for name, absences in self._absences.items():

@@ -35,13 +35,13 @@ class Outage(msgspec.Struct, gc=False):
     There may be as many outages as records, so names and causes are formatted on demand.
 
     Attributes:
-        label: The name at the beginning: for a broker that of the object, for a partition that of
-            its topic.
+        label: Name at the beginning of the outage: `broker:2`, or the name of the partition's
+            topic.
         from_offset: Offset of the record that began it; None if it began before the kept history.
         from_time, to_time: Append times of the first and the last record, in ms since 1970.
         known_cause: OWN if the record that began it is itself the cause.
         before, after: The partition before and after the record that began it; None for a broker.
-        others: Brokers that the partition waited for only later: not yet after the first record.
+        others: Further brokers that the partition waited for only after later records.
         to_offset: Offset of the record that ended it; None if it has not ended.
         duration_ms: Counted from the start of the kept history if it began earlier, and up to the
             last record if it has not ended. Never negative, even if times in the log step back.

@@ -31,11 +31,9 @@ def find_outages(
 
     Args:
         until_ms: Time up to which outages without an end are counted, ms since 1970; the time of
-            the
-            range's last record if that is later or `until_ms` is None.
+            the range's last record if that is later or `until_ms` is None.
         assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
-            that
-            these are never under_min_isr.
+            that these are never under_min_isr.
         progress: Called with the end offset of each batch as it is replayed.
         newest: Returns the newest snapshot at or below an offset, if there is one.
 

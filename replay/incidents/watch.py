@@ -35,8 +35,7 @@ class Watch:
 
         Args:
             assumed_min_isr: Used for topics whose min.insync.replicas is not in the log; None means
-                that
-                these are never under_min_isr.
+                that these are never under_min_isr.
             seen: The partitions whose records are all replayed; None means all partitions.
         """
         self.provenance = image.provenance
@@ -97,7 +96,7 @@ class Watch:
         self._open, self._start_time = began, past._start_time
 
     def replay(self, rows: Sequence[Envelope], chosen: Iterable[Envelope] | None = None) -> None:
-        """Apply rows that take effect together; if `chosen` is given, only those of them."""
+        """Apply rows that take effect together, or only the `chosen` ones of them."""
         self._causes.enter(rows)
         for row in rows if chosen is None else chosen:
             rule = self._rules.get(type(row.payload))
@@ -110,7 +109,7 @@ class Watch:
         """Return the outages found, except those that ended before `from_offset`.
 
         Args:
-            provenance: Of the image at the end.
+            provenance: Provenance of the image at the end.
             now: Time up to which outages without an end are counted, ms since 1970.
         """
         found = [each for each in self._ended if (each.to_offset or 0) >= from_offset]

@@ -49,9 +49,9 @@ def _one_line(each: NotSaid) -> str:
 
 
 def wanted_by(pattern: str | None) -> Wanted:
-    """Return a check of object names: True if an object matches a name or pattern.
+    """Return a check of whether an object is selected by a name or pattern; None selects all.
 
-    A topic's name also matches its configs and partitions. None matches all objects.
+    A topic also selects its configs and partitions.
     """
     if pattern is None:
         return lambda _: True

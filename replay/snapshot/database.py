@@ -141,8 +141,8 @@ def writing(engine: Engine) -> Iterator[Connection]:
     Writers wait for each other; each sees everything that earlier writers have committed.
 
     Raises:
-        UnavailableError: the database cannot be reached, stays locked or is full, or another
-            writer was faster.
+        UnavailableError: the database cannot be reached, stays locked or is full, or another writer
+            was faster.
         RequestError: INVALID_REQUEST, the server refuses this user, database or change.
         CorruptLogError: the file is damaged, or is not a database.
     """

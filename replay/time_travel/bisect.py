@@ -186,8 +186,7 @@ def _steps(
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, set[Token]]]:
-    """Yield each batch that ends outside a transaction, and the tokens touched since the last
-    one.
+    """Yield each batch that ends outside a transaction, and the tokens touched since the last.
 
     Tokens of records of other types than `types` may be missing.
     """
