@@ -29,8 +29,8 @@ class Claim:
     def check(self) -> None:
         """Check that no writer has claimed a higher epoch.
 
-        Checking the files of epoch + 1 and of the own claim is enough: a writer with a later epoch
-        first removes this claim.
+        It is enough to look for a claim of epoch + 1 and for this claim's own file: a writer with a
+        later epoch first removes that file.
 
         Raises:
             FencedError: another writer took over.

@@ -126,7 +126,7 @@ RULES = (
 
 
 def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
-    """Return the rule for a combination."""
+    """Return the rule for the states of the marked segment, the next segment and the rest."""
     (rule,) = [
         rule
         for rule in RULES
@@ -138,7 +138,7 @@ def rule_for(marked: Marked, next_segment: Next, rest: Rest) -> Rule:
 
 
 def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
-    """Return the action for a combination."""
+    """Return the action for the states of the marked segment, the next segment and the rest."""
     return rule_for(marked, next_segment, rest).action
 
 

@@ -1,10 +1,10 @@
 """Export of a mirror's batches as Kafka's segments, with the same bytes as in the source.
 
-An exported segment begins where one of the mirror's does: an exact import starts a new segment
-wherever the source does. A segment that the mirror began for another reason is marked in its header
-(`continues_source`), and its batches go into the current exported segment. Releases that wrote one
-block for each batch did not mark such segments; these are recognized because the segment before was
-full or had another schema.
+An exported segment begins where a segment of the mirror begins: an exact import starts a new
+segment wherever the source does. If the mirror began a segment for another reason, the segment's
+header has the mark `continues_source`, and its batches are added to the exported segment before.
+Releases that wrote one block for each batch did not set this mark; such a segment is recognized
+because the segment before was full or had another schema.
 """
 
 import itertools

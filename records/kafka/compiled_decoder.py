@@ -67,8 +67,10 @@ _TABLES = {"int32": _Tuples("int32"), "uuid": _Tuples("uuid")}
 
 
 def _length(b: bytes, p: int) -> tuple[int, int]:
-    """Read a length field, which stores the length + 1, nonzero and in minimal form; return the
-    stored value and the position after it.
+    """Read a length field (length + 1); return its value and the position after it.
+
+    Raises:
+        _NotPlainError: the field takes more bytes than needed, or is 0.
     """
     try:
         length, end = decode_unsigned(b, p)
