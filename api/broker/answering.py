@@ -1,4 +1,4 @@
-"""What a broker's listener answers itself, and what it forwards to the controller."""
+"""Handlers of a broker's listener: local ones, and forwarding to the controller."""
 
 from collections.abc import Mapping
 
@@ -31,11 +31,12 @@ def broker_answering(
     strict_modes: bool = False,
     creation: TopicCreation | None = None,
 ) -> Answering:
-    """Return a listener's handlers: local ones, and forwarding of what the controller decides.
+    """Return a listener's handlers: local ones, and forwarding to the controller.
 
     Args:
-        strict_modes: READ_ONLY partitions have no leader for clients that do not know modes.
-        creation: Creates the topics that clients name in Metadata; None: nobody does.
+        strict_modes: Report no leader for READ_ONLY partitions to clients that do not know modes.
+        creation: Creates missing topics that clients request in Metadata; None: no topic is
+            created.
     """
 
     async def metadata(frame: RequestFrame, caller: Caller) -> Response:
@@ -68,7 +69,7 @@ def broker_answering(
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:
-    """True if a replica sent the request, for records or the end of an epoch; not a client."""
+    """True if the request has the replica id of a follower, so that it is not a client's."""
     if isinstance(frame.body, FetchRequest):
         return frame.body.follower >= 0
     replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)

@@ -1,4 +1,4 @@
-"""Rights on a broker: its authorizer, with the ACLs and levels that the controller sends."""
+"""Authorization on a broker: its authorizer, with the ACLs and levels that the controller sends."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,10 @@ from replay.image.provenance import Provenance
 
 
 class Authorization:
-    """Answers what callers may do, as of the last update.
+    """Determines the rights of callers, as of the last update.
 
-    The image holds only what an authorizer reads. Before the first update it is empty, and the
-    broker serves no partition.
+    The image has only the records that an authorizer needs. Before the first update it is empty,
+    and the broker serves no partition.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -25,7 +25,7 @@ class Authorization:
 
     @property
     def image(self) -> MetadataImage:
-        """What the controller has sent: ACLs and, if asked for, the users."""
+        """What the controller has sent: ACLs, feature levels and, if requested, users."""
         return self._image
 
     def access(self, caller: Caller) -> Access:
@@ -34,11 +34,11 @@ class Authorization:
 
     @property
     def levels(self) -> Mapping[str, int]:
-        """The finalized levels of features."""
+        """The finalized feature levels, by feature."""
         return self._image.features()
 
     def update(self, request: UpdateMetadataRequest) -> None:
-        """Apply the changed rights of a request; FULL replaces all of them.
+        """Apply the rights in a request; if its type is FULL, they replace all earlier ones.
 
         Raises:
             CorruptLogError: a record cannot be read, or removes an ACL that does not exist.

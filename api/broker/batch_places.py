@@ -1,4 +1,4 @@
-"""Where the batches of a replica lie, and what is known of each without reading it."""
+"""Positions of a replica's batches on disk, with header fields that are kept in memory."""
 
 from operator import attrgetter
 
@@ -10,7 +10,7 @@ from api.broker.producer_states import Produced
 
 
 class BatchPlace(msgspec.Struct, frozen=True, gc=False):
-    """A batch and its position. `end_offset` is exclusive."""
+    """A batch's position in its segment, and fields of its header. `end_offset` is exclusive."""
 
     base_offset: int
     end_offset: int
@@ -23,7 +23,7 @@ class BatchPlace(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, batch: RawBatch, segment_base: int, position: int) -> "BatchPlace":
-        """Return the place of a batch at a byte of a segment."""
+        """Return the place of a batch at byte `position` of a segment."""
         header = batch.header
         return cls(
             base_offset=header.base_offset,
@@ -45,7 +45,7 @@ class EpochEnd(msgspec.Struct, frozen=True):
 
 
 class TimedOffset(msgspec.Struct, frozen=True):
-    """A record found by its time (ms since 1970)."""
+    """Offset, time (ms since 1970) and leader epoch of a record found by its time."""
 
     offset: int
     timestamp: int
@@ -53,7 +53,7 @@ class TimedOffset(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, place: BatchPlace, found: RecordTime) -> "TimedOffset":
-        """Return a record of a batch."""
+        """Return the offset and time of a record found in the batch at `place`."""
         return cls(place.base_offset + found.offset_delta, found.timestamp, place.leader_epoch)
 
 

@@ -27,10 +27,10 @@ class RecordTime(msgspec.Struct, frozen=True, gc=False):
 
 
 def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTime | None:
-    """Return the first record at or after `timestamp`.
+    """Return the first record whose time is at or after `timestamp`; None if there is none.
 
     Args:
-        first_delta: Records before this one of the batch were deleted.
+        first_delta: Offset delta of the first record of the batch that was not deleted.
 
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.
@@ -42,10 +42,10 @@ def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTim
 
 
 def greatest(batch: bytes, *, first_delta: int = 0) -> RecordTime:
-    """Return the first record with the greatest time.
+    """Return the record with the greatest time; if several have it, the first of them.
 
     Args:
-        first_delta: Records before this one of the batch were deleted.
+        first_delta: Offset delta of the first record of the batch that was not deleted.
 
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.
@@ -55,7 +55,7 @@ def greatest(batch: bytes, *, first_delta: int = 0) -> RecordTime:
 
 
 def record_times(batch: bytes) -> Iterator[RecordTime]:
-    """Yield the time of each record of a whole batch.
+    """Yield the offset and time of each record of a complete batch.
 
     Raises:
         CorruptLogError: the records cannot be read, or are too large to expand.

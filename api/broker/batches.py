@@ -1,4 +1,4 @@
-"""Record batches as clients send them, parsed only as far as offsets require.
+"""Record batches as clients send them; only their headers are parsed.
 
 Source: KIP-98 (the format), KIP-101 (the leader epoch in it).
 """
@@ -30,18 +30,18 @@ _AFTER_LEADER_EPOCH = LENGTH_END + _LEADER_EPOCH.size
 
 
 class RawBatch(msgspec.Struct, frozen=True, gc=False):
-    """A whole batch whose CRC is right."""
+    """A complete batch with a valid CRC; its records stay encoded."""
 
     header: BatchHeader
     data: bytes
 
     @property
     def record_count(self) -> int:
-        """Number of records, and of offsets the batch takes."""
+        """Number of offsets that the batch takes; a valid batch has as many records."""
         return self.header.last_offset_delta + 1
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "RawBatch":
-        """Return the batch with its base offset and leader epoch; the CRC does not cover them."""
+        """Return the batch with this base offset and leader epoch; its CRC does not cover them."""
         data = b"".join(
             (
                 _BASE_OFFSET.pack(base_offset),
@@ -54,7 +54,7 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 def produced_batches(data: bytes) -> list[RawBatch]:
-    """Return the batches that a client sent.
+    """Check and return the batches of a client's Produce request.
 
     Raises:
         RequestError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, UNSUPPORTED_FOR_MESSAGE_FORMAT or
@@ -84,10 +84,11 @@ def produced_batches(data: bytes) -> list[RawBatch]:
 
 
 def whole_batches(data: bytes, position: int = 0) -> Iterator[RawBatch]:
-    """Yield batch after batch to the end of the bytes.
+    """Yield the consecutive batches from `position` to the end of the bytes.
 
     Raises:
-        CorruptLogError: a batch is incomplete, not of format 2, or has a wrong CRC; names the byte.
+        CorruptLogError: a batch is incomplete, not of format 2, or has a wrong CRC; the message
+            gives the byte.
     """
     while position < len(data):
         header = _header(data, position)

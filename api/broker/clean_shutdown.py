@@ -1,4 +1,4 @@
-"""Clean shutdown marker: the broker epoch that ended after all records were synced."""
+"""Clean shutdown marker: a file with the last broker epoch, written once all records are synced."""
 
 import logging
 from pathlib import Path
@@ -16,7 +16,7 @@ NO_EPOCH = -1
 
 
 class CleanShutdown:
-    """The marker in a broker's first log directory; it is there only while the broker is down."""
+    """The marker in a broker's first log directory; it exists only while the broker is down."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _NAME
@@ -29,11 +29,11 @@ class CleanShutdown:
             log.warning("%s cannot be written: %s; the end counts as unclean", self._path, error)
 
     def remove(self) -> None:
-        """Forget it, because the broker runs again."""
+        """Remove the marker, because the broker runs again."""
         self._path.unlink(missing_ok=True)
 
     def broker_epoch(self) -> int:
-        """Return the epoch that ended; NO_EPOCH if the last shutdown was not clean."""
+        """Return the broker epoch that ended cleanly; NO_EPOCH if the last shutdown was unclean."""
         try:
             return int(read_key_values(self._path)[_EPOCH])
         except FileNotFoundError:

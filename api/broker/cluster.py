@@ -21,19 +21,19 @@ _NOTHING = -1
 
 
 class Cluster:
-    """Updated by UpdateMetadata requests.
+    """A broker's view of the cluster, updated by UpdateMetadata requests.
 
     Attributes:
         controller_id: Node id of the controller, -1 before the first request.
-        controller_epoch: The highest leader epoch seen.
+        controller_epoch: The highest leader epoch of a controller seen.
         metadata_offset: Last offset of the log that this broker has applied, inclusive.
     """
 
     def __init__(self, between_brokers: ListenerAddress = LOCAL) -> None:
-        """Know nothing yet.
+        """Start with an empty view.
 
         Args:
-            between_brokers: The listener by which brokers connect to each other.
+            between_brokers: The listener that brokers use to connect to each other.
         """
         self._between_brokers = between_brokers
         self._topics: dict[str, UpdatedTopic] = {}
@@ -45,7 +45,7 @@ class Cluster:
         self.metadata_offset = _NOTHING
 
     def check_controller(self, controller_epoch: int) -> None:
-        """Refuse a controller that was replaced by a later one.
+        """Refuse a controller if a later one has been seen; otherwise record its epoch.
 
         Raises:
             RequestError: STALE_CONTROLLER_EPOCH.
@@ -58,7 +58,7 @@ class Cluster:
         self.controller_epoch = controller_epoch
 
     def update(self, request: UpdateMetadataRequest) -> None:
-        """Apply a request."""
+        """Apply an UpdateMetadata request."""
         if request.type == FULL:
             self._topics.clear()
             self._states.clear()
@@ -78,13 +78,13 @@ class Cluster:
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
-        """Return host and port at which other brokers connect to a live broker, else None."""
+        """Return host and port of a live broker for connections from brokers; None if not live."""
         broker = self._brokers.get(broker_id)
         point = None if broker is None else _endpoint(broker, self._between_brokers)
         return None if point is None else (point.host, point.port)
 
     def partition(self, name: str, partition: int) -> UpdatedPartition | None:
-        """Return the state of a partition, None if it is not known."""
+        """Return the state of a partition; None if the partition is unknown."""
         return self._states.get(name, {}).get(partition)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
@@ -98,11 +98,11 @@ class Cluster:
         return None if name is None else self.topic_named(name)
 
     def all_topics(self) -> Iterable[KnownTopic]:
-        """Return all topics, by name."""
+        """Return all topics, ordered by name."""
         return [self._known(topic) for _, topic in sorted(self._topics.items())]
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers, and their addresses for the clients of a listener."""
+        """Return the live brokers with the addresses for clients of the listener."""
         live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
         return tuple(
             [

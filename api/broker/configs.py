@@ -1,7 +1,8 @@
-"""Configs that a broker follows: which levels exist, and which value is effective.
+"""Configs that a broker follows, and their effective values.
 
-The levels, nearest first: the broker's own configs in the log, the cluster's default there, the
-broker's command line, the static configs of the controller, the built-in default.
+A value is looked up in these levels, in this order: the broker's own configs in the log, the
+cluster's default in the log, the broker's command line, the controller's static configs, the
+built-in default.
 
 Source: KIP-226 (dynamic broker configs), KIP-516 (the delay).
 """
@@ -23,7 +24,7 @@ FOLLOWED = (DELETE_STALE_DELAY,)
 def broker_configs(
     image: MetadataImage, broker_id: int, static: Mapping[str, str]
 ) -> tuple[BrokerConfig, ...]:
-    """Return the configured values of a broker's followed configs.
+    """Return the followed configs that are set for a broker, in the log or statically.
 
     Args:
         static: The controller's static configs.
@@ -41,7 +42,7 @@ def broker_configs(
 
 
 def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
-    """Return the effective delay in ms.
+    """Return the effective delay before stale folders are deleted, in ms.
 
     Args:
         told: The latest configs from the controller.

@@ -61,7 +61,7 @@ over."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What the broker registers as."""
+    """The broker's data in its registration."""
 
     broker_id: int
     cluster_id: str
@@ -77,11 +77,11 @@ def has_sasl(listener: Listener) -> bool:
 
 
 class ControllerLink:
-    """Keeps a broker registered, alive and up to date.
+    """Keeps a broker registered, sends its heartbeats and receives the controller's updates.
 
     Attributes:
         broker_epoch: Epoch of the registration, -1 before the first.
-        is_fenced: From the controller's last answer.
+        is_fenced: True if the broker is fenced, according to the controller's last response.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ControllerLink:
         can_serve: Callable[[], bool],
         unfenced: Callable[[], None],
     ) -> None:
-        """Do nothing until `run`.
+        """Create the link without connecting; see `run`.
 
         Args:
             answering: Handles the controller's requests on the stream.
@@ -125,10 +125,12 @@ class ControllerLink:
         self.is_fenced = True
 
     async def run(self) -> None:
-        """Stay connected until the controller allows the shutdown that `stop` asks for.
+        """Stay connected until the controller allows the shutdown that `stop` requests.
+
+        If the controller cannot be reached after `stop`, return without its permission.
 
         Raises:
-            RequestError: the controller rejects this broker for good.
+            RequestError: the controller rejects this broker permanently.
         """
         while not self._stopped.is_set():
             try:
@@ -146,11 +148,11 @@ class ControllerLink:
             await asyncio.sleep(_RECONNECT_S)
 
     def stop(self) -> None:
-        """Start a controlled shutdown: leaderships move first."""
+        """Start a controlled shutdown, in which leaderships first move to other brokers."""
         self._stopping.set()
 
     def follow_anew(self) -> None:
-        """Request a full update, to retry whatever failed before."""
+        """Request a full update, so that operations that failed are retried."""
         self._anew.set()
 
     def mark_clean_end(self) -> None:
@@ -162,11 +164,11 @@ class ControllerLink:
             self._clean_shutdown.write(self.broker_epoch)
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
-        """Send AlterPartition: which followers are in sync.
+        """Send AlterPartition to propose ISRs.
 
         Raises:
-            UnavailableError: no answer, the outcome is unknown.
-            RequestError: STALE_BROKER_EPOCH and the like.
+            UnavailableError: no response arrived; the outcome is unknown.
+            RequestError: such as STALE_BROKER_EPOCH.
         """
         if self._connection is None:
             raise UnavailableError("there is no controller to ask")
@@ -178,11 +180,11 @@ class ControllerLink:
         return response
 
     async def allocate_producer_ids(self) -> range:
-        """Ask for a block of producer ids.
+        """Request a block of producer ids from the controller.
 
         Raises:
-            UnavailableError: no answer.
-            RequestError: STALE_BROKER_EPOCH and the like.
+            UnavailableError: no response arrived.
+            RequestError: such as STALE_BROKER_EPOCH.
         """
         if self._connection is None:
             raise UnavailableError("there is no controller to ask")
@@ -197,14 +199,14 @@ class ControllerLink:
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
-        Waits for a controller that is away; a request that was sent is not sent again. A question
-        has a connection of its own: it delays no heartbeat, and the controller abandons it when
-        this call is cancelled.
+        Waits a few seconds for an unreachable controller; never sends a request twice. A read-only
+        query uses a separate connection, so that it delays no heartbeat and the controller abandons
+        it when this call is cancelled.
 
         Raises:
-            RequestError: NOT_CONTROLLER, nothing was sent; or the controller refuses to take what
-                this broker forwards.
-            UnavailableError: no answer, the outcome is unknown.
+            RequestError: NOT_CONTROLLER, nothing was sent; or the controller does not accept
+                requests forwarded by this broker.
+            UnavailableError: no response arrived; the outcome is unknown.
         """
         try:
             async with asyncio.timeout(_FORWARD_WAIT_S):
@@ -317,7 +319,7 @@ class ControllerLink:
             await asyncio.wait_for(self._stopping.wait(), self._heartbeat_s)
 
     async def _keep_following(self) -> None:
-        """Follow the stream until it ends; start with a full update if one was requested."""
+        """Follow the stream until it ends; reopen it when a full update is requested."""
         is_whole = False
         while True:
             self._anew.clear()
@@ -337,7 +339,7 @@ class ControllerLink:
         """Open the stream and answer the controller's requests until it ends.
 
         Args:
-            is_whole: True for a full update, False for changes only.
+            is_whole: True to start with a full update, False to get only changes.
         """
         at = self._address
         reader, writer, _ = await open_authenticated(

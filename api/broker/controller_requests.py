@@ -35,13 +35,14 @@ class ControllerRequests:
         configured: Callable[[tuple[BrokerConfig, ...]], None],
         update_rights: Callable[[UpdateMetadataRequest], None],
     ) -> None:
-        """Take the objects that requests change.
+        """Take the objects that the requests change.
 
         Args:
-            broker_epoch: The epoch that requests must name.
+            broker_epoch: Returns the broker epoch that requests must have.
             changed: Called after each request.
-            configured: Called with the configs that this broker follows, before each request.
-            update_rights: Called with each request that changes metadata, before it is applied.
+            configured: Called with the followed configs in a request, before the request is
+                applied.
+            update_rights: Called with each UpdateMetadata request, before it is applied.
         """
         self._replicas = replicas
         self._cluster = cluster
@@ -51,7 +52,7 @@ class ControllerRequests:
         self._update_rights = update_rights
 
     def answering(self) -> Answering:
-        """Return the handlers for the stream."""
+        """Return the handlers of the controller's requests on the stream."""
         return Answering(
             handlers={
                 apis.LEADER_AND_ISR: self._leader_and_isr,

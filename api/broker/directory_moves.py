@@ -1,8 +1,9 @@
 """Moves of running replicas between the log directories of a broker.
 
-A future log is filled while the replica goes on. Then writes wait, the rest is copied and synced,
-and the future log takes the place of the log by renames: the old folder to `deleting/`, the new one
-to the partition's name. The replica serves on from the other directory.
+The replica stays in use while its records are copied to a future log. Then writes are blocked, the
+rest is copied and synced, and renames replace the log by the future log: the old folder moves to
+`deleting/`, and the new folder gets the partition's name. The replica continues in the other
+directory.
 
 Source: KIP-113.
 """
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Move(msgspec.Struct, eq=False):
-    """A move under way; `future` is None before its folder is there."""
+    """A move in progress; `future` is None until its folder exists."""
 
     replica: Replica
     target: LogDirectory
@@ -35,13 +36,13 @@ class Move(msgspec.Struct, eq=False):
 
 
 class DirectoryMoves:
-    """Carries out moves, one of each replica at a time."""
+    """Moves replicas, with at most one move in progress for each replica."""
 
     def __init__(self, registry: ReplicaRegistry, disk: Disk, one_at_a_time: asyncio.Lock) -> None:
-        """Move nothing yet.
+        """Start without moves.
 
         Args:
-            one_at_a_time: Held by requests that create, rename or remove folders.
+            one_at_a_time: Lock that requests hold while they create, rename or remove folders.
         """
         self._registry = registry
         self._disk = disk
@@ -51,13 +52,13 @@ class DirectoryMoves:
         self._is_closed = False
 
     def get(self, replica: Replica) -> Move | None:
-        """Return the move of a replica that is under way."""
+        """Return the move of a replica that is in progress; None if there is none."""
         return self._moves.get(replica)
 
     async def start(self, replica: Replica, target: LogDirectory) -> None:
-        """Start to move a replica; this cancels a move of it to elsewhere.
+        """Start to move a replica; a move of it to another directory is cancelled.
 
-        From then on the move survives the end of the process.
+        Once this returns, the move survives a restart of the broker.
 
         Raises:
             OSError: the copy cannot be created; the replica stays where it is.
@@ -82,7 +83,7 @@ class DirectoryMoves:
             task.add_done_callback(self._tasks.discard)
 
     async def start_again(self, interrupted: Mapping[PartitionId, LogDirectory]) -> None:
-        """Start the moves anew that the end of an earlier process has interrupted."""
+        """Start again the moves that were interrupted when the last process ended."""
         for (topic_id, partition), target in interrupted.items():
             replica = self._registry.of(topic_id, partition)
             if replica is not None:
@@ -92,7 +93,7 @@ class DirectoryMoves:
                     log.warning("%s is not moved to %s: %s", replica.path, target.path, error)
 
     async def close(self) -> None:
-        """Stop copying; moves that are not complete begin anew at the next start."""
+        """Stop copying; incomplete moves start again with the next process."""
         self._is_closed = True
         await asyncio.gather(*self._tasks)
 

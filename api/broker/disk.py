@@ -1,6 +1,7 @@
 """A broker's disk work: a few threads, a cache of open files, and a hook for the health check.
 
-The event loop never waits for a disk. Callers that need an order use a lock of their own.
+The event loop never waits for a disk. The order of calls is not kept; callers that need it use a
+lock.
 """
 
 import asyncio
@@ -31,11 +32,11 @@ class Disk:
 
     Attributes:
         files: Open files of the partition logs.
-        trouble: Set when some work fails; the health check then tests the disks.
+        trouble: Set when disk work fails; the health check then tests the disks.
     """
 
     def __init__(self, descriptor_limit: int) -> None:
-        """Start no thread yet.
+        """Create the thread pool, without starting threads.
 
         Args:
             descriptor_limit: The process's limit of open files.
@@ -47,10 +48,12 @@ class Disk:
         self._begun: dict[int, float] = {}
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a function in a thread and return its result. A cancelled call still runs to its end.
+        """Run a function in a thread and return its result.
+
+        If the call is cancelled, the function still runs to its end.
 
         Raises:
-            OSError: as the function does.
+            OSError: raised by the function.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -62,7 +65,7 @@ class Disk:
 
     @property
     def longest_s(self) -> float:
-        """Return how long the oldest unfinished work has been running, in seconds."""
+        """How long the oldest unfinished work has been running, in seconds; 0 if there is none."""
         begun = list(self._begun.values())
         return time.monotonic() - min(begun) if begun else 0.0
 

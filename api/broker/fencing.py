@@ -1,7 +1,7 @@
-"""Finds the replica that a request means, and checks that it may be read or written.
+"""Finds the replica for a request, and checks that it may be read or written.
 
-A topic id in a request is checked against the data on disk, not only against the metadata. That
-rejects reads of a deleted topic even if the broker has not heard of the deletion yet.
+A topic id in a request is checked against the data on disk, not only against the metadata. Reads of
+a deleted topic are therefore rejected even before the broker learns of the deletion.
 
 Source: KIP-516 (fencing by topic id), KIP-694 (modes).
 """
@@ -20,37 +20,38 @@ from replay.image.partitions import NONE, READ_WRITE
 
 
 class Fence(Protocol):
-    """Finds replicas for requests, or raises the reason why not."""
+    """Finds the replicas for requests; raises RequestError if one is missing or not allowed."""
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name of a topic, None if it is unknown."""
+        """Return the full name of a topic; None if the id is unknown."""
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica."""
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may be neither read nor written."""
+        """Raise RequestError if the partition's mode allows neither reads nor writes."""
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may not be written."""
+        """Raise RequestError if the partition's mode does not allow writes."""
 
 
 class NoReplicas:
     """The fence of a node without replicas, such as the controller.
 
-    Clients that connect there first learn the API versions of the whole cluster, and where to go.
+    With it, the node's listener supports the requests about records. Clients that connect to the
+    node first learn from it the API versions of the whole cluster, and the brokers' addresses.
     """
 
     def __init__(self, topic_name: Callable[[Uuid], str | None] = lambda _: None) -> None:
-        """Know topics by `topic_name`, which returns the full name for an id."""
+        """Take the function that returns a topic's full name for its id."""
         self._topic_name = topic_name
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name of a topic, None if it is unknown."""
+        """Return the full name of a topic; None if the id is unknown."""
         return self._topic_name(topic_id)
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Refuse: this node leads no partition.
+        """Raise, because this node leads no partition.
 
         Raises:
             RequestError: NOT_LEADER_OR_FOLLOWER.
@@ -58,10 +59,10 @@ class NoReplicas:
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node leads no {name}-{partition}")
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Do nothing; `replica` refuses."""
+        """Do nothing, because `replica` always raises."""
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Do nothing; `replica` refuses."""
+        """Do nothing, because `replica` always raises."""
 
 
 TopicCheck = Callable[[Access, str], bool]
@@ -69,17 +70,17 @@ TopicCheck = Callable[[Access, str], bool]
 
 
 def may(operation: Operation) -> TopicCheck:
-    """Return the check of an operation on the topic."""
+    """Return a check that the caller's rights allow `operation` on a topic."""
     return lambda access, name: access.allows(operation, topic_resource(name))
 
 
 def may_replicate(access: Access, _: str) -> bool:
-    """True for brokers, which copy any topic."""
+    """True if the caller is a broker, which may copy any topic."""
     return access.allows(Operation.CLUSTER_ACTION, CLUSTER)
 
 
 class AuthorizedFence:
-    """A fence that first checks the caller's rights on the topic; for one request."""
+    """A fence for one request that first checks the caller's rights on the topic."""
 
     def __init__(self, fence: Fence, access: Access, is_allowed: TopicCheck) -> None:
         self._fence = fence
@@ -88,15 +89,15 @@ class AuthorizedFence:
         self._checked: dict[str, bool] = {}
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name of a topic, None if it is unknown."""
+        """Return the full name of a topic; None if the id is unknown."""
         return self._fence.topic_name(topic_id)
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
         """Return the requested replica.
 
         Raises:
-            RequestError: UNKNOWN_TOPIC_ID, the id alone was given and is unknown;
-                TOPIC_AUTHORIZATION_FAILED; or the fence's own.
+            RequestError: UNKNOWN_TOPIC_ID, the request has only a topic id, which is unknown;
+                TOPIC_AUTHORIZATION_FAILED; or an error of the wrapped fence.
         """
         if not name and topic_id != ZERO_UUID:
             raise RequestError("UNKNOWN_TOPIC_ID", f"no topic has the id {uuid_text(topic_id)}")
@@ -109,23 +110,23 @@ class AuthorizedFence:
         return self._fence.replica(name, topic_id, partition)
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may be neither read nor written."""
+        """Raise RequestError if the partition's mode allows neither reads nor writes."""
         self._fence.check_readable(name, partition)
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may not be written."""
+        """Raise RequestError if the partition's mode does not allow writes."""
         self._fence.check_writable(name, partition)
 
 
 class Fencing:
-    """The fence of a broker: its replicas, and its view of the cluster."""
+    """The fence of a broker, based on its replicas and its view of the cluster."""
 
     def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
         self._replicas = replicas
         self._cluster = cluster
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name of a topic, None if it is unknown."""
+        """Return the full name of a topic; None if the id is unknown."""
         known = self._cluster.topic_of(topic_id)
         return None if known is None else known.name
 
@@ -133,7 +134,7 @@ class Fencing:
         """Return the requested replica.
 
         Args:
-            topic_id: The zero id if the sender does not know one.
+            topic_id: The zero id if the sender does not know the topic's id.
 
         Raises:
             RequestError: UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION or
@@ -149,7 +150,7 @@ class Fencing:
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"{name}-{partition} is not on this broker")
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may be neither read nor written.
+        """Check that the partition's mode is not NONE, which allows neither reads nor writes.
 
         Raises:
             RequestError: LEADER_NOT_AVAILABLE, the mode is NONE; NOT_LEADER_OR_FOLLOWER, this
@@ -159,7 +160,7 @@ class Fencing:
             raise RequestError("LEADER_NOT_AVAILABLE", f"{name}-{partition} is being deleted")
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Refuse partitions that may not be written.
+        """Check that the partition's mode allows writes.
 
         Raises:
             RequestError: POLICY_VIOLATION, the mode is READ_ONLY; or as `check_readable`.

@@ -1,7 +1,7 @@
-"""Fetch: the event loop decides what may be read, a thread reads it.
+"""Fetch: the event loop decides which batches may be read, and a thread reads them.
 
-There are no fetch sessions: each request names all its partitions, and is answered with session
-id 0.
+There are no fetch sessions: each request lists all its partitions, and the response has session id
+0.
 
 Source: KIP-74 (sizes), KIP-227 (sessions).
 """
@@ -33,7 +33,7 @@ FETCH_SIZE_BYTES_MAX = 55 * 1024 * 1024
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """What to read from one partition of a request."""
+    """A permitted read of one partition; `up_to` is exclusive."""
 
     replica: Replica
     wanted: FetchPartition
@@ -48,7 +48,7 @@ _Answer = FetchedPartition | _Read
 
 
 async def fetch(request: FetchRequest, fence: Fence) -> Response:
-    """Read batches; wait if fewer than `min_bytes` are available."""
+    """Read batches; wait up to the deadline while fewer than `min_bytes` are available."""
     if request.session_id != _NO_SESSION:
         # The session of another process that had this address: the client starts a new one.
         return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
@@ -130,7 +130,7 @@ def _permitted(fence: Fence, topic: FetchTopic, wanted: FetchPartition, replica_
 
 
 def _read_all(reads: list[_Read], size_bytes_max: int) -> dict[int, bytes | None]:
-    """Return the batches of each read, by the read's id(); None if the disk fails."""
+    """Return the batches of each read, keyed by the read's id(); None if its disk read failed."""
     contents: dict[int, bytes | None] = {}
     left = size_bytes_max
     for read in reads:
@@ -169,7 +169,7 @@ def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedParti
 
 
 def _is_worth(response: FetchResponse, min_bytes: int) -> bool:
-    """True if the answer need not wait: it has enough bytes, or an error to report."""
+    """True if the response need not wait: it has at least `min_bytes`, or an error to report."""
     partitions = [p for topic in response.responses for p in topic.partitions]
     if any(partition.error_code for partition in partitions):
         return True

@@ -1,4 +1,4 @@
-"""Renames the folders of topics that have a new name."""
+"""Renames the folders of topics that were renamed."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class FolderRenames:
-    """Gives the folders of moved topics their new names."""
+    """Renames the folders of topics that were renamed."""
 
     def __init__(self, registry: ReplicaRegistry, stale: StaleFolders, disk: Disk) -> None:
         self._registry = registry
@@ -24,7 +24,7 @@ class FolderRenames:
         self._disk = disk
 
     async def carry_out(self, request: LeaderAndIsrRequest) -> set[Name]:
-        """Rename the folders of topics that have a new name; never mark them stale.
+        """Rename the folders of topics that have a new name; such folders do not become stale.
 
         Returns:
             The new names whose folders could not be renamed.
@@ -50,7 +50,7 @@ class FolderRenames:
     async def _try_each(
         self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], Awaitable[None]]
     ) -> set[Name]:
-        """Rename some folders; return the new names of those that failed."""
+        """Apply `rename` to each replica; return the new names for which it failed."""
         stuck = set()
         for new, replica in moved.items():
             try:

@@ -1,6 +1,7 @@
 """Folder names of partitions: `topic1_0`, and in a namespace `org/apache/kafka/topic1_0`.
 
-A partition's folder has an underscore in its name; a tier of a namespace never has one.
+The name of a partition's folder contains an underscore; the folder name of a namespace's tier never
+does.
 """
 
 import re
@@ -18,13 +19,13 @@ _PARTITION_FOLDER = re.compile(r"(?P<topic>.+)_(?P<partition>0|[1-9][0-9]*)", re
 
 
 def partition_folder(full_name: str, partition: int) -> PurePosixPath:
-    """Return a partition's folder within a log directory."""
+    """Return the path of a partition's folder, relative to its log directory."""
     *tiers, name = full_name.split(NAMESPACE_SEPARATOR)
     return PurePosixPath(*tiers, f"{name}_{partition}")
 
 
 def partition_of(folder: PurePosixPath) -> tuple[str, int] | None:
-    """Return the full topic name and partition of a folder; None if it is not a partition's."""
+    """Return a folder's full topic name and partition; None if it is not a partition's folder."""
     match = _PARTITION_FOLDER.fullmatch(folder.name)
     if match is None:
         return None

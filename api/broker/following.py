@@ -1,7 +1,8 @@
 """Follower fetching: find where the logs diverge, truncate, then copy.
 
-One task for each broker that leads a partition followed here. For every partition the leader is
-first asked where the epoch of the follower's last batch ends; anything beyond that is truncated.
+There is one task for each broker that leads a partition followed here. For every partition, the
+follower first asks the leader where the epoch of the follower's last batch ends, and truncates its
+own log there.
 
 Source: KIP-101, KIP-279 (truncation by leader epoch).
 """
@@ -44,7 +45,7 @@ _Life = tuple[bytes, int, int]
 
 
 class Following:
-    """A broker's fetching tasks."""
+    """The tasks with which a broker fetches from leaders."""
 
     def __init__(
         self,
@@ -53,10 +54,10 @@ class Following:
         cluster: Cluster,
         security: ConnectionSecurity = PLAIN_TEXT,
     ) -> None:
-        """Fetch nothing until `refresh`.
+        """Start without tasks; see `refresh`.
 
         Args:
-            security: Of the connections to other brokers.
+            security: TLS and authentication of connections to other brokers.
         """
         self._security = security
         self._broker_id = broker_id
@@ -66,7 +67,7 @@ class Following:
         self._lags: dict[_Life, int] = {}
 
     def refresh(self) -> None:
-        """Start and stop tasks by the replicas' current leaders."""
+        """Start a task for each current leader that has none; other tasks end by themselves."""
         for leader in {r.leader_to_follow for r in self._replicas}:
             if leader is None:
                 continue
@@ -77,9 +78,9 @@ class Following:
                 )
 
     def lags(self) -> list[ReplicaLag]:
-        """Return how many records each followed partition lacks, where known.
+        """Return the lag in records of each followed partition whose lag is known.
 
-        It is not known before the first fetch from a leader, and when fetches fail.
+        It is unknown before the first fetch from a leader and after a failed fetch.
         """
         return [
             ReplicaLag(
@@ -93,13 +94,13 @@ class Following:
         ]
 
     async def close(self) -> None:
-        """End the tasks."""
+        """Cancel the tasks and wait for their end."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _follow(self, leader: int) -> None:
-        """Fetch from one leader while it leads a followed partition."""
+        """Fetch from one leader as long as it leads a followed partition."""
         while self._followed(leader):
             address = self._cluster.address(leader)
             if address is not None:
@@ -139,9 +140,7 @@ class Following:
         return [r for r in self._replicas if r.leader_to_follow == leader]
 
     async def _is_cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate a replica as `_cut` does; a disk error of one replica does not stop the
-        others.
-        """
+        """Truncate a replica as `_cut` does; False if its disk fails, so that others continue."""
         try:
             return await self._cut(connection, replica)
         except OSError as error:
@@ -149,7 +148,7 @@ class Following:
             return False
 
     async def _cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate what the leader does not have; True if that is finished.
+        """Truncate the records that the leader does not have; True if that is finished.
 
         Raises:
             OSError: the disk failed.
@@ -171,9 +170,7 @@ class Following:
     async def _epoch_end(
         self, connection: Connection, replica: Replica, epoch: int
     ) -> tuple[int, int] | None:
-        """Return the leader's highest epoch at or below `epoch` and its end; None if the leader
-        refuses.
-        """
+        """Return the leader's highest epoch at or below `epoch` and its end; None if it refuses."""
         metadata = replica.metadata
         asked = EpochPartition(
             partition=metadata.partition,
@@ -190,7 +187,7 @@ class Following:
         return partition.leader_epoch, max(partition.end_offset, 0)
 
     async def _copy(self, connection: Connection, replicas: list[Replica]) -> set[_Life]:
-        """Fetch once; return the partitions that the leader refused."""
+        """Fetch once and write the batches; return the partitions for which that failed."""
         by_place = {(r.metadata.name, r.metadata.partition): (r, _life(r)) for r in replicas}
         response = await connection.request(
             self._request(replicas), FetchResponse, version=NAMES_UNTIL
@@ -250,9 +247,10 @@ class Following:
 
 
 def _must_restart(replica: Replica, fetched: FetchedPartition) -> bool:
-    """True if the log has to start where the leader's does.
+    """True if the log must restart at the start of the leader's log.
 
-    The leader has deleted what comes next here, or has less than an empty log starts at.
+    Either the leader has deleted the records that come next here, or the log here is empty but
+    starts beyond the leader's end.
     """
     if fetched.error_code != CODES["OFFSET_OUT_OF_RANGE"] or fetched.log_start_offset < 0:
         return False

@@ -1,7 +1,7 @@
 """Forwards admin requests from a broker to the controller.
 
-They travel in an envelope with the principal and the address of the client. Requests and responses
-keep their bytes, so that tagged fields unknown to this release get through.
+Each request is sent in an envelope with the principal and the address of the client. The bytes of
+requests and responses are not changed, so that tagged fields unknown to this release are kept.
 
 Source: KIP-590.
 """
@@ -41,7 +41,7 @@ FORWARDED = tuple(_REFUSED)
 
 
 def forwarding_handlers(forward: Forward) -> dict[Api, Handler]:
-    """Return the handlers of forwarded requests, for a listener."""
+    """Return a listener's handlers for the requests that are forwarded."""
 
     async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes:
         try:

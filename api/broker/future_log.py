@@ -1,16 +1,17 @@
-"""Future log: the copy of a replica's log in another log directory, until it takes its place.
+"""Future log: a copy of a replica's log in another log directory, which will replace the log.
 
     {topic_id}_{partition}.{unique}-future/   the copy, with `partition.metadata`
     {topic_id}_{partition}.{unique}-future/complete
 
-`complete` is written once the copy has everything and is synced; from then on the log is not
-written until the exchange is over. So after a crash at any point one of both is the partition:
+`complete` is written once the copy has all records and is synced; from then on the log is not
+written until the copy has replaced it. After a crash at any point, the two folders therefore show
+which of them is the partition:
 
 | the partition's own folder | the copy | at the next start |
 |---|---|---|
-| there | any | the copy is removed, and the move begins anew |
-| gone | complete | the copy is renamed to the partition's folder |
-| gone | not complete | the partition was deleted; the copy is removed |
+| exists | any | the copy is removed, and the move begins anew |
+| missing | complete | the copy is renamed to the partition's folder |
+| missing | not complete | the partition was deleted; the copy is removed |
 
 Source: KIP-113.
 """
@@ -41,7 +42,7 @@ PartitionId = tuple[Uuid, int]
 
 
 class FutureLog:
-    """The copy of one log. Its methods use the disk and run in threads, one at a time.
+    """The copy of one log. Its methods use the disk; call them in threads, one at a time.
 
     Attributes:
         log: The copy itself.
@@ -70,13 +71,15 @@ class FutureLog:
         return cls(PartitionLog(folder, files))
 
     def is_behind_truncation(self, source: PartitionLog) -> bool:
-        """True if what was copied may have been removed from the log since."""
+        """True if copying must restart: the log was truncated, or starts after the copy's end."""
         return self._truncations != source.truncations or (
             source.start_offset > self.log.end_offset
         )
 
     def catch_up(self, source: PartitionLog) -> bool:
-        """Copy some of what is missing; True if the copy has what was there at the call.
+        """Copy some of the missing records; True if the copy has reached the log's end.
+
+        Records written to the log during the call do not count.
 
         Raises:
             CorruptLogError: a batch of the log is damaged.
@@ -92,7 +95,7 @@ class FutureLog:
         return self.log.end_offset >= end
 
     def complete(self, source: PartitionLog) -> None:
-        """Copy the rest of a log that is not written meanwhile, and sync it.
+        """Copy the rest of the log, which must not be written meanwhile, and sync the copy.
 
         Raises:
             CorruptLogError: a batch of the log is damaged.
@@ -105,10 +108,10 @@ class FutureLog:
         write_key_values(self.log.folder / _COMPLETE, {"end_offset": self.log.end_offset})
 
     def adopt(self, directory: LogDirectory, metadata: PartitionMetadata) -> None:
-        """Rename the complete copy to the folder of the partition.
+        """Rename the complete copy's folder to the partition's folder.
 
         Raises:
-            OSError: the disk failed; it then has its old name.
+            OSError: the disk failed; the copy keeps its name.
         """
         self.log.move(lambda folder: _adopted(folder, directory, metadata))
 
@@ -134,7 +137,7 @@ def recover_future_logs(directories: Sequence[LogDirectory]) -> dict[PartitionId
     """Finish or undo the moves that a crash has interrupted.
 
     Returns:
-        The partitions whose moves have to begin anew, and where they were moved to.
+        The partitions whose moves must start again, and the directories to move them to.
 
     Raises:
         CorruptLogError: a metadata file cannot be read.

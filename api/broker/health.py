@@ -1,11 +1,11 @@
 """Disk health: a broker that cannot write or open files asks to be fenced.
 
 Disks are tested when disk work fails or takes very long: a small file is written and synced in
-every log directory. While that fails or takes too long, the broker asks in its heartbeats to be
-fenced, so that others lead. The test repeats until it succeeds. A lack of file descriptors is found
-by the same test, even while the disks are idle.
+every log directory. While that fails or takes too long, the broker's heartbeats ask for fencing, so
+that other brokers lead. The test repeats until it succeeds. It also runs when the process has no
+file descriptors left, even while the disks are idle.
 
-An error of a single partition, such as a folder that cannot be renamed, changes nothing.
+An error of a single partition, such as a folder that cannot be renamed, does not lead to fencing.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Health:
     """Tests whether the log directories can be written.
 
     Attributes:
-        problem: The reason why not; None while all is well.
+        problem: Why a directory cannot be written; None if all can.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Health:
         slow_s: float = _SLOW_S,
         look_s: float = _LOOK_S,
     ) -> None:
-        """Call `recovered` whenever the disks work again."""
+        """Start without a problem; `recovered` is called whenever a problem is over."""
         self._disk = disk
         self._directories = directories
         self._recovered = recovered
@@ -50,7 +50,7 @@ class Health:
         self.problem: str | None = None
 
     async def watch(self) -> None:
-        """Watch the disks for ever."""
+        """Check the disks periodically, for ever."""
         while True:
             await asyncio.sleep(self._look_s)
             is_slow = self._disk.longest_s > self._slow_s
@@ -79,7 +79,7 @@ class Health:
 
 
 def _can_open_files() -> bool:
-    """True if the process has a descriptor left."""
+    """True if the process can open another file."""
     try:
         os.close(os.dup(_STANDARD_ERROR))
     except OSError:

@@ -1,6 +1,6 @@
 """Identity of the partition in a folder, compared with the partition in a request.
 
-Source: KIP-516; the creation offset is ours.
+Source: KIP-516; the creation offset is not in Kafka.
 """
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ _UNKNOWN_CREATION = -1
 
 
 def nobodys(found: Found) -> PartitionMetadata:
-    """Return the identity of a folder without a metadata file: only its name."""
+    """Return the identity of a folder without a metadata file, from the folder's name alone."""
     return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
 
 
@@ -32,7 +32,7 @@ def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Partitio
 def completed_by(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> PartitionMetadata:
-    """Return the known identity, with unknown fields taken from a request."""
+    """Return the known identity, with its unknown fields filled in from a request."""
     told = named_by(topic, state)
     return replace(
         known,
@@ -44,9 +44,9 @@ def completed_by(
 def why_stale(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> str | None:
-    """Return why a folder holds another partition than the request's; None if it is the same.
+    """Return why a folder's partition is not the request's partition; None if it is the same.
 
-    Fields that one side does not know are not compared.
+    Fields that are unknown on one side are not compared.
     """
     if ZERO_UUID in (known.topic_id, topic.topic_id):
         return None

@@ -1,4 +1,4 @@
-"""ISR changes: leaders report to the controller which followers are in sync."""
+"""ISR changes: leaders propose to the controller which followers are in sync."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
 
 
 class _Proposal(msgspec.Struct, frozen=True):
-    """A replica with a pending ISR. `is_retry`: an earlier attempt may have succeeded."""
+    """A replica with a pending ISR. If `is_retry`, an earlier proposal of it may have succeeded."""
 
     replica: Replica
     is_retry: bool
@@ -39,11 +39,11 @@ class _Proposal(msgspec.Struct, frozen=True):
 async def keep_isr(
     replicas: Replicas, alter: Alter, *, lag_ms_max: int, is_live: Callable[[int], bool]
 ) -> None:
-    """Maintain the ISR of every partition led here, for ever.
+    """Maintain the ISR of every partition that this broker leads, for ever.
 
     A proposed ISR stays pending and is proposed again until the controller has answered or sent a
-    newer state. Until then its members count for the high watermark, because the controller may
-    elect one of them.
+    newer state. Until then the members of the proposed ISR count for the high watermark, because
+    the controller may elect one of them.
     """
     while True:
         await asyncio.sleep(_CHECK_S)

@@ -11,12 +11,12 @@ _SIZE_BYTES_MAX = 64 * 1024
 
 
 def read_key_values(path: Path) -> dict[str, str]:
-    """Read a file.
+    """Return the keys and values of a file.
 
     Raises:
         FileNotFoundError: there is no such file.
-        CorruptLogError: it is not text, too large, or a line is not `key: value`; names file and
-            line.
+        CorruptLogError: the file is not text or too large, or a line is not `key: value`; the
+            message gives file and line.
     """
     values: dict[str, str] = {}
     for number, line in enumerate(_read(path).splitlines(), 1):
@@ -54,7 +54,7 @@ def write_key_values(path: Path, values: Mapping[str, object]) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Sync the names in a directory."""
+    """Fsync a directory, so that created, renamed and removed entries are durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,12 +1,12 @@
 """One log directory of a broker: its id, its partitions' folders, and folders to be deleted.
 
-    meta.properties                        owner of this directory
-    orders_0/partition.metadata            one partition, and its identity
-    org/apache/kafka/orders_0/             one of a topic in a namespace
+    meta.properties                        id and owner of this directory
+    orders_0/partition.metadata            identity of one partition
+    org/apache/kafka/orders_0/             a partition of a topic in a namespace
     deleting/{topic_id}_{partition}/       stale, removed after a delay
 
-A folder to be deleted is first renamed into `deleting/`, so that a crash never leaves half a folder
-where it could be taken for a partition.
+A folder to be deleted is first renamed into `deleting/`. A crash during its deletion therefore
+never leaves a partial folder that looks like a partition.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class Stale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogDirectory:
-    """One log directory.
+    """One log directory of a broker.
 
     Attributes:
         directory_id: Random, created with the directory.
@@ -80,8 +80,8 @@ class LogDirectory:
         """Open a directory, or create one if the path does not exist or is empty.
 
         Raises:
-            RequestError: it belongs to another cluster or broker.
-            CorruptLogError: its file cannot be read.
+            RequestError: the directory belongs to another cluster or broker.
+            CorruptLogError: its `meta.properties` cannot be read.
         """
         path = path.absolute()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ class LogDirectory:
             raise CorruptLogError(f"{meta}: {error}") from error
 
     def partitions(self) -> Iterator[Found]:
-        """Find the partitions' folders, including those whose rename was interrupted.
+        """Yield the folders of partitions, including those whose rename was interrupted.
 
         Raises:
             CorruptLogError: a metadata file cannot be read.
@@ -133,10 +133,10 @@ class LogDirectory:
             names[:] = [n for n in names if n != DELETING and partition_of(here / n) is None]
 
     def create(self, metadata: PartitionMetadata) -> Path:
-        """Create the folder of a new partition, or reuse one that an earlier attempt left.
+        """Create the folder of a new partition, or reuse the empty one of an earlier attempt.
 
         Raises:
-            OSError: the disk failed, or the folder holds data.
+            OSError: the disk failed, or the folder has segments.
         """
         path = self._path(metadata.name, metadata.partition)
         with self._names:
@@ -149,14 +149,14 @@ class LogDirectory:
         return path
 
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Move a folder out of the way, so that another topic can take its name."""
+        """Move a folder to a temporary path, so that another topic's folder can take its name."""
         waiting = self.path / MOVING
         with self._names:
             waiting.mkdir(mode=0o700, exist_ok=True)
             return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
 
     def rename(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Rename a folder to its topic's current name."""
+        """Rename a folder to its topic's current name, and return its new path."""
         target = self._path(metadata.name, metadata.partition)
         write_partition_metadata(path, metadata)
         with self._names:
@@ -169,7 +169,8 @@ class LogDirectory:
         """Move a stale folder to `deleting/` and return its new path.
 
         Args:
-            staged_at_ms: Start of the delay, ms since 1970; None: delete it at the next purge.
+            staged_at_ms: Start of the delay, ms since 1970; None: delete the folder at the next
+                purge.
         """
         deleting = self.path / DELETING
         with self._names:
@@ -192,7 +193,7 @@ class LogDirectory:
         return target
 
     def stale(self, delay_ms: int) -> list[Stale]:
-        """Return the folders in `deleting/`.
+        """Return the folders in `deleting/` with their times of removal.
 
         Args:
             delay_ms: How long a folder stays there.
@@ -211,7 +212,11 @@ class LogDirectory:
         return sorted(deleting.iterdir()) if deleting.exists() else []
 
     def _time(self, path: Path, delay_ms: int) -> int:
-        """Return when to delete a folder. Files of earlier releases name that time directly."""
+        """Return when to delete a folder, in ms since 1970.
+
+        The folder's file usually contains the time when it was staged; files of earlier releases
+        contain the time of deletion.
+        """
         if path not in self._deletions:
             try:
                 values = read_key_values(path / _DELETION)
@@ -238,7 +243,7 @@ class LogDirectory:
         return target
 
     def _remove_empty_parents(self, path: Path) -> None:
-        """Remove the folders of a namespace once they are empty."""
+        """Remove the namespace folders above a path that are now empty."""
         for parent in path.parents:
             if parent == self.path:
                 return
@@ -249,10 +254,10 @@ class LogDirectory:
 
 
 def remove(path: Path) -> None:
-    """Delete a folder from `deleting/`.
+    """Delete a folder with its content, if it exists.
 
     Raises:
-        OSError: it, or something in it, cannot be removed.
+        OSError: the folder or something in it cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError):  # removed by another thread or by hand
         shutil.rmtree(path)

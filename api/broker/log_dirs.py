@@ -1,4 +1,4 @@
-"""Log directories: which replicas lie where, how large they are, and moves between directories.
+"""Requests about log directories: replicas and sizes, and moves between directories.
 
 Source: KIP-113, KIP-827.
 """
@@ -50,7 +50,7 @@ class LogDirsRequests:
         disk: Disk,
         access: Callable[[Caller], Access],
     ) -> None:
-        """Answer requests.
+        """Take the objects that the requests are about.
 
         Args:
             access: Returns the current rights of a caller.
@@ -61,7 +61,7 @@ class LogDirsRequests:
         self._access = access
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers, for a listener."""
+        """Return the handlers of these requests for a listener."""
         return {
             apis.DESCRIBE_LOG_DIRS: self.describe,
             apis.ALTER_REPLICA_LOG_DIRS: self.alter,
@@ -94,7 +94,7 @@ class LogDirsRequests:
         )
 
     async def _moved(self, path: str, name: Name) -> str:
-        """Start to move a replica; return the name of the error, or NONE."""
+        """Start to move a replica; return the name of the error code, NONE on success."""
         targets = [each for each in self._directories if str(each.path) == path]
         if not targets:
             return "LOG_DIR_NOT_FOUND"
@@ -109,7 +109,7 @@ class LogDirsRequests:
         return "NONE"
 
     async def describe(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Describe every directory, with the replicas that the request names; needs DESCRIBE."""
+        """Describe every directory with its requested replicas; needs DESCRIBE on the cluster."""
         request = frame.body
         assert isinstance(request, DescribeLogDirsRequest)
         try:
@@ -156,7 +156,7 @@ class LogDirsRequests:
     def _logs(
         self, replica: Replica, directory: LogDirectory
     ) -> Iterator[DescribeLogDirsPartition]:
-        """Yield the logs of a replica in a directory: its own, or the one it moves to."""
+        """Yield a replica's logs in a directory: its own log, or the copy of a move to it."""
         index = replica.metadata.partition
         if replica.directory is directory:
             yield DescribeLogDirsPartition(

@@ -1,7 +1,8 @@
 """`log-start-offset-checkpoint`: the offset at which the log in a folder starts.
 
-Kafka has one such file for each log directory. Here it lies in the partition's folder, so that it
-moves with it when the topic is renamed or the folder is staged. No file means offset 0.
+Kafka has one such file for each log directory. Here the file is in the partition's folder, so that
+it moves with the folder when the topic is renamed or the folder is staged. Without a file, the log
+starts at offset 0.
 
 Source: KIP-107.
 """
@@ -19,7 +20,7 @@ def read_log_start(folder: Path) -> int:
     """Return the offset of the first record that was not deleted.
 
     Raises:
-        CorruptLogError: the file cannot be read; names it and what to write instead.
+        CorruptLogError: the file cannot be read; the message gives its path and the right format.
     """
     path = folder / FILE_NAME
     try:
@@ -36,7 +37,7 @@ def read_log_start(folder: Path) -> int:
 
 
 def write_log_start(folder: Path, offset: int) -> None:
-    """Atomically write the offset; it is on stable storage afterwards.
+    """Write the offset atomically and durably.
 
     Raises:
         OSError: the disk failed.

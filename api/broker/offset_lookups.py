@@ -58,7 +58,7 @@ class OffsetLookups:
     async def list_offsets(
         self, request: ListOffsetsRequest, fence: Fence, version: int
     ) -> Response:
-        """Look up offsets; `version` is the request's."""
+        """Look up the requested offsets; `version` is the request's version."""
         topics = []
         for topic in request.topics:
             counts = Counter([partition.partition_index for partition in topic.partitions])
@@ -107,10 +107,10 @@ class OffsetLookups:
         )
 
     async def _found(self, replica: Replica, timestamp: int, *, is_client: bool) -> TimedOffset:
-        """Return the offset for a timestamp.
+        """Return the offset for a timestamp or a special timestamp.
 
         Raises:
-            RequestError: OFFSET_NOT_AVAILABLE.
+            RequestError: OFFSET_NOT_AVAILABLE, a new leader does not know its high watermark yet.
             CorruptLogError: a batch cannot be expanded.
             OSError: the disk failed.
         """

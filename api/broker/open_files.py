@@ -1,6 +1,6 @@
 """A cache of open partition log files.
 
-The least recently used file is closed first. A file in use is taken out of the cache, so at most
+The cache closes the least recently used file first. A file in use is not in the cache, so at most
 `idle_max` files plus one per working thread are open.
 """
 
@@ -17,10 +17,10 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 
 
 class OpenFiles:
-    """Descriptors by keys that callers choose. Thread-safe."""
+    """A thread-safe cache of file descriptors, by keys that callers choose."""
 
     def __init__(self, idle_max: int) -> None:
-        """`idle_max`: how many unused files stay open."""
+        """Start empty; at most `idle_max` unused files stay open."""
         self._idle_max = idle_max
         self._idle: OrderedDict[Hashable, int] = OrderedDict()
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class OpenFiles:
     def use(self, key: Hashable, path: Path, *, create: bool = False) -> Iterator[int]:
         """Yield the descriptor of a file, open for reading and writing.
 
-        A key may be used by one caller at a time.
+        A key must not be used by two callers at the same time.
 
         Args:
             create: True creates a missing file.
@@ -49,7 +49,7 @@ class OpenFiles:
                 self._close_above(self._idle_max)
 
     def forget(self, key: Hashable) -> None:
-        """Close the file of a key if it is open."""
+        """Close the unused file of a key, if it is open."""
         with self._lock:
             descriptor = self._idle.pop(key, None)
         if descriptor is not None:

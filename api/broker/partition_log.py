@@ -1,11 +1,12 @@
 """The log of one replica: segments in a folder, and the position of each batch.
 
-Deliberately simple: every batch's position is kept in memory, and nothing is cached. A batch is
+Deliberately simple: every batch's position is kept in memory, and no records are cached. A batch is
 written before it is acknowledged, but not synced: as in Kafka, the copies on other brokers protect
 against the loss of a machine.
 
-Records leave the log at its start only by deletion: the new start is synced, then the segments
-below it are removed. The last segment stays, as in Kafka; its leader epochs and producers count.
+Records at the start of the log are removed only by deletion: first the new start is synced, then
+the segments that lie entirely below it are removed. The last segment is never removed, as in Kafka,
+so that its leader epochs and producers stay known.
 
 Methods that use the disk are called in threads, one at a time per log. The properties and
 `epoch_end` only read memory and may be called at any time.
@@ -42,9 +43,10 @@ class PartitionLog:
     """The log of one replica.
 
     Attributes:
-        start_offset: The first offset that may be read. It may lie within a batch.
-            Invariant: start_offset <= end_offset, and on stable storage.
-        truncations: How often records at the end were removed, since the start of the process.
+        start_offset: The first offset that may be read. It may lie within a batch. Invariant:
+            start_offset <= end_offset, and on stable storage.
+        truncations: How often records were removed at the end of the log, since the start of the
+            process.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class PartitionLog:
         files: OpenFiles,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
-        """Start empty, for a folder without segments; otherwise use `PartitionLog.open`."""
+        """Create an empty log in a folder without segments; see also `PartitionLog.open`."""
         self._segments = SegmentFiles(folder, files)
         self._segment_size_bytes_max = segment_size_bytes_max
         self._lock = threading.Lock()
@@ -71,11 +73,11 @@ class PartitionLog:
         *,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> "PartitionLog":
-        """Read the segments of a folder, and truncate a torn end of the last one.
+        """Read the segments of a folder, and truncate a torn end of the last segment.
 
         Raises:
-            CorruptLogError: a segment is damaged before its end, one is missing, or the start
-                cannot be read.
+            CorruptLogError: a segment is damaged before its end, a segment is missing, or the log's
+                start offset cannot be read.
             OSError: a segment cannot be read.
         """
         log = cls(folder, files, segment_size_bytes_max)
@@ -89,7 +91,7 @@ class PartitionLog:
 
     @property
     def end_offset(self) -> int:
-        """First offset not yet written; exclusive."""
+        """The offset after the last record, which the next record gets."""
         last = self._batches.last
         return last.end_offset if last else self.start_offset
 
@@ -106,11 +108,11 @@ class PartitionLog:
 
     @property
     def first_epoch(self) -> int | None:
-        """Leader epoch at the start, None if the log is empty."""
+        """Leader epoch at the log's start, None if the log is empty."""
         return self._batches.epoch_at(self.start_offset)
 
     def append(self, batches: Iterable[RawBatch]) -> None:
-        """Append batches that already carry the next offsets; all of them, or none.
+        """Append batches that already have the next offsets; either all of them or none.
 
         Raises:
             OSError: the disk failed.
@@ -119,16 +121,17 @@ class PartitionLog:
             self._append(batches)
 
     def append_stamped(self, batches: Sequence[RawBatch], leader_epoch: int) -> tuple[int, int]:
-        """Assign the next offsets to batches and append them; all of them, or none.
+        """Assign the next offsets to batches and append them; either all of them or none.
 
         A batch that its producer has sent before is not written again.
 
         Returns:
-            The offset of the first record, and the one after the last.
+            The offset of the first record, and the one after the last; for a repeated batch, those
+            of its first write.
 
         Raises:
-            RequestError: as `ProducerStates.written`, or INVALID_RECORD, several batches of a
-                producer with an id; nothing was written.
+            RequestError: as `ProducerStates.written`, or INVALID_RECORD, several batches of an
+                idempotent producer; nothing was written.
             OSError: the disk failed.
         """
         with self._lock:
@@ -144,10 +147,13 @@ class PartitionLog:
             return first, offset
 
     def read(self, offset: int, *, up_to: int, size_bytes_max: int) -> bytes:
-        """Return whole batches from the one that holds `offset` on; at least one if there is any.
+        """Return complete batches, starting with the batch that contains `offset`.
+
+        At least one batch is returned, even if it is larger than `size_bytes_max`, unless there is
+        none below `up_to`.
 
         Args:
-            up_to: Exclusive; batches with this offset or later ones are left out.
+            up_to: Exclusive; batches that end above this offset are left out.
 
         Raises:
             OSError: the disk failed.
@@ -166,7 +172,7 @@ class PartitionLog:
             )
 
     def truncate_to(self, offset: int) -> None:
-        """Remove every batch with this offset or later ones.
+        """Remove every batch that contains this offset or a later one.
 
         Raises:
             OSError: the disk failed.
@@ -183,12 +189,14 @@ class PartitionLog:
                 self._cut(first_gone.segment_base, first_gone.position)
 
     def delete_before(self, offset: int) -> None:
-        """Start at an offset, at most the end; remove segments that lie below it as a whole.
+        """Move the log's start to `offset`, and remove the segments that lie entirely below it.
 
-        Does nothing if the log starts there or later.
+        `offset` must not be above the log's end. If the log already starts there or later, nothing
+        is done.
 
         Raises:
-            OSError: the disk failed. If segments stay behind, the next deletion removes them.
+            OSError: the disk failed. If segments below the start remain, the next deletion removes
+                them.
         """
         with self._lock:
             assert offset <= self.end_offset, "only what is written can be deleted"
@@ -199,7 +207,7 @@ class PartitionLog:
                 self._segments.remove_before(oldest)
 
     def restart_at(self, offset: int) -> None:
-        """Remove all batches, and start at an offset.
+        """Remove all batches; the empty log then starts at `offset`.
 
         Raises:
             OSError: the disk failed.
@@ -212,9 +220,9 @@ class PartitionLog:
             self._cut_behind_tail()
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """Return the highest epoch at or below `leader_epoch` and its end; None if there is none.
+        """Return the highest epoch at or below `leader_epoch` that has records, with its end.
 
-        Epochs without records do not count; the last epoch ends with the log.
+        None if there is no such epoch. The last epoch's end is the log's end.
         """
         return self._batches.epoch_end(leader_epoch)
 
@@ -257,16 +265,16 @@ class PartitionLog:
         """Rename the folder with `rename`, which returns its new path; open files stay valid.
 
         Raises:
-            OSError: from `rename`; the folder then has its old name.
+            OSError: raised by `rename`; the folder then keeps its name.
         """
         with self._lock:
             self._segments.folder = rename(self.folder)
 
     def close(self) -> None:
-        """Sync everything and close the files.
+        """Sync all written records and close the files.
 
         Raises:
-            OSError: the disk failed; the files are closed all the same.
+            OSError: the disk failed; the files are closed nevertheless.
         """
         with self._lock:
             self._segments.close()
@@ -296,7 +304,7 @@ class PartitionLog:
         self._is_torn = False
 
     def _written(self, batches: Sequence[RawBatch]) -> Produced | None:
-        """Return where the batch of an idempotent producer was written before; else None.
+        """Return the earlier write of an idempotent producer's batch; None if there is none.
 
         Raises:
             RequestError: as `append_stamped`.
@@ -309,20 +317,20 @@ class PartitionLog:
         return self._batches.producers.written(produced[0]) if produced else None
 
     def _tail(self) -> tuple[int, int]:
-        """Return the segment of the last batch, and the byte after that batch."""
+        """Return the base offset of the last batch's segment, and the byte after that batch."""
         last = self._batches.last
         if last is None:
             return self.start_offset, 0
         return last.segment_base, last.position + last.size
 
     def _read(self, places: list[BatchPlace]) -> bytes:
-        """Read contiguous batches."""
+        """Read batches that are contiguous in one segment."""
         first, last = places[0], places[-1]
         size = last.position + last.size - first.position
         return self._segments.read(first.segment_base, first.position, size)
 
     def _first_delta(self, place: BatchPlace) -> int:
-        """Return which record of a batch is the first that was not deleted."""
+        """Return the offset delta of the first record of a batch that was not deleted."""
         return max(self.start_offset - place.base_offset, 0)
 
     def _cut_behind_tail(self) -> None:
@@ -353,7 +361,7 @@ class PartitionLog:
         self._cut_behind_tail()
 
     def _load_segment(self, base: int, expected: int, *, is_last: bool) -> int:
-        """Read a segment that has to begin at an offset; return the offset after its end."""
+        """Read a segment that must begin at offset `expected`; return the offset after its end."""
         path = self._segments.path(base)
         if base != expected:
             raise CorruptLogError(f"{path}: offset {expected} is missing before it")

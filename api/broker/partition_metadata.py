@@ -1,6 +1,6 @@
 """`partition.metadata`: the identity of the partition in a folder.
 
-The file moves with the folder between log directories. The creation offset is ours: it
+The file moves with the folder between log directories. The creation offset is not in Kafka: it
 distinguishes two incarnations of one partition id.
 
 Source: KIP-516 (partition metadata file).
@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file. `create_offset` is None if it was not known."""
+    """Content of the file. `create_offset` is None if the controller did not know it."""
 
     topic_id: Uuid
     name: str
@@ -29,10 +29,10 @@ class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
-    """Return the metadata of a folder, None if it has no file.
+    """Return the metadata of a folder; None if the folder has no metadata file.
 
     Raises:
-        CorruptLogError: the file cannot be read; names it and what is wrong.
+        CorruptLogError: the file cannot be read; the message gives its path and the error.
     """
     path = folder / FILE_NAME
     try:
@@ -59,7 +59,7 @@ def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
 
 
 def write_partition_metadata(folder: Path, metadata: PartitionMetadata) -> None:
-    """Write the file of a folder, replacing an older one."""
+    """Write the metadata file of a folder, replacing an earlier one."""
     values: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "id": uuid_text(metadata.topic_id),

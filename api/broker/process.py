@@ -1,4 +1,4 @@
-"""The broker process: assembles the parts, runs them, shuts down."""
+"""The broker process: startup, background tasks, shutdown."""
 
 import asyncio
 import contextlib
@@ -54,9 +54,9 @@ _FIND_AGAIN_S = 0.3
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that is part of the cluster, and the address where it listens.
+    """A broker that is part of the cluster, and its addresses.
 
-    `listen` is the first one, `listeners` are all if there are several.
+    `listen` is the first listener's address; `listeners` has all of them if there is more than one.
     """
 
     broker: int
@@ -70,12 +70,13 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a broker; port 0 lets the system choose.
 
-    `advertised_host` is told to clients instead of the hosts of the listeners. `between_brokers` is
-    the name of the listener that other brokers use, None: the first. `token_key` is the cluster's
-    `delegation.token.secret.key`.
+    Clients are sent to `advertised_host` instead of the hosts of the listeners. `between_brokers`
+    is the name of the listener that other brokers use; None: the first. `token_key` is the
+    cluster's `delegation.token.secret.key`.
 
-    `client` is who the broker is to the service and to other brokers. `delete_stale_delay_ms`
-    applies where the log sets nothing; None: use the next level.
+    `client` has the broker's credentials for the service and for other brokers.
+    `delete_stale_delay_ms` applies if the log sets no value; None: the controller's static config,
+    or the default.
     """
 
     server: str
@@ -103,10 +104,11 @@ async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Read
         ready: Called each time the broker becomes part of the cluster.
 
     Raises:
-        RequestError: the controller rejects this broker for good, or a directory is not its own.
-        UnavailableError: the address cannot be listened on.
-        CorruptLogError: a directory is damaged.
-        OSError: a directory cannot be written.
+        RequestError: the controller rejects this broker permanently, or a log directory belongs to
+            another broker.
+        UnavailableError: a listener cannot use its address.
+        CorruptLogError: a log directory is damaged.
+        OSError: a log directory cannot be written.
     """
     disk = Disk(raise_descriptor_limit())
     with stopped_by_signal() as stop, renewed_by_signal() as renewal:
@@ -131,10 +133,10 @@ async def _first_end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None:
-    """Ask the controller for the cluster id until it answers; None if the broker is stopped first.
+    """Ask for the cluster id until the controller answers; None if the broker is stopped first.
 
     Raises:
-        RequestError: the URL or a file is wrong, or the broker may not authenticate.
+        RequestError: the URL or a file is wrong, or the broker's authentication fails.
     """
     server_address(options.server)
     while not stop.is_set():
@@ -156,10 +158,10 @@ async def _broker(
     ready: Callable[[Ready], None],
     renewal: Renewal,
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
-    """Assemble the parts, and run the background tasks while the body runs.
+    """Start the parts of a broker and its background tasks; stop them at the end of the context.
 
     Yields:
-        The controller link, still to be run, and the background tasks.
+        The controller link, which the caller must run, and the background tasks.
     """
     directories = await disk.run(_open_directories, options, cluster_id)
     replicas = await disk.run(Replicas, options.broker_id, directories, disk)
@@ -280,7 +282,7 @@ def _between_brokers(options: BrokerOptions) -> ListenerAddress:
     """Return the listener that other brokers use.
 
     Raises:
-        RequestError: INVALID_REQUEST, there is none of this name.
+        RequestError: INVALID_REQUEST, no listener has the given name.
     """
     name = options.between_brokers
     for address in options.listeners:
@@ -314,7 +316,7 @@ def _identity(
 
 
 async def _purge(replicas: Replicas, is_configured: asyncio.Event) -> None:
-    """Remove stale partitions, once the controller has sent the delay."""
+    """Remove stale folders periodically, once the controller has sent the delay."""
     await is_configured.wait()
     while True:
         await replicas.stale.purge(now_ms())

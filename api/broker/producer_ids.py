@@ -1,4 +1,4 @@
-"""Hands out producer ids, from blocks of the controller's.
+"""Allocates producer ids, from blocks that the controller allocates to the broker.
 
 Transactions are not supported: a request with a transactional id is refused.
 
@@ -43,7 +43,7 @@ _WRITES = frozenset({Operation.WRITE.value, Operation.ALL.value})
 
 
 class ProducerIds:
-    """Answers InitProducerId on one broker."""
+    """Handles InitProducerId requests on one broker."""
 
     def __init__(self, allocate: Allocate, access: Callable[[Caller], Access]) -> None:
         """Start without a block.
@@ -57,7 +57,7 @@ class ProducerIds:
         self._order = asyncio.Lock()
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers, for a listener."""
+        """Return the handlers of these requests for a listener."""
         return {apis.INIT_PRODUCER_ID: self.init}
 
     async def init(self, frame: RequestFrame, caller: Caller) -> Response:
@@ -93,7 +93,7 @@ def _check(request: InitProducerIdRequest) -> None:
 
 
 def _require(access: Access) -> None:
-    """Check the right to write idempotently: on the cluster, or to write to any topic.
+    """Check that the caller may write idempotently: IDEMPOTENT_WRITE, or WRITE on any topic.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.
@@ -103,9 +103,10 @@ def _require(access: Access) -> None:
 
 
 def _topics_to_try(access: Access) -> Iterator[Resource]:
-    """Yield a topic of any name, and one of each name or prefix that an entry allows to write.
+    """Yield topics to check for WRITE: an arbitrary name, and the names in ACLs that allow writes.
 
-    As `authorizeByResourceType` of Kafka's Authorizer does.
+    If the caller may write none of them, there is no topic that it may write. Kafka's
+    `authorizeByResourceType` checks the same.
     """
     yield topic_resource(_ANY_NAME)
     for acl in access.image.acls():

@@ -1,10 +1,10 @@
-"""What idempotent producers have written to one partition, so that nothing is written twice.
+"""The last batches of each idempotent producer of a partition, so that no batch is written twice.
 
-A producer numbers its records per partition. A batch that comes again, because its answer was
-lost, is answered with its offset; one with a gap before it is refused. The last five batches of a
-producer are known: that many it may have in flight.
+A producer numbers its records per partition. If it sends a batch again because the response was
+lost, it gets the offset of the first write; a batch with a gap before it is refused. The last five
+batches of each producer are kept, because a producer may have that many in flight.
 
-The state is derived from the log, so every replica that has the batches has it.
+The state is derived from the log, so every replica with the batches has it.
 
 Source: KIP-98, KIP-360; ProducerStateManager and ProducerAppendInfo of Kafka 3.9.
 """
@@ -25,7 +25,7 @@ _SEQUENCES = 2**31
 
 
 class Produced(msgspec.Struct, frozen=True, gc=False):
-    """A batch as its producer numbered it, and where it was written."""
+    """A batch's producer and sequence numbers, and the offsets at which it was written."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +36,7 @@ class Produced(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, header: BatchHeader) -> "Produced | None":
-        """Return what the header of a batch says; None if no producer with an id wrote it."""
+        """Return the producer's data in a batch header; None if the batch has no producer id."""
         if header.producer_id == NO_PRODUCER:
             return None
         return cls(
@@ -49,7 +49,7 @@ class Produced(msgspec.Struct, frozen=True, gc=False):
         )
 
     def is_same(self, other: "Produced") -> bool:
-        """True if both have the same numbers, wherever they were written."""
+        """True if both have the same epoch and sequence numbers, whatever their offsets."""
         mine = self.producer_epoch, self.first_sequence, self.last_sequence
         return mine == (other.producer_epoch, other.first_sequence, other.last_sequence)
 
@@ -58,27 +58,29 @@ class ProducerStates:
     """The last batches of each producer of a partition."""
 
     def __init__(self, batches: Iterable[Produced] = ()) -> None:
-        """Start with batches in the order of the log."""
+        """Start with these batches, which must be in the order of the log."""
         self._last: dict[int, deque[Produced]] = {}
         for batch in batches:
             self.add(batch)
 
     def add(self, batch: Produced) -> None:
-        """Note a batch that was written."""
+        """Record a batch that was written."""
         known = self._last.get(batch.producer_id)
         if known is None or known[-1].producer_epoch != batch.producer_epoch:
             known = self._last[batch.producer_id] = deque(maxlen=BATCHES_KNOWN)
         known.append(batch)
 
     def written(self, batch: Produced) -> Produced | None:
-        """Return the batch if it was written already; None if it comes next.
+        """Return the earlier write of a batch; None if the batch is the producer's next one.
 
-        A producer of which nothing is known may start anywhere: what it wrote may be gone.
+        A producer without known batches may start with any sequence number, because its earlier
+        batches may have been deleted.
 
         Raises:
-            RequestError: INVALID_PRODUCER_EPOCH, a later process of the producer has written;
+            RequestError: INVALID_PRODUCER_EPOCH, a later epoch of the producer has written;
                 OUT_OF_ORDER_SEQUENCE_NUMBER, batches before this one are missing;
-                DUPLICATE_SEQUENCE_NUMBER, it was written long ago.
+                DUPLICATE_SEQUENCE_NUMBER, the batch was written before the batches that are still
+                known.
         """
         known = self._last.get(batch.producer_id)
         if known is None:

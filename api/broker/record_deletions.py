@@ -1,7 +1,7 @@
 """DeleteRecords: move the start of a partition's log, and wait for its live followers.
 
-The leader deletes at once; followers do with their next fetch. The low watermark of the answer is
-the lowest start of a live replica's log.
+The leader deletes immediately, followers with their next fetch. The low watermark in the response
+is the lowest start offset of the live replicas' logs.
 
 Source: KIP-107.
 """
@@ -31,7 +31,7 @@ IsLive = Callable[[int], bool]
 
 
 async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: IsLive) -> Response:
-    """Delete the records that a request names; its partitions concurrently."""
+    """Delete the requested records of all partitions concurrently."""
     wait_s = min(max(request.timeout_ms, 0), _WAIT_MS_MAX) / 1_000
     deadline = asyncio.get_running_loop().time() + wait_s
 
@@ -69,7 +69,9 @@ async def _deleted(
 
 
 async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
-    """Delete the leader's records, and return the offset before which they were.
+    """Move the start of the leader's log to the requested offset, and return that offset.
+
+    If the request is for HIGH_WATERMARK, the offset is the high watermark.
 
     Raises:
         RequestError: OFFSET_OUT_OF_RANGE, LEADER_NOT_AVAILABLE or NOT_LEADER_OR_FOLLOWER.
@@ -95,10 +97,10 @@ async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
 async def _wait(
     replica: Replica, offset: int, leader_epoch: int, is_live: IsLive, deadline: float
 ) -> None:
-    """Return once all live replicas start at an offset or later, or the deadline has come.
+    """Wait until the logs of all live replicas start at `offset` or later, or until the deadline.
 
     Raises:
-        RequestError: NOT_LEADER_OR_FOLLOWER, it cannot be known any more.
+        RequestError: NOT_LEADER_OR_FOLLOWER, the leader has changed.
     """
     try:
         async with asyncio.timeout_at(deadline):

@@ -1,7 +1,7 @@
-"""Produce, Fetch, ListOffsets, DeleteRecords and OffsetsForLeaderEpoch, as a broker answers them.
+"""Produce, Fetch, ListOffsets, DeleteRecords and OffsetsForLeaderEpoch requests on a broker.
 
-Each topic of a request is authorized by itself. Clients need WRITE, READ, DESCRIBE or DELETE on it;
-followers need CLUSTER_ACTION, as in Kafka.
+Each topic of a request is authorized separately. Clients need WRITE, READ, DESCRIBE or DELETE on
+it; followers need CLUSTER_ACTION, as in Kafka.
 
 Fetch sessions are declined (session id 0), transactions and quotas are not supported, and
 min.insync.replicas is not enforced: this broker does not follow that config.
@@ -55,12 +55,12 @@ _MAY_WRITE, _MAY_READ, _MAY_DESCRIBE, _MAY_DELETE = map(
 
 
 def _may_compare(access: Access, name: str) -> bool:
-    """True if the caller may see where leader epochs end: a follower, or a client."""
+    """True if the caller may look up leader epochs: a follower, or a client with DESCRIBE."""
     return may_replicate(access, name) or _MAY_DESCRIBE(access, name)
 
 
 class RecordsRequests:
-    """Answers for the replicas of one node."""
+    """Handles requests about the records of one node's replicas."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class RecordsRequests:
         access: Callable[[Caller], Access],
         is_live: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """Answer requests.
+        """Take the objects that the requests are about.
 
         Args:
             access: Returns the current rights of a caller.
-            is_live: True if a broker is alive; deletions of records wait for those.
+            is_live: True if a broker is alive; DeleteRecords waits only for live brokers.
         """
         self._fence = fence
         self._access = access
@@ -80,7 +80,7 @@ class RecordsRequests:
         self._lookups = OffsetLookups()
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers, for a listener."""
+        """Return the handlers of these requests for a listener."""
         return {
             apis.PRODUCE: self.produce,
             apis.FETCH: self.fetch,
@@ -93,7 +93,7 @@ class RecordsRequests:
         return AuthorizedFence(self._fence, self._access(caller), is_allowed)
 
     async def fetch(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Read batches; wait if fewer than `min_bytes` are available."""
+        """Read batches; wait up to the deadline while fewer than `min_bytes` are available."""
         request = frame.body
         assert isinstance(request, FetchRequest)
         is_client = request.follower == NOT_A_REPLICA
@@ -105,7 +105,7 @@ class RecordsRequests:
         return await fetch(replace(request, topics=tuple(topics)), fence)
 
     async def list_offsets(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Look up offsets."""
+        """Look up the offsets for timestamps."""
         request = frame.body
         assert isinstance(request, ListOffsetsRequest)
         fence = self._authorized(caller, _MAY_DESCRIBE)
@@ -119,7 +119,7 @@ class RecordsRequests:
         return await delete_records(request, fence, self._is_live)
 
     async def produce(self, frame: RequestFrame, caller: Caller) -> Response | None:
-        """Write batches, and answer once as many replicas have them as `acks` demands."""
+        """Write batches, and respond once as many replicas have them as `acks` requires."""
         request = frame.body
         assert isinstance(request, ProduceRequest)
         fence = self._authorized(caller, _MAY_WRITE)
@@ -143,7 +143,7 @@ class RecordsRequests:
         return None if request.acks == ACKS_NONE else ProduceResponse(responses=tuple(responses))
 
     async def offsets_for_leader_epoch(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Return where leader epochs end."""
+        """Return the end offsets of leader epochs."""
         request = frame.body
         assert isinstance(request, OffsetForLeaderEpochRequest)
         fence = self._authorized(caller, _may_compare)
@@ -167,7 +167,7 @@ def _named_topics(fence: Fence, request: ProduceRequest) -> Iterator[ProducedTop
 
 
 def _name(fence: Fence, name: str, topic_id: Uuid) -> str:
-    """Return the name in a request, or that of the id; "" for an id that is unknown."""
+    """Return a request's topic name, or the name for its topic id; "" if the id is unknown."""
     return name or fence.topic_name(topic_id) or ""
 
 

@@ -1,4 +1,4 @@
-"""One replica: its log, its role in the partition, and the progress of all replicas.
+"""One replica: its log, its role in the partition, and the progress of its followers.
 
 The high watermark is the offset below which every in-sync replica has all records; clients read up
 to it. A leader derives it from its followers' fetches, a follower gets it from the leader.
@@ -30,7 +30,10 @@ _UNKNOWN = -1
 
 
 def monotonic_ms() -> int:
-    """Return the clock for follower lag; setting the wall clock must not shrink an ISR."""
+    """Return the monotonic clock in ms, for the lag of followers.
+
+    The wall clock is not used, because setting it could shrink an ISR.
+    """
     return time.monotonic_ns() // 1_000_000
 
 
@@ -46,9 +49,9 @@ class Replica:
     """A replica on this broker.
 
     Attributes:
-        state: The controller's latest state; None before the first, and once stopped.
+        state: The controller's latest state; None before the first, and after `stop`.
         high_watermark: Exclusive. Invariant: neither below the start of the log nor above its end.
-        pending_isr: The ISR proposed to the controller, while its outcome is unknown.
+        pending_isr: The ISR proposed to the controller, while its outcome is unknown; else None.
         disk: Runs the log's disk work.
         order: Lock for writing the log or changing its leader epoch, first come, first served.
     """
@@ -61,7 +64,7 @@ class Replica:
         log: PartitionLog,
         disk: Disk,
     ) -> None:
-        """Use a folder; nothing is served before `assign`."""
+        """Create a replica of a folder's log; it serves no requests before `assign`."""
         self._broker_id = broker_id
         self.metadata = metadata
         self.directory = directory
@@ -77,7 +80,7 @@ class Replica:
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """The folder of the log."""
         return self.log.folder
 
     @property
@@ -87,21 +90,21 @@ class Replica:
 
     @property
     def leader_to_follow(self) -> int | None:
-        """The broker to fetch from, None if there is none or it is this one."""
+        """The broker to fetch from; None if there is no leader or this broker is the leader."""
         if self.state is None or self.is_leader or self.state.leader < 0:
             return None
         return self.state.leader
 
     @property
     def leader_epoch(self) -> int:
-        """The latest epoch from the controller, -1 before that."""
+        """The latest leader epoch from the controller; -1 if there is no state."""
         return ANY_EPOCH if self.state is None else self.state.leader_epoch
 
     def assign(self, state: LeaderAndIsrPartition, now_ms: int) -> None:
-        """Take the role that the controller assigns; ignore states older than the current one.
+        """Take on the role that the controller assigns; ignore a state older than the current one.
 
         Args:
-            now_ms: By `monotonic_ms`.
+            now_ms: The current time, from `monotonic_ms`.
         """
         old = self.state
         if old is not None:
@@ -130,13 +133,13 @@ class Replica:
         self.wake()
 
     def stop(self) -> None:
-        """Stop serving and following."""
+        """Stop serving requests and following the leader."""
         self.state = None
         self.pending_isr = None
         self.wake()
 
     def check_leader(self, leader_epoch: int) -> LeaderAndIsrPartition:
-        """Return the state of a partition that this broker leads.
+        """Return the partition's state, if this broker leads the partition in this epoch.
 
         Raises:
             RequestError: NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
@@ -160,9 +163,9 @@ class Replica:
         The write continues if the caller stops waiting for it.
 
         Returns:
-            A task with the offset of the first record and the one after the last. It raises
-            RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the leader has changed
-            meanwhile), or OSError: the disk failed. In these cases nothing was written.
+            A task with the offset of the first record and the one after the last. The task raises
+            RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the leader has changed),
+            or OSError: the disk failed. If it raises, nothing was written.
         """
         task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
         task.add_done_callback(_look_at_error)
@@ -187,14 +190,14 @@ class Replica:
         leader_high_watermark: int,
         leader_start_offset: int = 0,
     ) -> None:
-        """As follower, write what the leader of an epoch sent; skip what is there already.
+        """As follower, write the batches that the leader sent; skip those that are already here.
 
-        Records that the leader has deleted are deleted here, too. Does nothing if the epoch has
-        changed meanwhile.
+        Records that the leader has deleted are deleted here, too. If `leader_epoch` is no longer
+        the current epoch, nothing is done.
 
         Raises:
             OSError: the disk failed.
-            CorruptLogError: batches are damaged, or missing before one of these.
+            CorruptLogError: a batch is damaged, or batches before it are missing.
         """
         async with self.order:
             if self.leader_epoch != leader_epoch:
@@ -220,9 +223,9 @@ class Replica:
                 self.log.append([batch])
 
     async def truncate_to(self, offset: int, leader_epoch: int) -> None:
-        """As follower, remove what the leader of an epoch does not have.
+        """As follower, remove the records from `offset` on, which the leader does not have.
 
-        Does nothing if the epoch has changed meanwhile.
+        If `leader_epoch` is no longer the current epoch, nothing is done.
 
         Raises:
             OSError: the disk failed.
@@ -233,9 +236,12 @@ class Replica:
                 self.high_watermark = min(self.high_watermark, self.log.end_offset)
 
     async def restart_at(self, offset: int, leader_epoch: int) -> None:
-        """As follower, start anew where the log of the leader of an epoch starts.
+        """As follower, remove all records and restart the log at the start of the leader's log.
 
-        Does nothing if the epoch has changed meanwhile.
+        If `leader_epoch` is no longer the current epoch, nothing is done.
+
+        Args:
+            offset: The start of the leader's log.
 
         Raises:
             OSError: the disk failed.
@@ -259,14 +265,14 @@ class Replica:
 
     @property
     def has_caught_up_with_epoch(self) -> bool:
-        """As leader: True if the high watermark includes everything that earlier leaders wrote."""
+        """As leader: True if the high watermark covers all records of earlier leaders."""
         return self.high_watermark >= self._epoch_start
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
         """As leader, return where an epoch ends; None for an epoch later than the current one.
 
-        An epoch without records ends where the next one begins. An epoch before all records ends at
-        the start of the log.
+        An epoch without records ends where the next epoch begins. An epoch before all records ends
+        at the start of the log.
         """
         if leader_epoch > self.leader_epoch:
             return None
@@ -278,10 +284,12 @@ class Replica:
     def fetched_by(
         self, broker_id: int, offset: int, now_ms: int, start_offset: int = _UNKNOWN
     ) -> None:
-        """As leader, note that a follower has everything from its start up to an offset.
+        """As leader, record that a follower has all records from `start_offset` up to `offset`.
 
         Args:
-            now_ms: By `monotonic_ms`.
+            offset: Exclusive.
+            now_ms: The current time, from `monotonic_ms`.
+            start_offset: The start of the follower's log.
         """
         progress = self._followers.get(broker_id)
         if progress is None:
@@ -295,20 +303,20 @@ class Replica:
         self._advance()
 
     def low_watermark(self, is_live: Callable[[int], bool]) -> int:
-        """As leader, return the lowest start of a live replica's log, -1 if one is unknown yet."""
+        """As leader, return the lowest log start of all live replicas; -1 if one is unknown yet."""
         live = [each.start_offset for b, each in self._followers.items() if is_live(b)]
         return min([self.log.start_offset, *live])
 
     def wanted_isr(
         self, now_ms: int, lag_ms_max: int, is_live: Callable[[int], bool]
     ) -> tuple[int, ...] | None:
-        """Return the ISR to propose; None if it is right already, or a proposal is pending.
+        """Return the ISR to propose; None if the current ISR is right or a proposal is pending.
 
-        A live follower joins when it has everything below the high watermark and below the start of
-        the epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
+        A live follower joins when it has all records below the high watermark and below the start
+        of the leader epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
 
         Args:
-            now_ms: By `monotonic_ms`.
+            now_ms: The current time, from `monotonic_ms`.
         """
         state = self.state
         if state is None or not self.is_leader or self.pending_isr is not None:
@@ -335,7 +343,7 @@ class Replica:
             self.wake()
 
     async def moved(self) -> None:
-        """Return once records, the high watermark, a log's start or the leader have changed."""
+        """Wait until records, the high watermark, a log's start or the leader have changed."""
         await self._moved.wait()
 
     def _lags(self, broker_id: int, now_ms: int, lag_ms_max: int) -> bool:
@@ -346,7 +354,7 @@ class Replica:
         return behind and now_ms - progress.caught_up_ms > lag_ms_max
 
     def _advance(self) -> None:
-        """Advance the high watermark to what all in-sync replicas have, pending ones included."""
+        """Advance the high watermark to the lowest log end in the ISR and any pending ISR."""
         if self.state is None or not self.is_leader:
             return
         members = {*self.state.isr, *(self.pending_isr or ())} - {self._broker_id}
@@ -357,12 +365,12 @@ class Replica:
             self.wake()
 
     def wake(self) -> None:
-        """Let everything that waits in `moved` look again."""
+        """Wake all callers that wait in `moved`."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
 
 def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
-    """Retrieve the task's error, so that asyncio does not report it if the client has left."""
+    """Retrieve the task's error, so that asyncio does not report it if the client has gone."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""The replicas of a broker by name and by topic id. Changed only on the event loop."""
+"""Index of a broker's replicas by name and by topic id. Changed only on the event loop."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,10 +12,10 @@ Name = tuple[str, int]
 
 
 class ReplicaRegistry:
-    """Every replica has one name; those with a known topic id are found by that, too."""
+    """A broker's replicas by name and, if their topic id is known, also by topic id."""
 
     def __init__(self, directories: Sequence[LogDirectory]) -> None:
-        """Begin empty."""
+        """Start without replicas."""
         self._by_name: dict[Name, Replica] = {}
         self._by_topic: dict[Uuid, dict[int, Replica]] = {}
         self._counts = {directory.path: 0 for directory in directories}
@@ -26,7 +26,7 @@ class ReplicaRegistry:
         return iter(list(self._by_name.values()))
 
     def __contains__(self, name: Name) -> bool:
-        """True if a name is taken."""
+        """True if there is a replica with this name."""
         return name in self._by_name
 
     def get(self, name: Name) -> Replica | None:
@@ -34,11 +34,11 @@ class ReplicaRegistry:
         return self._by_name.get(name)
 
     def of(self, topic_id: Uuid, partition: int) -> Replica | None:
-        """Return the replica with this topic id, under any name."""
+        """Return the replica of a topic id's partition, whatever its name."""
         return self._by_topic.get(topic_id, {}).get(partition)
 
     def has_topic(self, topic_id: Uuid) -> bool:
-        """True if a partition of a topic is here, under any name."""
+        """True if there is a replica of the topic, whatever its name."""
         return topic_id in self._by_topic
 
     def add(self, replica: Replica) -> None:
@@ -69,22 +69,22 @@ class ReplicaRegistry:
         self.add(replica)
 
     def relocate(self, replica: Replica, directory: LogDirectory) -> None:
-        """Note that a replica lies in another directory now."""
+        """Record that a replica is now in another directory."""
         self._counts[replica.directory.path] -= 1
         self._counts[directory.path] += 1
         replica.directory = directory
 
     def reserve_directory(self) -> LogDirectory:
-        """Return the directory with the fewest replicas, and count one more there."""
+        """Return the directory with the fewest replicas, and count one more replica there."""
         directory = min(self._directories, key=lambda one: self._counts[one.path])
         self._counts[directory.path] += 1
         return directory
 
     def release_directory(self, directory: LogDirectory) -> None:
-        """Count one replica less: it was added, or could not be created."""
+        """Undo the count of `reserve_directory`, once the new replica was added or has failed."""
         self._counts[directory.path] -= 1
 
 
 def name_of(replica: Replica) -> Name:
-    """Return the name of a replica."""
+    """Return a replica's topic name and partition id."""
     return replica.metadata.name, replica.metadata.partition

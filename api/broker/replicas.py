@@ -1,12 +1,12 @@
-"""All replicas of a broker: brings the disk in line with the controller's requests.
+"""All replicas of a broker: creates, renames and removes them as the controller requests.
 
-A FULL request names every partition of the broker, so anything else on disk is stale. In any
-request, a partition whose topic id or creation offset differs from the folder's makes the folder
-stale. Stale folders are moved to `deleting/` and removed after a delay; a folder whose topic id is
-known under another name is renamed instead.
+A FULL request lists every partition of the broker, so any other folder on disk is stale. For any
+type of request, a folder is stale if its topic id or creation offset differs from those in the
+request. Stale folders are moved to `deleting/` and removed after a delay. A folder whose topic id
+is in the request under another name is not stale, but renamed.
 
-Requests are carried out one at a time, their partitions concurrently. Disk work runs in threads;
-the broker's state changes only on the event loop.
+Requests are carried out one at a time, the partitions of a request concurrently. Disk work runs in
+threads; the broker's state changes only on the event loop.
 
 Source: KIP-516.
 """
@@ -60,7 +60,7 @@ class Replicas:
     """The replicas of one broker.
 
     Attributes:
-        stale: The folders that are to be removed.
+        stale: The folders to be removed.
         moves: Moves between log directories.
     """
 
@@ -72,9 +72,9 @@ class Replicas:
         *,
         delete_stale_delay_ms: int = _DELETE_STALE_DELAY_MS,
     ) -> None:
-        """Load what is on disk; nothing is served before the controller names it.
+        """Load the replicas on disk; none is served before the controller assigns its role.
 
-        Reads all of it, so call this in a thread or before anything is served.
+        All segments are read, so call this in a thread or before the broker serves requests.
 
         Raises:
             RequestError: INVALID_REQUEST, two directories hold the same partition.
@@ -96,7 +96,7 @@ class Replicas:
                 self._registry.add(self._found(directory, found))
 
     def __iter__(self) -> Iterator[Replica]:
-        """Iterate over all replicas, served or not."""
+        """Iterate over all replicas, whether or not they have a role."""
         return iter(self._registry)
 
     def get(self, name: str, partition: int) -> Replica | None:
@@ -104,29 +104,29 @@ class Replicas:
         return self._registry.get((name, partition))
 
     async def resume_moves(self) -> None:
-        """Start the moves between log directories that the end of the last process interrupted."""
+        """Restart the moves between log directories that the last process did not finish."""
         await self.moves.start_again(self._interrupted)
 
     def has_topic(self, topic_id: Uuid) -> bool:
-        """True if a partition of a topic is here, under any name."""
+        """True if there is a replica of the topic, whatever its name."""
         return self._registry.has_topic(topic_id)
 
     async def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
-        """Bring the disk in line with a request, and assign the roles in it.
+        """Create, rename or stage folders as the request requires, and assign the roles in it.
 
-        A cancelled call is still carried out to its end.
+        If the call is cancelled, the request is still carried out to its end.
         """
         return await self._to_its_end(self._take_over(request))
 
     async def leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
-        """Stop serving and following partitions, and delete them if the request says so.
+        """Stop the replicas of partitions, and delete them if the request says so.
 
-        A cancelled call is still carried out to its end.
+        If the call is cancelled, the request is still carried out to its end.
         """
         return await self._to_its_end(self._leave(request))
 
     async def close(self) -> bool:
-        """Finish work in progress; True if everything is on stable storage."""
+        """Finish work in progress and sync all logs; True if everything is on stable storage."""
         await self.moves.close()
         async with self._one_at_a_time:
             closing = await asyncio.gather(
@@ -142,7 +142,7 @@ class Replicas:
     ) -> tuple[ReplicaResult, ...]:
         """Carry out a request even if the caller is cancelled.
 
-        Half of one would leave the disk and the state in memory different.
+        If only half of it were carried out, the disk and the state in memory would differ.
         """
         task = asyncio.create_task(request, name="controller request")
         self._under_way.add(task)
@@ -185,7 +185,10 @@ class Replicas:
         return Replica(self._broker_id, metadata, directory, replica_log, self._disk)
 
     async def _stage_absent(self, request: LeaderAndIsrRequest) -> None:
-        """Mark as stale every replica that a FULL request does not name, by id or by name."""
+        """Stage every replica that is not in a FULL request.
+
+        Replicas are compared by topic id, or by name if their topic id is unknown.
+        """
         ids = {(t.topic_id, p.partition) for t in request.topic_states for p in t.partition_states}
         names = {(t.topic, p.partition) for t in request.topic_states for p in t.partition_states}
         for replica in self._registry:
@@ -247,7 +250,7 @@ class Replicas:
         return replica
 
     async def _identify(self, replica: Replica, completed: PartitionMetadata) -> None:
-        """Complete the identity in a folder's metadata file."""
+        """Write the completed identity into a folder's metadata file, if it has changed."""
         if completed != replica.metadata and completed.topic_id != ZERO_UUID:
             await self._disk.run(write_partition_metadata, replica.path, completed)
             self._registry.describe(replica, completed)
@@ -276,7 +279,10 @@ class Replicas:
 async def _side_by_side(
     partitions: Iterable[Coroutine[Any, Any, ReplicaResult]],
 ) -> tuple[ReplicaResult, ...]:
-    """Run a bounded number at a time; thousands at once would block the event loop."""
+    """Run the coroutines, a bounded number at a time, and return their results in order.
+
+    Thousands at the same time would block the event loop.
+    """
     results: list[ReplicaResult] = []
     left = iter(partitions)
     while some := list(islice(left, _SIDE_BY_SIDE)):

@@ -1,6 +1,6 @@
-"""The segment files of a replica: whole writes, reads, cuts and syncs at known positions.
+"""The segment files of a replica: write, read, truncate and sync at known positions.
 
-Called by one thread at a time.
+Used by one thread at a time.
 """
 
 import errno
@@ -16,15 +16,15 @@ _NAME = re.compile(rf"[0-9]{{20}}{re.escape(_SUFFIX)}")
 
 
 def segment_bases(folder: Path) -> list[int]:
-    """Return the base offsets of the segments in a folder, ascending."""
+    """Return the base offsets of the segments in a folder, in ascending order."""
     return sorted(int(path.stem) for path in folder.iterdir() if _NAME.fullmatch(path.name))
 
 
 class SegmentFiles:
-    """The segments of one folder, each named by its base offset.
+    """The segments of one folder, each identified by its base offset.
 
     Attributes:
-        folder: Where they are; it may be renamed while files are open.
+        folder: The folder of the segments; it may be renamed while files are open.
         bases: Base offsets of the segments.
     """
 
@@ -35,10 +35,10 @@ class SegmentFiles:
         self._unsynced: set[int] = set()
 
     def write(self, base: int, position: int, content: bytes) -> None:
-        """Write bytes into a segment, which is created if needed.
+        """Write bytes at a position of a segment, which is created if it does not exist.
 
         Raises:
-            OSError: the disk failed; any part may be written.
+            OSError: the disk failed; any part of the bytes may have been written.
         """
         if base not in self.bases:
             self.bases.append(base)
@@ -50,7 +50,7 @@ class SegmentFiles:
         """Return bytes of a segment.
 
         Raises:
-            OSError: the disk failed, or the file is shorter.
+            OSError: the disk failed, or the file is too short.
         """
         with self._file(base) as descriptor:
             content = os.pread(descriptor, size, position)
@@ -59,7 +59,7 @@ class SegmentFiles:
         return content
 
     def cut(self, base: int, position: int) -> None:
-        """Truncate a segment at a byte, after removing the later segments.
+        """Remove the later segments, then truncate this one at a position.
 
         Raises:
             OSError: the disk failed.
@@ -71,7 +71,7 @@ class SegmentFiles:
                 os.ftruncate(descriptor, position)
 
     def remove_before(self, base: int) -> None:
-        """Remove the segments before one, the first one first.
+        """Remove the segments before `base`, starting with the lowest.
 
         Raises:
             OSError: the disk failed.
@@ -86,10 +86,10 @@ class SegmentFiles:
         self._unsynced.discard(base)
 
     def close(self) -> None:
-        """Sync everything and close the files.
+        """Sync all unsynced segments and close the files.
 
         Raises:
-            OSError: the disk failed; the files are closed all the same.
+            OSError: the disk failed; the files are closed nevertheless.
         """
         try:
             for base in sorted(self._unsynced):
@@ -101,7 +101,7 @@ class SegmentFiles:
                 self._files.forget((self, base))
 
     def path(self, base: int) -> Path:
-        """Return the path of a segment."""
+        """Return the path of a segment's file."""
         return self.folder / f"{base:020}{_SUFFIX}"
 
     def _file(self, base: int, *, create: bool = False) -> AbstractContextManager[int]:

@@ -19,10 +19,10 @@ now_ms = SystemClock().now_ms
 
 
 class StaleFolders:
-    """Moves replicas away, and removes them.
+    """Moves the folders of stale replicas to `deleting/`, and removes them after the delay.
 
     Attributes:
-        delay_ms: How long stale folders are kept; applies to existing ones, too.
+        delay_ms: How long stale folders are kept, including those that are already stale.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StaleFolders:
         await self._move_away(replica, metadata.topic_id, metadata.partition, staged_at_ms)
 
     async def delete(self, topic_id: Uuid, partition: int, replica: Replica | None) -> None:
-        """Remove a replica and its stale earlier incarnations at once.
+        """Remove a replica and the stale folders of its earlier incarnations, without the delay.
 
         Raises:
             OSError: a folder cannot be removed.
@@ -69,7 +69,7 @@ class StaleFolders:
             await self._disk.run(_delete_staged, self._directories, topic_id, partition)
 
     async def purge(self, now_ms: int) -> None:
-        """Remove the stale folders that are due."""
+        """Remove the stale folders whose delay is over."""
         delay_ms = self.delay_ms
         for directory in self._directories:
             try:

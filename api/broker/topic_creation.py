@@ -1,7 +1,7 @@
-"""Creation of topics that clients name in Metadata requests and that do not exist.
+"""Automatic creation of topics that clients request in Metadata and that do not exist.
 
-Off by default. The broker asks the controller as if the client had sent CreateTopics, and answers
-at once that the topic is unknown; clients ask again until it is there.
+Off by default. The broker sends the controller a CreateTopics request as if from the client, and
+immediately answers that the topic is unknown; clients repeat Metadata until the topic exists.
 
 Source: KIP-590; AutoTopicCreationManager of Kafka 4.0.
 """
@@ -31,10 +31,10 @@ _VERSION = apis.CREATE_TOPICS.max_version
 
 
 class TopicCreation:
-    """Asks the controller for missing topics, each once at a time."""
+    """Asks the controller to create missing topics; each topic at most once at a time."""
 
     def __init__(self, forward: Forward) -> None:
-        """Send requests with `forward`."""
+        """Take the function that sends requests to the controller."""
         self._forward = forward
         self._in_flight: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -42,9 +42,9 @@ class TopicCreation:
     def answered(
         self, frame: RequestFrame, caller: Caller, access: Access, response: MetadataResponse
     ) -> MetadataResponse:
-        """Begin to create what is missing; return the response to the client.
+        """Start creating the missing topics; return the response for the client.
 
-        Topics that the caller may not create are TOPIC_AUTHORIZATION_FAILED in it.
+        In it, missing topics that the caller may not create are TOPIC_AUTHORIZATION_FAILED.
         """
         request = frame.body
         assert isinstance(request, MetadataRequest)
@@ -60,7 +60,7 @@ class TopicCreation:
         return replace(response, topics=topics)
 
     async def close(self) -> None:
-        """Stop waiting for the controller; what was sent may still be done."""
+        """Stop waiting for the controller; requests that were sent may still be carried out."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -97,7 +97,7 @@ def _missing(topics: tuple[MetadataTopic, ...]) -> Iterator[str]:
 
 
 def _creation(frame: RequestFrame, names: set[str]) -> RequestFrame:
-    """Return the CreateTopics that the client of a Metadata request could have sent."""
+    """Return the CreateTopics request that the client of a Metadata request could have sent."""
     request = CreateTopicsRequest(
         topics=tuple(
             [

@@ -1,4 +1,4 @@
-"""Produce requests that wait until every in-sync replica has the records."""
+"""Produce requests in progress: they wait for the leader's write and the in-sync replicas."""
 
 import asyncio
 
@@ -11,16 +11,16 @@ _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknow
 
 
 class Writing:
-    """A client's batches being written to a partition."""
+    """A write of a client's batches to one partition, in progress."""
 
     def __init__(
         self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
     ) -> None:
-        """Wrap a write that has started.
+        """Wrap a write that has been started.
 
         Args:
-            index: The partition's id, for the answer.
-            by_all: True to wait for all in-sync replicas, False for the leader alone.
+            index: The partition's id, for the result.
+            by_all: True to wait for all in-sync replicas, False to wait only for the leader.
         """
         self._index = index
         self._replica = replica
@@ -29,7 +29,7 @@ class Writing:
         self._by_all = by_all
 
     async def result(self, deadline: float) -> ProducedPartitionResult:
-        """Wait for the write, then for the other replicas, until a deadline (event loop time)."""
+        """Wait for the write, and for the in-sync replicas until the deadline (event loop time)."""
         try:
             # The write continues if the client disconnects.
             base_offset, end_offset = await asyncio.shield(self._append)
@@ -51,7 +51,7 @@ class Writing:
         )
 
     async def _is_everywhere(self, end_offset: int) -> bool:
-        """Wait for all in-sync replicas; False if that can no longer be known."""
+        """Wait for all in-sync replicas; False if the leader epoch changes in the meantime."""
         # Check the epoch first: in a later one, other records may have the same offsets.
         while self._replica.leader_epoch == self._leader_epoch:
             if self._replica.high_watermark >= end_offset:
