@@ -1,5 +1,7 @@
 """Checks before a request is routed: its origin, its authentication, and the type of its body."""
 
+import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -72,7 +74,9 @@ class Gate:
             await _answer(_UNKNOWN, send_guarded)
             return
         scope["state"]["caller"] = caller
-        await self._app(scope, receive, send_guarded)
+        # Cancelled when the service ends, with the connection: no mistake of the application.
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._app(scope, receive, send_guarded)
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
@@ -100,7 +104,13 @@ def _refused_by_form(scope: "Scope") -> Problem | None:
 
 
 async def _answer(found: Problem, send: Any) -> None:
-    headers = {"content-type": MEDIA_TYPE, "connection": "close"} | headers_of_status(found.status)
+    content = msgspec.json.encode(found)
+    headers = {
+        "content-type": MEDIA_TYPE,
+        "content-length": str(len(content)),
+        "connection": "close",
+        **headers_of_status(found.status),
+    }
     if found.status == 401:
         headers["www-authenticate"] = "Bearer"
     await send(
@@ -110,4 +120,4 @@ async def _answer(found: Problem, send: Any) -> None:
             "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
         }
     )
-    await send({"type": "http.response.body", "body": msgspec.json.encode(found)})
+    await send({"type": "http.response.body", "body": content})

@@ -1,13 +1,14 @@
 """Connections: uvicorn's HTTP/1.1, within the limits that all connections of the process share."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import httptools
 import msgspec
 from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from api.connections import Connections, Place, Quota
@@ -57,6 +58,8 @@ class Connection(HttpToolsProtocol):
         # Since the parser last found anything.
         self._unparsed_bytes = 0
         self._is_receiving = self._is_in_body = False
+        # Their answers are not complete; the first one's is in progress.
+        self._cycles: deque[RequestResponseCycle] = deque()
         # Requests that are whole and wait for their answer.
         self._unanswered = 0
         self._stall: asyncio.TimerHandle | None = None
@@ -138,6 +141,7 @@ class Connection(HttpToolsProtocol):
             return  # it is read again without
         super().on_headers_complete()
         self.cycle.transport = AnswerWriter(self.transport, self.loop)
+        self._cycles.append(self.cycle)
         if self.cycle.waiting_for_100_continue:
             # If it is refused, it need not send the body: the next request would be taken for it.
             self.cycle.keep_alive = False
@@ -161,6 +165,7 @@ class Connection(HttpToolsProtocol):
             self._place.request_begun()
 
     def on_response_complete(self) -> None:
+        self._cycles.popleft()
         if self._unanswered and self._place is not None:
             self._unanswered -= 1
             self._place.request_ended()
@@ -196,7 +201,19 @@ class Connection(HttpToolsProtocol):
         if self._place is not None:
             self._place.leave()
             self._place = None
+        self._tell_handlers()
         super().connection_lost(exc)
+
+    def end(self) -> None:
+        """Disconnect, whatever is in progress."""
+        self._tell_handlers()
+        self._abort()
+
+    def _tell_handlers(self) -> None:
+        # uvicorn tells only that of the newest request, which may still wait for its turn.
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
 
     def _end_stall(self) -> None:
         if self._stall is not None:

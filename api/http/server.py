@@ -21,7 +21,7 @@ from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
-from api.http.protocol import connections_of
+from api.http.protocol import Connection, connections_of
 from api.http.room import Room
 from api.http.tokens import read_tokens
 from api.limits import IDLE_TIMEOUT_S
@@ -136,11 +136,12 @@ class HttpServer:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 while self._state.tasks:
                     await asyncio.wait(self._state.tasks)
+        for connection in list(self._state.connections):
+            assert isinstance(connection, Connection), "the acceptor makes no others"
+            connection.end()
         for task in list(self._state.tasks):
             task.cancel()
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
-        for connection in list(self._state.connections):
-            connection.transport.abort()
 
 
 def _quota(options: HttpOptions, connections: Connections) -> Quota:

@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from api.connections import Connections
 from api.http.limits import HEAD_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
+from api.http.options import HttpOptions
+from api.http.server import HttpServer
 from tests.api.http.conftest import Web
 
 LINE = b'{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%d"}}'
@@ -131,6 +134,35 @@ async def test_a_body_that_is_not_sent_is_not_taken_from_the_next_request(
     answer = await client.rest()
     assert answer.startswith(b"HTTP/1.1 404 ")
     assert b"connection: close" in answer
+
+
+async def test_a_stream_ends_with_its_connection_if_a_request_follows(
+    web: Web, client: Client
+) -> None:
+    client.transport.write(GET.replace(b"/health", b"/v1/events") + b"\r\n" + GET + b"\r\n")
+    assert b"200 OK" in await client.pieces.get()
+    feed = web.at.service.feed
+    assert feed.streams == 1
+    client.transport.close()
+    async with asyncio.timeout(60):
+        while feed.streams:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_stop_ends_what_does_not_come_without_a_mistake(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.http.server.CLOSE_TIMEOUT_S", 0.1)
+    server = await HttpServer.listen(HttpOptions(host="127.0.0.1"), Connections())
+    port = int(server.address.rpartition(":")[2])
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_connection(Client, "127.0.0.1", port)
+    # Its handler waits for the rest of the body.
+    transport.write(_append(1)[:-1].replace(b"Host", b"Expect: 100-continue\r\nHost"))
+    assert b"100 Continue" in await protocol.pieces.get()
+    await server.close()
+    assert await protocol.rest() == b""
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 async def test_half_a_body_appends_nothing(web: Web, client: Client) -> None:
