@@ -69,7 +69,7 @@ def broker_answering(
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:
-    """True if the request has the replica id of a follower, so that it is not a client's."""
+    """True if the request has the replica id of a follower; clients send a negative one."""
     if isinstance(frame.body, FetchRequest):
         return frame.body.follower >= 0
     replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)

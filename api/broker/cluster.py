@@ -88,12 +88,12 @@ class Cluster:
         return self._states.get(name, {}).get(partition)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic with this full name."""
+        """Return the topic with this full name; None if there is none."""
         topic = self._topics.get(full_name)
         return None if topic is None else self._known(topic)
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic with this id."""
+        """Return the topic with this id; None if there is none."""
         name = self._names.get(topic_id)
         return None if name is None else self.topic_named(name)
 

@@ -1,8 +1,8 @@
 """A broker's connection to the controller: registration, heartbeats, and the stream of updates.
 
 One connection carries the broker's requests. On a second one, the stream, the controller sends
-requests and the broker answers. When either ends, both are reopened; the registration stays as long
-as the controller has it.
+requests and the broker answers. When either connection ends, both are reopened; the broker does not
+register again unless the controller has dropped its registration.
 """
 
 import asyncio
@@ -311,7 +311,7 @@ class ControllerLink:
             await self._until_next_beat()
 
     async def _until_next_beat(self) -> None:
-        """Wait until the next heartbeat; only briefly while fenced or shutting down."""
+        """Wait until the next heartbeat is due; only briefly while fenced or shutting down."""
         if self.is_fenced or self._stopping.is_set():
             await asyncio.sleep(min(self._heartbeat_s, _RECONNECT_S))
             return

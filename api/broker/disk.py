@@ -70,7 +70,7 @@ class Disk:
         return time.monotonic() - min(begun) if begun else 0.0
 
     def close(self) -> None:
-        """Wait for the work in progress."""
+        """Wait for the work in progress and stop the threads."""
         self._pool.shutdown()
 
     def _timed(self, work: Callable[[], T]) -> T:

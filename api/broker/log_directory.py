@@ -52,7 +52,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in `deleting/`, and when to remove it, in ms since 1970."""
+    """A folder in `deleting/`, and the time to remove it, in ms since 1970."""
 
     path: Path
     delete_at_ms: int

@@ -227,7 +227,7 @@ class PartitionLog:
         return self._batches.epoch_end(leader_epoch)
 
     def first_at(self, timestamp: int, *, up_to: int) -> TimedOffset | None:
-        """Return the first record below `up_to` whose time is at or after `timestamp`.
+        """Return the first record below `up_to` whose time is at or after `timestamp`, or None.
 
         Raises:
             CorruptLogError: the records of a batch cannot be read.
@@ -245,7 +245,7 @@ class PartitionLog:
         return None
 
     def greatest_timestamp(self, *, up_to: int) -> TimedOffset | None:
-        """Return the first record below `up_to` that has the greatest time.
+        """Return the first record below `up_to` with the greatest time; None if there is no record.
 
         Raises:
             CorruptLogError: the records of a batch cannot be read.

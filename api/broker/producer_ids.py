@@ -46,9 +46,10 @@ class ProducerIds:
     """Handles InitProducerId requests on one broker."""
 
     def __init__(self, allocate: Allocate, access: Callable[[Caller], Access]) -> None:
-        """Start without a block.
+        """Start without a block of ids.
 
         Args:
+            allocate: Requests a block from the controller.
             access: Returns the current rights of a caller.
         """
         self._allocate = allocate

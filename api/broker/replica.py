@@ -254,7 +254,7 @@ class Replica:
                 self.wake()
 
     async def close(self) -> None:
-        """Stop, wait for writes in progress, and sync the log.
+        """Stop the replica, wait for writes in progress, and sync the log.
 
         Raises:
             OSError: the disk failed.

@@ -30,11 +30,11 @@ class ReplicaRegistry:
         return name in self._by_name
 
     def get(self, name: Name) -> Replica | None:
-        """Return the replica with this name."""
+        """Return the replica with this name; None if there is none."""
         return self._by_name.get(name)
 
     def of(self, topic_id: Uuid, partition: int) -> Replica | None:
-        """Return the replica of a topic id's partition, whatever its name."""
+        """Return the replica with this topic id and partition id, whatever its name; else None."""
         return self._by_topic.get(topic_id, {}).get(partition)
 
     def has_topic(self, topic_id: Uuid) -> bool:

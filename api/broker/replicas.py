@@ -100,7 +100,7 @@ class Replicas:
         return iter(self._registry)
 
     def get(self, name: str, partition: int) -> Replica | None:
-        """Return the replica with this name."""
+        """Return the replica with this name; None if there is none."""
         return self._registry.get((name, partition))
 
     async def resume_moves(self) -> None:

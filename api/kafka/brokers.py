@@ -75,7 +75,7 @@ def beat(request: BrokerHeartbeatRequest) -> Heartbeat:
 
 
 def beat_response(reply: HeartbeatReply) -> BrokerHeartbeatResponse:
-    """Return the response to a heartbeat."""
+    """Return the response to a BrokerHeartbeat."""
     return BrokerHeartbeatResponse(
         is_caught_up=reply.is_caught_up,
         is_fenced=reply.is_fenced,

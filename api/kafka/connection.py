@@ -1,4 +1,4 @@
-"""The client side of a connection: requests out, responses in, matched by correlation id."""
+"""Client side of Kafka connections: sends requests and matches responses by correlation id."""
 
 import asyncio
 import itertools

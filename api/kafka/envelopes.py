@@ -24,7 +24,7 @@ _SEPARATOR = ":"
 
 
 def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return the envelope with a request's bytes as received and its caller."""
+    """Return the envelope for a request: the bytes as received, and the caller."""
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(

@@ -65,10 +65,10 @@ class KnownCluster(Protocol):
     """A node's view of its cluster."""
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic with this full name."""
+        """Return the topic with this full name; None if there is none."""
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic with this id."""
+        """Return the topic with this id; None if there is none."""
 
     def all_topics(self) -> Iterable[KnownTopic]:
         """Return all topics."""
@@ -206,12 +206,12 @@ class ImageCluster:
         self._live = {broker.broker_id for broker in image.brokers() if not broker.fenced}
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
-        """Return the topic with this full name."""
+        """Return the topic with this full name; None if there is none."""
         topic = self._image.topic_by_full_name(full_name)
         return None if topic is None else self._known(topic)
 
     def topic_of(self, topic_id: Uuid) -> KnownTopic | None:
-        """Return the topic with this id."""
+        """Return the topic with this id; None if there is none."""
         topic = None if topic_id == ZERO_UUID else self._image.topic(topic_id)
         return None if topic is None else self._known(topic)
 

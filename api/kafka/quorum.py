@@ -1,4 +1,4 @@
-"""DescribeQuorum: the controller as the only voter, and the brokers as observers of its log."""
+"""DescribeQuorum: the controller is the only voter, and the brokers observe its log."""
 
 from collections.abc import Iterable
 
@@ -42,7 +42,7 @@ def described(
     end_offset: int,
     now_ms: int,
 ) -> DescribeQuorumResponse:
-    """Return the response.
+    """Return the response with the quorum of each requested partition.
 
     Args:
         end_offset: End of the committed records, exclusive; the only voter has all of them.

@@ -19,7 +19,7 @@ class SessionRenewal:
     """
 
     def __init__(self, login: ClientLogin, address: str, session_ms: int) -> None:
-        """Start with a session that is valid for `session_ms`."""
+        """Start with a session that lasts `session_ms`."""
         self._login, self._address = login, address
         self._turn = asyncio.Lock()
         self._renew_at: float | None = None

@@ -107,7 +107,7 @@ def description(request: DescribeDelegationTokenRequest) -> DescribeTokens:
 
 
 def description_response(found: Iterable[TokenDescription]) -> DescribeDelegationTokenResponse:
-    """Return the response with the tokens found."""
+    """Return the response with these tokens."""
     return DescribeDelegationTokenResponse(tokens=tuple([_described(token) for token in found]))
 
 

@@ -6,7 +6,7 @@ from api.kafka.fields import Int16, Int32, Int64, Message, Request, Response, si
 
 
 class ApiVersionsRequest(Request, frozen=True, kw_only=True):
-    """The first request of a client."""
+    """Ask which requests a listener supports; usually a client's first request."""
 
     client_software_name: Annotated[str, since(3)] = ""
     client_software_version: Annotated[str, since(3)] = ""

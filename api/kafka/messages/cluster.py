@@ -24,7 +24,7 @@ class DescribeClusterRequest(Request, frozen=True, kw_only=True):
 
 
 class DescribedNode(Message, frozen=True, kw_only=True):
-    """Address of a node."""
+    """A node's id, address and rack, and whether it is a fenced broker."""
 
     broker_id: Int32
     host: str

@@ -45,7 +45,7 @@ class MetadataRequest(Request, frozen=True, kw_only=True):
 
 
 class MetadataBroker(Message, frozen=True, kw_only=True):
-    """Address of a node."""
+    """A broker's id, address and rack."""
 
     node_id: Int32
     host: str
