@@ -52,8 +52,7 @@ def matching_rows(
 
     Returns:
         None if the log cannot be skimmed for this pattern. While iterating, Missed or an error
-        about
-        the log is raised if rows turn out to be missing; the rows yielded before are correct.
+        about the log is raised if rows turn out to be missing; the rows yielded before are correct.
     """
     if not isinstance(source, SkimmableSource) or pattern.kind.name not in ("topic", "partition"):
         return None

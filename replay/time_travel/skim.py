@@ -154,9 +154,8 @@ def _rows_of(
 
     Returns:
         Rows of the base checkpoint, rows of the log, and the offset below which the log must be
-        read
-        again, None if the rows are complete. Rows below that offset are not returned; some of them
-        are missing, because an object was discovered only after its records.
+        read again, None if the rows are complete. Rows below that offset are not returned; some of
+        them are missing, because an object was discovered only after its records.
     """
     base = [] if source.base is None else _flat(source.base.rows())
     before = [row for row in base if reach.takes(row)]
