@@ -121,6 +121,8 @@ class ControllerLink:
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
+        # Why the service is away, as it was logged; empty while it is there.
+        self._away = ""
         self.broker_epoch = NO_EPOCH
         self.is_fenced = True
 
@@ -136,9 +138,11 @@ class ControllerLink:
             try:
                 await self._session()
             except UnavailableError as error:
-                log.info("the controller is away: %s", error)
                 if self._stopping.is_set():
                     return  # no controller to hand leaderships over to
+                if str(error) != self._away:
+                    self._away = str(error)
+                    log.warning("the service is away: %s", error)
             except RequestError as error:
                 if error.code not in ("STALE_BROKER_EPOCH", *_AGAIN):
                     raise
@@ -245,6 +249,9 @@ class ControllerLink:
         try:
             if self.broker_epoch < 0:
                 await self._register(self._connection)
+            if self._away:
+                self._away = ""
+                log.warning("the service is back")
             tasks = [
                 asyncio.create_task(self._beat(self._connection), name="heartbeats"),
                 asyncio.create_task(self._keep_following(), name="view of the log"),

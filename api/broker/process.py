@@ -139,13 +139,16 @@ async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None
         RequestError: the URL or a file is wrong, or the broker's authentication fails.
     """
     server_address(options.server)
+    said = ""
     while not stop.is_set():
         try:
             connecting = MetadataClient.connect(options.server, security=options.client)
             async with await connecting as client:
                 return (await client.metadata(())).cluster_id
         except UnavailableError as error:
-            log.info("%s", error)
+            if str(error) != said:
+                said = str(error)
+                log.warning("waiting for the service: %s", error)
             await asyncio.sleep(_FIND_AGAIN_S)
     return None
 

@@ -107,6 +107,11 @@ class ScramServer:
         """
         assert self._stored is not None, "first comes before"
         found = _parsed(_CLIENT_FINAL, token)
+        if found["nonce"] != self._nonce and found["nonce"].endswith(self._nonce):
+            raise AuthenticationError(
+                "the client's last message repeats its nonce, as that of librdkafka before 2.6.1 "
+                "does; Kafka 4 refuses it, too"
+            )
         if found["nonce"] != self._nonce or _unpacked(found["binding"]) != self._header.encode():
             raise AuthenticationError("the client's last message is not of this exchange")
         credential = self._stored.credential

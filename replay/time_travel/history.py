@@ -305,7 +305,10 @@ def absence(
     if removed is not None:
         how = "moved away" if isinstance(removed.payload, MoveTopicRecord) else "removed"
         what = f"was {how} at offset {removed.offset} by a {type(removed.payload).__name__}"
-        return RequestError("RESOURCE_GONE", f"{name.text} {what}; it is absent at offset {at}")
+        return RequestError(
+            "RESOURCE_GONE",
+            f"{name.text} {what}; it is absent at offset {at}; its history says by whom",
+        )
     if created is not None:
         what = f"does not exist yet at offset {at}: it was created at offset {created.offset}"
         return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {what}")

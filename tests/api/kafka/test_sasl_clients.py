@@ -12,9 +12,13 @@ import pytest
 from confluent_kafka import KafkaException
 
 from api.running import Serving
+from api.security.errors import AuthenticationError
 from api.security.listeners import SecurityProtocol
 from api.security.options import SecurityOptions
+from api.security.scram import ScramServer, Stored
 from api.security.tls import ClientAuth, TlsFiles
+from controller.scram import ScramMechanism
+from replay.image.scram import ScramCredential
 from tests.api.kafka.servers import CLUSTER_ID, Server
 from tests.api.kafka.test_sasl import MECHANISMS, PASSWORDS, as_user, connected, secured
 from tests.certificates import Authority
@@ -79,6 +83,24 @@ async def test_clients_authenticate(tmp_path: Path, client: type, mechanism: str
         assert found == CLUSTER_ID
         (authenticator,) = running.authenticators
         assert authenticator.failed == 0
+
+
+def test_repeated_nonce_is_refused_by_its_cause() -> None:
+    """Kafka 4 compares the nonce as a whole, too; librdkafka repeated it before 2.6.1."""
+    credential = ScramCredential(
+        name="ann",
+        mechanism=2,
+        salt=b"salt",
+        stored_key=b"s" * 64,
+        server_key=b"k" * 64,
+        iterations=4096,
+    )
+    stored = Stored(credential=credential, principal="User:ann")
+    exchange = ScramServer(ScramMechanism.SCRAM_SHA_512, lambda user, is_token: stored, "server")
+    first = exchange.first(b"n,,n=ann,r=client").decode()
+    assert first.startswith("r=clientserver,")
+    with pytest.raises(AuthenticationError, match=r"repeats its nonce, .* librdkafka before 2\.6"):
+        exchange.final(b"c=biws,r=clientclientserver,p=AAAA")
 
 
 async def test_a_client_does_not_get_in_with_a_wrong_password(tmp_path: Path) -> None:
