@@ -108,9 +108,11 @@ async def _answer(found: Problem, send: Any) -> None:
     headers = {
         "content-type": MEDIA_TYPE,
         "content-length": str(len(content)),
-        "connection": "close",
         **headers_of_status(found.status),
     }
+    if found.status in (400, 503):
+        # Others stay: a client that still sends its body would lose the answer with the connection.
+        headers["connection"] = "close"
     if found.status == 401:
         headers["www-authenticate"] = "Bearer"
     await send(

@@ -224,6 +224,15 @@ async def test_what_never_ends_is_not_kept(web: Web, client: Client, endless: by
     assert (await web.http.get("/ready")).status_code == 200
 
 
+async def test_a_refusal_before_the_body_is_not_lost_with_the_connection(client: Client) -> None:
+    size = 4 << 20
+    head = POST.replace(b"x-ndjson", b"other") + b"Content-Length: %d\r\n\r\n" % size
+    client.transport.write(head)
+    assert (await client.pieces.get()).startswith(b"HTTP/1.1 415 ")
+    client.transport.write(b" " * size + GET + b"Connection: close\r\n\r\n")
+    assert (await client.rest()).startswith(b"HTTP/1.1 200 ")
+
+
 async def test_a_body_without_a_length_has_a_limit(client: Client) -> None:
     client.transport.write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
     chunk = b"%x\r\n%b\r\n" % (1 << 20, b" " * (1 << 20))
