@@ -1,1 +1,1 @@
-"""The immutable image of a cluster, and the delta that makes the next one. Pure."""
+"""The immutable image of a cluster, and the delta that computes the next image. Does no I/O."""

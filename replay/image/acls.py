@@ -74,7 +74,7 @@ class AclsDelta:
             raise ContradictionError(f"there is no ACL of id {acl_id}", about=f"acl:{acl_id}")
 
     def apply(self) -> AclsImage:
-        """Return the next image."""
+        """Return the image of the ACLs with the changes applied."""
         if not self._by_id.changed:
             return self._image
         by_pattern = NestedMapDelta(self._image.by_pattern)

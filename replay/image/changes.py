@@ -60,7 +60,7 @@ class MapDelta(Generic[K, V]):
         return next(self.items(), None) is None
 
     def apply(self) -> Map[K, V]:
-        """Return the map with the changes; the same object if there are none."""
+        """Return the map with the changes applied; the same object if nothing changed."""
         if not self._changes:
             return self._base
         new = self._base.mutate()
@@ -102,7 +102,7 @@ class NestedMapDelta(Generic[K, J, V]):
         return taken
 
     def apply(self) -> Map[K, Map[J, V]]:
-        """Return the map with the changes; the same object if there are none."""
+        """Return the map with the changes applied; the same object if nothing changed."""
         changed = [(key, inner) for key, inner in self._inner.items() if inner._changes]
         if not changed:
             return self._base

@@ -35,8 +35,9 @@ _CORDONED_VERSION = 4
 class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A registered broker.
 
-    `record_version` is the layout version to use when the broker is exported: that of its
-    registration record, or higher if a later change set a field which that version lacks.
+    `record_version` is the layout version to use when the broker is exported: the version of its
+    registration record, or a higher one if a later change set a field that the former version
+    lacks.
     """
 
     broker_id: int
@@ -54,7 +55,10 @@ class Broker(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Controller(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A controller of the quorum, as in its last registration record; `version` is its offset."""
+    """A controller of the quorum, as in its last registration record.
+
+    `version` is the offset of that record.
+    """
 
     controller_id: int
     incarnation_id: Uuid

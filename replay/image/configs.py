@@ -62,9 +62,9 @@ class ConfigValue(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResourceConfigs(msgspec.Struct, frozen=True, gc=False):
-    """The keys and values set on a resource, at least one, and their common version.
+    """The keys and values set on one resource, at least one, and their common version.
 
-    `values` must not be modified: images share it.
+    `values` must not be modified, because images share it.
     """
 
     values: dict[str, str]
@@ -89,7 +89,7 @@ class ConfigsDelta:
         return list(self._changed)
 
     def set(self, record: ConfigRecord, offset: int) -> None:
-        """Set a key, or remove it if the record's value is null, whether or not it was set."""
+        """Set a key to the record's value; a null value removes the key, if it is set."""
         resource = record.resource_type, record.resource_name
         changed = self._changed.get(resource)
         if changed is not None:
@@ -124,7 +124,10 @@ class ConfigsDelta:
             self._changed[resource] = ResourceConfigs({})
 
     def apply(self) -> ConfigsImage:
-        """Return the next image; the same object if nothing changed."""
+        """Return the image of the configs with the changes applied.
+
+        Returns the same object if nothing changed.
+        """
         if not self._changed:
             return self._image
         new = self._image.mutate()

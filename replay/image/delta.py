@@ -28,11 +28,12 @@ class MetadataDelta(PartDeltas):
         """Apply one record.
 
         Args:
-            at: Offset of the record in the log, UNKNOWN if it was not stored; None means
-                `row.offset`.
+            at: Offset of the record in the log, or UNKNOWN if that offset was not stored. None
+                means `row.offset`.
 
         Raises:
-            ContradictionError: the record contradicts the state before it; names the record.
+            ContradictionError: the record contradicts the state before it; the error names the
+                record.
         """
         offset = row.offset if at is None else at
         record = row.payload
@@ -45,7 +46,7 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`; afterwards `row` is the last one, or the refused one."""
+        """Apply records like `replay`. Afterwards `self.row` is the last or the refused record."""
         known = self._rules
         try:
             for row in rows:

@@ -37,11 +37,14 @@ class PartDigest(msgspec.Struct, frozen=True, gc=False):
     lanes: tuple[int, int, int, int]
 
     def __add__(self, other: "PartDigest") -> "PartDigest":
-        """Return the digest of the rows of both digests together."""
+        """Return the digest of the rows of `self` and `other` together."""
         return _part_digest(self.count + other.count, map(add, self.lanes, other.lanes))
 
     def __sub__(self, other: "PartDigest") -> "PartDigest":
-        """Return the digest without the rows of `other`, all of which must be included."""
+        """Return the digest of the rows of `self` without those of `other`.
+
+        `self` must include all rows of `other`.
+        """
         return _part_digest(self.count - other.count, map(sub, self.lanes, other.lanes))
 
 
@@ -181,7 +184,7 @@ def _item(hint: Any, *, is_unordered: bool = False) -> _Item:
 
 
 def _items(element: Any, *, is_unordered: bool) -> _Item:
-    """Return the function that encodes a list.
+    """Return the function that encodes a list of `element` as a digest item.
 
     Structures in a list are sorted by their first field.
     """

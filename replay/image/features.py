@@ -24,7 +24,7 @@ class FeaturesDelta(MapDelta[str, Feature]):
     """Changes to feature levels, by feature name."""
 
     def set_level(self, record: FeatureLevelRecord) -> None:
-        """Finalize a feature at a level; level 0 removes it, whether or not it was set."""
+        """Finalize a feature at a level; level 0 removes the feature, if it is finalized."""
         if record.feature_level == 0:
             self.take(record.name)
         else:

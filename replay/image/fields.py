@@ -10,7 +10,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def copied(source: msgspec.Struct, target: type[S], **others: Any) -> S:
-    """Return a new `target`, its fields copied from `others` or from `source` by name."""
+    """Return a new `target`; each field is copied by name from `others`, else from `source`."""
     made: S = _copier(type(source), target, tuple(others))(source, **others)
     return made
 

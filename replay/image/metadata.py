@@ -101,7 +101,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topics_in(namespace_id)
 
     def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
-        """Iterate over the topics that differ from `other`, also if only their partitions do."""
+        """Iterate over the topics that differ from `other` in themselves or in their partitions."""
         return self._topics.changed_since(other._topics)
 
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
@@ -113,10 +113,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.partitions(topic_id)
 
     def topic_version(self, topic_id: Uuid) -> int:
-        """Return a topic's version.
+        """Return a topic's version: the offset of the last record that touched the topic.
 
-        That is the offset of the last record that set its name, or added, replaced or removed a
-        partition. Versions, here and below, are UNKNOWN for objects that do not exist.
+        A record touches a topic if it sets the topic's name, or adds, replaces or removes a
+        partition. This and all methods below return UNKNOWN as the version of an object that does
+        not exist.
         """
         return self._topics.version(topic_id)
 
@@ -225,9 +226,9 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._scram.get((user, mechanism))
 
     def has_users_of(self, other: "MetadataImage") -> bool:
-        """True only if credentials and tokens equal those of `other`; compares by identity, O(1).
+        """True only if credentials and tokens equal those of `other`: O(1).
 
-        May be False for equal ones.
+        Compares them by identity, so the result may be False although they are equal.
         """
         return self._scram is other._scram and self._delegation_tokens is other._delegation_tokens
 

@@ -77,7 +77,7 @@ class NamespacesDelta:
         return namespace
 
     def apply(self) -> NamespacesImage:
-        """Return the next image."""
+        """Return the image of the namespaces with the changes applied."""
         if not self._by_id.changed:
             return self._image
         return NamespacesImage(self._by_id.apply(), self._ids.apply())

@@ -28,8 +28,9 @@ from replay.image.voters import KRaftVersionDelta, VotersDelta
 class PartDeltas:
     """The changes to an image: one delta per part, as an attribute named like the image's field.
 
-    The rules change these. A delta is created on first use, so small changes are cheap however
-    large the image is. `topics.changed` and its like are the keys of the changed objects.
+    The replay rules (`rules`) modify these deltas. A delta is created on first use, so small
+    changes are cheap however large the image is. A delta's `changed`, such as `topics.changed`, has
+    the keys of the changed objects.
     """
 
     topics: TopicsDelta
@@ -94,8 +95,8 @@ class PartDeltas:
         """Return the next image; it shares everything that did not change.
 
         Args:
-            provenance: Provenance of the next image, without `not_understood`, which is filled in
-                here.
+            provenance: Provenance of the next image. Its `not_understood` need not be set: this
+                method fills it in.
         """
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
         if self._not_understood is not None:

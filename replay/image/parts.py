@@ -42,11 +42,12 @@ class Part(msgspec.Struct, frozen=True, dict=True):
 
     Attributes:
         name: Name of the part in digests and snapshots.
-        object_type: Type of its objects. Its fields, in order, are the items of the digest; their
-            names are used in records and in stored and printed objects.
+        object_type: Type of the part's objects. Its fields, in order, are the items of the digest;
+            their names are used in records and in stored and printed objects.
         key: The fields that identify an object within the part.
         record_type: Type of the records that recreate an object; has fields of the same names.
-        field: Field of MetadataImage, without the underscore; empty if it is the part's name.
+        field: Name of the field of MetadataImage that holds the part, without the underscore; empty
+            if it equals `name`.
         unordered: List fields whose order has no meaning.
         later: List fields added in a later release: printed and digested only if not empty.
         beside: Fields that are stored but neither digested nor printed.
@@ -63,7 +64,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def key_of(self) -> Callable[[Any], Any]:
-        """Returns the key of an object: a field's value, or a tuple of several."""
+        """Function that returns an object's key: the value of one field, or a tuple of several."""
         return attrgetter(*self.key)
 
     @property
@@ -100,7 +101,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
             yield self.to_record(row)
 
     def order(self, row: Any) -> Any:
-        """Return the sort key of a row's record."""
+        """Return the key by which a row's record is sorted among the records of the part."""
         return self.key_of(row)
 
     def to_record(self, row: Any) -> Record:
@@ -108,7 +109,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         return copied(row, self.record_type)
 
     def held(self, objects: Iterable[Any]) -> Any:
-        """Return these objects in the form of the image's field, such as a map."""
+        """Return these objects as the value of the image's field for this part, such as a map."""
         return Map({self.key_of(each): each for each in objects})
 
     def _held(self, image: MetadataImage) -> Any:

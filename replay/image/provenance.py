@@ -17,7 +17,11 @@ class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def added(before: "NotUnderstood | None", offset: int | None) -> "NotUnderstood":
-        """Return `before` with one more record, at `offset` (None: unknown)."""
+        """Return `before` with one more record counted.
+
+        Args:
+            offset: Offset of that record; None if it is unknown.
+        """
         if before is None:
             return NotUnderstood(1, offset)
         return NotUnderstood(before.records + 1, before.first_offset)

@@ -31,7 +31,11 @@ def image_records(image: MetadataImage) -> Iterator[tuple[Record, int]]:
 
 
 def kept_of(image: MetadataImage, record: Record) -> Kept | None:
-    """Return the version and creation offset to store with an image's record, or None."""
+    """Return the version and creation offset to store with one of the image's records.
+
+    Returns:
+        None if the record's object has no version, or if the version is unknown.
+    """
     created = UNKNOWN
     match record:
         case topics.TopicRecord():

@@ -61,7 +61,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
                 )
 
     def finish(self, record: RemovePartitionsRecord) -> None:
-        """Clear the pending removals, if any, of partitions that are now removed."""
+        """Clear the pending removals, if any, of the partitions that the record removes."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             pending.take(partition_id)

@@ -1,4 +1,4 @@
-"""The rule for each record type: a method of one part's delta, or a function over several."""
+"""Assigns to each record type its replay rule: the function that applies it to the deltas."""
 
 from collections.abc import Callable
 from functools import partial

@@ -73,7 +73,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
     def changed_since(self, other: "TopicsImage") -> Iterator[Topic]:
-        """Yield the topics that differ from those in `other` or are not there: O(topics).
+        """Yield the topics that differ from those in `other` or are missing there: O(topics).
 
         Topics that the two images share are compared by identity.
         """
@@ -94,9 +94,9 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return partition_list.find(self.partitions(topic_id), partition_id)
 
     def version(self, topic_id: Uuid) -> int:
-        """Return a topic's version.
+        """Return a topic's version: the offset of the last record that touched the topic.
 
-        That is the offset of the last record that set its name, or added, replaced or removed a
+        A record touches a topic if it sets the topic's name, or adds, replaces or removes a
         partition.
         """
         entry = self._entries.get(topic_id)
@@ -262,7 +262,7 @@ class TopicsDelta:
         return not self._ids.at(namespace_id).is_empty()
 
     def apply(self) -> TopicsImage:
-        """Return the next image; unchanged topics are shared."""
+        """Return the image of the topics with the changes applied; shares unchanged topics."""
         if not self._topics:
             return self._image
         entries = self._image._entries.mutate()

@@ -1,4 +1,4 @@
-"""Finds when and why the outages that a snapshot shows began.
+"""Finds the beginning and the cause of the outages that are already in progress in a snapshot.
 
 A snapshot shows only the state. From the log before the snapshot, only the records that matter to
 the affected objects are replayed: those of the affected partitions, and those about brokers, topic
@@ -92,14 +92,17 @@ class RowsOf:
                 yield from self._removal(row, record)
 
     def _removal(self, row: Envelope, record: RemovePartitionsRecord) -> Iterator[Envelope]:
-        """Yield the row reduced to the selected partitions; replay does not know the others."""
+        """Yield the row, reduced to the selected partitions; nothing if it removes none of them.
+
+        The other partitions are unknown to the replay, so removing them would be a contradiction.
+        """
         ids = tuple(i for i in record.partition_ids if (record.topic_id, i) in self.partitions)
         if ids:
             payload = msgspec.structs.replace(record, partition_ids=ids)
             yield msgspec.structs.replace(row, payload=payload)
 
     def _needles(self) -> Needles | None:
-        """Return the search for blocks with selected rows; None if there are too many topics."""
+        """Return the byte strings that find the blocks with selected rows; None for many topics."""
         if len(self._topics) > _TOPICS_SKIMMED_MAX:
             return None
         needles = Needles()

@@ -1,4 +1,4 @@
-"""Describes in words the changes that the choice of a seed directory can lose or confirm."""
+"""Describes the unproven changes that the choice of a seed directory makes lost or committed."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ class AtRisk(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is not proven to be committed.
 
     Attributes:
-        offset: Offset of its first record.
-        on: Names of the directories that contain it.
-        kept: True if the seed contains it, so that it becomes committed; if False, it is lost.
+        offset: Offset of the first record of the change.
+        on: Names of the directories that contain the change.
+        kept: True if the seed contains the change, which makes it committed; False if it is lost.
     """
 
     offset: int
@@ -73,8 +73,9 @@ def _events(
 ) -> tuple[list[TimelineEvent], int, str]:
     """Return the events of a range, the offset where they end, and the error that ended them.
 
-    The error is empty if they are complete. Events need an image, which cannot be built past damage
-    or past a record that contradicts the state, although the bytes of later records still exist.
+    The error is empty if the events are complete. Events need an image, which cannot be built past
+    damage or past a record that contradicts the state, although the bytes of later records still
+    exist.
     """
     directory = open_directory(Path(node.name))
     try:

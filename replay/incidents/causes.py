@@ -54,7 +54,7 @@ OWN = Cause(-1, "")
 
 
 def own_cause(offset: int, before: Partition | None, after: Partition) -> Cause:
-    """Return the cause of a partition's record that no broker's record caused: itself."""
+    """Return a partition's record as its own cause, because no broker's record caused it."""
     return Cause(offset, _own_text(before, after, lost_brokers(before, after)))
 
 
@@ -114,7 +114,7 @@ class Causes:
         return not self._batch and not self._down
 
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
-        """Yield the brokers that led a partition before the batch and lose that lead in it."""
+        """Yield the brokers whose leadership of a partition a record of the batch takes away."""
         for row in rows:
             record = row.payload
             # Below NO_LEADER: the leader stays.
@@ -163,7 +163,7 @@ class Causes:
             load: Returns the image as of an offset; called with ascending offsets.
 
         Returns:
-            By offset, the final text of those causes that depend on partitions `past` did not
+            The final form, by offset, of each cause that depends on partitions `past` did not
             follow.
         """
         wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
@@ -182,22 +182,22 @@ class Causes:
         return decided
 
     def of_broker(self, broker_id: int) -> Cause | None:
-        """Return what took down a broker that is now down; None if before the kept history."""
+        """Return the cause why a broker is down; None if that is older than the kept history."""
         return self._down.get(broker_id)
 
     def of_partition(
         self, row: Envelope, before: Partition | None, after: Partition
     ) -> Cause | None:
-        """Return why a record left a partition without a leader or with a smaller ISR.
+        """Return the cause of a record that takes a partition's leader away or shrinks its ISR.
 
         Returns:
-            None if its brokers went down before the kept history.
+            None if the partition's brokers went down before the kept history.
         """
         cause = self.of_brokers(row, before, after)
         return own_cause(row.offset, before, after) if cause is OWN else cause
 
     def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
-        """Return the same as `of_partition`, but OWN if no broker's record caused the change."""
+        """Return the cause like `of_partition`, but OWN if no broker's record caused the change."""
         if not self._batch and not self._down:
             return OWN
         lost = lost_brokers(before, after)
@@ -214,7 +214,11 @@ class Causes:
         return OWN
 
     def _coming(self, row: Envelope, broker_id: int) -> Cause | None:
-        """Return the cause if a later record of the batch takes down a broker that is still up."""
+        """Return the cause by which a later record of the batch takes a broker down.
+
+        Returns:
+            None if no later record does, or if the broker is already down.
+        """
         if broker_id in self._down:
             return None
         broker = self._state.broker(broker_id)
@@ -259,7 +263,7 @@ class MovedLeads(msgspec.Struct, frozen=True):
         return {key: each.leader for key, each in found.items() if each is not None}
 
     def had_lead(self, broker_id: int, before: Mapping[PartitionKey, int]) -> bool:
-        """True if a broker lost the lead of one of the partitions.
+        """True if a broker led one of the partitions and lost its leadership.
 
         Args:
             before: The leaders before the batch.
@@ -295,10 +299,10 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
 
 
 def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
-    """Return the brokers that a partition lost by a record: ISR members and its former leader.
+    """Return the brokers that a partition lost by a record: ISR members and the former leader.
 
-    A former leader that did not leave the ISR comes first. For a new partition, return the replicas
-    outside its ISR, or all of them if it has no leader.
+    A former leader that remained in the ISR comes first. For a new partition, returns the replicas
+    outside the ISR, or all replicas if there is no leader.
     """
     if before is None:
         lost = [broker_id for broker_id in after.replicas if broker_id not in after.isr]

@@ -22,12 +22,13 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         from_offset, to_offset: Offsets of the first and the last record. Unrelated records may lie
-            between them.
+        between them.
         time: Append time of the first record, ms since 1970.
         kind: One of KINDS.
         objects: Names of the changed objects, in the order of the log.
-        cause: Offset of the record that caused the event, possibly one of its own; None if the
-            cause is unknown, or if the controller decided it without such a record.
+        cause: Offset of the record that caused the event, possibly one of the event's own records.
+            None if the cause is unknown, or if no record caused the event (a decision of the
+            controller).
         principal: Principal of the request, if the log contains it.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.
@@ -104,7 +105,10 @@ class Group:
 
 
 def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
-    """Return the effects of a record on a partition, as texts to count; %s marks a plural s."""
+    """Return the effects of a record on a partition, as texts in which %s marks a plural s.
+
+    Equal texts are counted, so that one text can stand for many partitions.
+    """
     # What a record leaves alone is the same object.
     if (
         before.leader == after.leader

@@ -154,7 +154,7 @@ class _Events:
         self._term = group
 
     def _end_term(self, time: int) -> None:
-        """Add to the event of the active controller's term how long the term lasted.
+        """Add the duration of the active controller's term to the event that began the term.
 
         The controller may have been down long before another became active, so the time of its last
         record is added, too.
@@ -248,7 +248,7 @@ class _Events:
                 self._flaps.back(name, row)
 
     def _own_group(self, row: Envelope) -> Group:
-        """Return the event of a batch's partition changes that no broker's record caused."""
+        """Return the event for the batch's partition changes that no broker's record caused."""
         if self._own is None or self._own_offset != row.batch_offset:
             self._own_offset = row.batch_offset
             self._own = self._group((PARTITIONS, row.batch_offset), PARTITIONS, row)

@@ -1,4 +1,4 @@
-"""Finds out whether a fenced broker had led a partition, if only some partitions are followed."""
+"""Finds out whether a fenced broker led any partition, although only some are followed."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -15,10 +15,13 @@ _TOPICS_SKIMMED = 8
 
 
 def had_lead(source: BatchSource, row: Envelope, newest: Newest) -> bool:
-    """True if a broker lost the lead of a partition in the batch that contains its record `row`.
+    """True if a batch took the leadership of any partition from a broker.
 
-    Without a snapshot, the log is first skimmed for the partitions of a few topics, which mostly
-    suffice.
+    Without a snapshot, the log is first skimmed for the partitions of a few topics, which is
+    usually enough.
+
+    Args:
+        row: The broker's record, such as its fencing, which determines the broker and the batch.
 
     Raises:
         UnknownHistoryError, CorruptLogError: as for `load_image`.

@@ -34,7 +34,10 @@ class Flaps:
             self._absences.setdefault(name, []).append((since, row))
 
     def events(self) -> Iterator[TimelineEvent]:
-        """Yield one event per flap; partitions lost and regained by the same batches share it."""
+        """Yield one event per flap.
+
+        Partitions lost and regained by the same batches share one event.
+        """
         together: dict[Hashable, list[str]] = defaultdict(list)
         runs: dict[Hashable, Sequence[_Absence]] = {}
         for name, absences in self._absences.items():

@@ -107,7 +107,10 @@ class LiveState:
         return name
 
     def topic_ids(self, name: str) -> Iterable[Uuid]:
-        """Return the id of a topic of the default namespace; of all topics if `name` is empty."""
+        """Return the id of the topic named `name` in the default namespace, if it exists.
+
+        An empty `name` means all topics of all namespaces.
+        """
         if not name:
             return list(self._delta.topics.topic_ids())
         topic_id = self._delta.topics.topic_id_named(name, None)

@@ -1,4 +1,7 @@
-"""Checks that Kafka can load a node's log: no record after its newest checkpoint may contradict."""
+"""Checks that Kafka can load a node's log.
+
+Kafka cannot if a record after the newest checkpoint contradicts the state before it.
+"""
 
 from pathlib import Path
 

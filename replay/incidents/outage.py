@@ -1,13 +1,13 @@
 """An outage: an interval in which a partition or broker was not fully available.
 
     leaderless          the partition has no leader
-    under_replicated    its ISR is smaller than its replicas without those being added
-    under_min_isr       its ISR is smaller than the topic's min.insync.replicas
+    under_replicated    not all replicas, except those being added, are in the ISR
+    under_min_isr       the ISR is smaller than the topic's min.insync.replicas
     fenced              the broker is registered and fenced
     shutting_down       the broker is in a controlled shutdown
 
-The record that brings about the condition begins an interval, and the record that ends the
-condition ends it. The removal of the partition or broker ends it, too.
+The interval begins with the record that brings about one of these conditions. It ends with the
+record that ends the condition, or that removes the partition or broker.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,14 +37,18 @@ class Outage(msgspec.Struct, gc=False):
     Attributes:
         label: Name at the beginning of the outage: `broker:2`, or the name of the partition's
             topic.
-        from_offset: Offset of the record that began it; None if it began before the kept history.
-        from_time, to_time: Append times of the first and the last record, in ms since 1970.
-        known_cause: OWN if the record that began it is itself the cause.
-        before, after: The partition before and after the record that began it; None for a broker.
+        from_offset: Offset of the record that began the outage; None if it began before the kept
+            history.
+        from_time, to_time: Append times of the records that began and ended the outage, in ms since
+        1970.
+        known_cause: OWN if the record that began the outage is itself the cause.
+        before, after: The partition before and after the record that began the outage; None for a
+        broker.
         others: Further brokers that the partition waited for only after later records.
-        to_offset: Offset of the record that ended it; None if it has not ended.
-        duration_ms: Counted from the start of the kept history if it began earlier, and up to the
-            last record if it has not ended. Never negative, even if times in the log step back.
+        to_offset: Offset of the record that ended the outage; None if it has not ended.
+        duration_ms: Counted from the start of the kept history if the outage began earlier, and up
+            to the last record if it has not ended. Never negative, even if times in the log step
+            back.
     """
 
     label: str

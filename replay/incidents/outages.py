@@ -26,8 +26,8 @@ def find_outages(
 ) -> Outages:
     """Return the outages that overlap [from_offset, end_offset).
 
-    Replays the log from a snapshot before the range, if there is one. For outages that the snapshot
-    shows, the beginning is searched in the log before the snapshot; see `already_down`.
+    Replays the log from a snapshot before the range, if there is one. If outages are already in
+    progress in that snapshot, their beginning is searched in the log before it; see `already_down`.
 
     Args:
         until_ms: Time up to which outages without an end are counted, ms since 1970; the time of
@@ -56,10 +56,10 @@ def find_outages(
 def _watch_before(
     source: BatchSource, newest: Newest, end_offset: int, assumed_min_isr: int | None
 ) -> Watch:
-    """Return a watch positioned at a late snapshot below an offset.
+    """Return a watch positioned at one of the newest snapshots below an offset.
 
-    It knows which objects are down there, and since when. Without a snapshot it is positioned at
-    the start of the history.
+    The watch knows which objects are down at that snapshot, and since when. Without a snapshot, the
+    watch is positioned at the start of the history.
     """
     found = None
     for image in _snapshots_before(source, newest, end_offset):
@@ -77,7 +77,7 @@ def _watch_before(
 def _snapshots_before(
     source: BatchSource, newest: Newest, end_offset: int
 ) -> Iterator[MetadataImage]:
-    """Yield late snapshots below an offset, the latest first.
+    """Yield the few newest snapshots below an offset, newest first.
 
     Skips a snapshot inside a batch, because causes are found in whole batches.
     """
@@ -91,7 +91,7 @@ def _snapshots_before(
 
 
 def _look_back(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
-    """Find when and why the outages at a snapshot began, and set that in `watch`.
+    """Find the beginning and cause of each outage at a snapshot, and set them in `watch`.
 
     Args:
         watch: Positioned at the snapshot.

@@ -28,7 +28,9 @@ SHUTTING_DOWN, NOT_REGISTERED = "shutting down", "not registered"
 
 
 class ReplicasSince(msgspec.Struct, frozen=True):
-    """The records that set the current state; nothing for a state older than the kept history.
+    """The records that set the current states of partitions and brokers.
+
+    A partition or broker whose state is older than the kept history is missing from the maps.
 
     Attributes:
         partitions: By partition, the record that set the replicas being added or removed.
@@ -91,7 +93,7 @@ class _Follower:
         self.since = ReplicasSince({}, {})
 
     def follow(self, rows: Iterable[Envelope]) -> None:
-        """Apply rows that take effect; only records about partitions and brokers count."""
+        """Apply rows that take effect; records not about partitions or brokers are ignored."""
         for row in rows:
             record = row.payload
             if isinstance(record, PartitionRecord | PartitionChangeRecord):

@@ -41,7 +41,7 @@ def touched_objects(record: Any, state: LiveState) -> Iterable[str]:
     """Return the names of the objects that a record touches.
 
     Args:
-        state: Before the record for the types in GOING, after it for all others.
+        state: The state before the record if its type is in GOING, else the state after the record.
     """
     if type(record) in _NAMED_BY_STATE:
         return _by_state(record, state)

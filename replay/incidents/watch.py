@@ -79,7 +79,7 @@ class Watch:
         return [key for key in self._open if not isinstance(key, int)]
 
     def take_over(self, past: "Watch", load: Callable[[int], MetadataImage]) -> None:
-        """Take over from `past` when and why the current outages began.
+        """Take over from `past` the beginning and the cause of each current outage.
 
         Args:
             past: Has followed the same log up to this point, but only the objects that are down.
@@ -96,7 +96,11 @@ class Watch:
         self._open, self._start_time = began, past._start_time
 
     def replay(self, rows: Sequence[Envelope], chosen: Iterable[Envelope] | None = None) -> None:
-        """Apply rows that take effect together, or only the `chosen` ones of them."""
+        """Apply rows that take effect together.
+
+        Args:
+            chosen: Those of the rows that are to be applied; None means all.
+        """
         self._causes.enter(rows)
         for row in rows if chosen is None else chosen:
             rule = self._rules.get(type(row.payload))
@@ -272,5 +276,8 @@ class Watch:
 
 
 def _place(row: Envelope | None) -> tuple[int | None, int | None]:
-    """Return offset and time of a row; keeping the row would keep its record in memory."""
+    """Return the offset and time of a row.
+
+    These are kept instead of the row, which would keep its record in memory.
+    """
     return (None, None) if row is None else (row.offset, row.timestamp)

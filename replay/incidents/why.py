@@ -99,7 +99,7 @@ def why_broker(
     index: ChangeIndex | None = None,
     newest: Newest = lambda _: None,
 ) -> Chain:
-    """Return the chain of records that led to a broker's being up or down at offset `at`.
+    """Return the chain of records that explains why a broker was up or down at offset `at`.
 
     Args and errors are those of `why_partition`.
     """
@@ -117,9 +117,10 @@ def why_broker(
 
 
 def _with_reasons(source: BatchSource, found: Chain, newest: Newest) -> Chain:
-    """Return a chain in which fencings have the same reasons as when the whole log is replayed.
+    """Return the chain, with the reasons of fencings corrected.
 
-    The reason depends on whether the broker led any partition; only some partitions were replayed.
+    The reason for a fencing depends on whether the broker led any partition, but the chain was
+    found by replaying only some partitions.
     """
     links = [_with_reason(source, link, newest) for link in found.links]
     return msgspec.structs.replace(found, links=links)
@@ -187,11 +188,11 @@ class Follower:
         state: The state after the last row.
         is_partial: True if only some of the partitions are followed.
         steps: Steps of each partition, by topic id and partition id.
-        broker_links: For each broker, the records since it was last up, up to the one that brought
-            it up again, if any.
+        broker_links: For each broker, the records since it was last up; if it is up again, they end
+            with the record that brought it up.
         added: The steps added by the last call of `follow`, by the offset of their records.
-        added_links: What the last call added to `broker_links`: broker id, link, and True if the
-            link replaced the earlier ones.
+        added_links: The additions of the last call of `follow` to `broker_links`: broker id, link,
+            and True if the link replaced the earlier links of that broker.
     """
 
     def __init__(self, image: MetadataImage) -> None:

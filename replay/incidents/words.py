@@ -1,7 +1,7 @@
 """Describes records other than those of brokers and partitions; %s marks a plural s.
 
-Secrets are left out: for configs and credentials only the name is given. For tokens not even that,
-because a token's id is the name that a client logs in with.
+Secrets are left out: configs and credentials are described by their names only. Tokens are
+described without even their ids, because a token's id is the name that a client logs in with.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def effect_of(record: Any, state: LiveState) -> str:
     """Return the description of a record's effect.
 
     Args:
-        state: The state in which the record's object has a name.
+        state: The state before or after the record in which the record's object exists.
     """
     if type(record) is configs.ConfigRecord:  # most of them
         return _of_config(record)

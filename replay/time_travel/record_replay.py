@@ -37,7 +37,7 @@ class RecordReplay:
         self._delta = MetadataDelta(image)
 
     def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
-        """Apply rows that take effect; yield each that may have changed something, and the
+        """Apply rows that take effect; yield each that may have changed something, with its
         changes.
 
         If only one object is followed, a record that contradicts the state of another object is
