@@ -34,10 +34,10 @@ from api.kafka.messages import (
 
 
 class Api(msgspec.Struct, frozen=True):
-    """One request and its response. `flexible_from` is the first version with tagged fields.
+    """A request and its response. `flexible_from` is the first version with tagged fields.
 
-    `advertised_from` is the lowest version in ApiVersions responses if it is below `min_version`,
-    else None: librdkafka disables compression if old versions of Produce are not advertised.
+    `advertised_from` replaces `min_version` in ApiVersions responses, unless it is None: librdkafka
+    disables compression if old versions of Produce are not advertised.
     """
 
     key: int

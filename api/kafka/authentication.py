@@ -60,8 +60,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A successful login and the time until which it is valid.
 
     Attributes:
-        ends_at: Time by which the client must have logged in again, by the event loop's clock; None
-            if the session is valid for ever.
+        ends_at: Time by which the client must log in again, by the event loop's clock; None if the
+            session never ends.
     """
 
     login: Login
@@ -218,11 +218,12 @@ class _Conversation:
     async def _exchanged(
         self, token: bytes, frame: RequestFrame | None
     ) -> tuple[bytes, Login | None]:
-        """Pass a client's message to the mechanism; return its answer, and the login once complete.
+        """Pass a client's message to the mechanism; return the mechanism's reply, and the login if
+        it is complete.
 
         Args:
-            frame: The request that gets the error response on failure; None: send no error
-                response, because the messages have no headers.
+            frame: The request to which an error response is sent if the login fails; None if the
+                client's SASL messages have no headers, so that no error response can be sent.
         """
         assert self._attempt is not None
         message = FAILURE
@@ -268,7 +269,8 @@ def repeated_login(frame: RequestFrame) -> Response:
 
 
 def _check_key(raw: bytes) -> None:
-    """Raise a clear error for a known request that was sent before authentication.
+    """Raise a clear error if a frame is a known request that must not be sent before
+    authentication.
 
     Raises:
         AuthenticationError: the frame is such a request.

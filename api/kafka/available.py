@@ -1,6 +1,7 @@
-"""The partitions of a topic that a client may use.
+"""Selects the partitions of a topic that a client can write or read now.
 
-Source: KIP-694 (READ_ONLY and NONE take no writes, NONE gives no reads).
+Source: KIP-694 (partitions in mode READ_ONLY cannot be written, those in mode NONE neither written
+nor read).
 """
 
 from api.kafka.messages.metadata import MetadataPartition, MetadataTopic
@@ -13,13 +14,13 @@ _READABLE = (READ_WRITE, READ_ONLY)
 def available_partitions(
     topic: MetadataTopic, *, for_write: bool = False, for_read: bool = False
 ) -> tuple[MetadataPartition, ...]:
-    """Return the partitions of a Metadata response that a client can write, read, or both.
+    """Return the partitions in a Metadata response that can be written, read, or both.
 
-    They have a leader and a mode that allows all the requested uses. If neither `for_write` nor
-    `for_read` is set, return every partition that has a leader.
+    These partitions have a leader and a mode that allows all the requested uses. If neither
+    `for_write` nor `for_read` is set, every partition with a leader is returned.
 
-    The Metadata request must have set `knows_modes`, as `MetadataClient.metadata` does; other
-    responses do not have all modes.
+    The Metadata request must have set `knows_modes`, as `MetadataClient.metadata` does; without it,
+    the response reports partitions in some modes without their leaders.
     """
     return tuple(
         [

@@ -32,8 +32,8 @@ def described(
     """Return the response with the brokers in the image of `access`.
 
     Raises:
-        RequestError: UNSUPPORTED_ENDPOINT_TYPE, controllers were requested; the log holds no
-            addresses of them.
+        RequestError: UNSUPPORTED_ENDPOINT_TYPE, the request is for controllers, whose addresses are
+            not in the log.
     """
     if request.endpoint_type != BROKERS:
         raise RequestError(
@@ -105,7 +105,7 @@ def listing_refused(error: RequestError) -> ListConfigResourcesResponse:
 
 
 def _names(resource_type: int, image: MetadataImage) -> Iterator[str]:
-    """Yield all topics or brokers; of other resource types, only resources with configs."""
+    """Yield the names of a type's resources: all topics or brokers, else those with configs."""
     if resource_type == TOPIC:
         yield from map(image.full_name, image.topics())
     elif resource_type in (BROKER, BROKER_LOGGER):
@@ -119,7 +119,7 @@ def _configured(resource_type: int, image: MetadataImage) -> Iterable[str]:
 
 
 def unregistration(request: UnregisterBrokerRequest) -> int:
-    """Return the id of the broker to unregister, which is the command's request."""
+    """Return the id of the broker to unregister; the command's request is just this id."""
     return request.broker_id
 
 

@@ -103,7 +103,9 @@ def description_refused(
 def _entry(
     request: DescribeConfigsRequest, resource: DescribeConfigsResource, config: ConfigExplained
 ) -> DescribeConfigsResourceResult | None:
-    """Return a config's entry; None if the cluster default was requested and does not set it."""
+    """Return a config's entry; None if the resource is the cluster default and does not set the
+    config.
+    """
     levels = _levels(resource, config)
     if not levels and _is_cluster(resource):
         return None
@@ -131,7 +133,7 @@ def _entry(
 
 
 def _levels(resource: DescribeConfigsResource, config: ConfigExplained) -> Sequence[ConfigAtLevel]:
-    """Return the levels that a Kafka broker takes into account, nearest first."""
+    """Return the levels that a Kafka broker uses for the config, the most specific first."""
     type_, levels = resource.resource_type, config.levels
     if _is_cluster(resource):
         return [each for each in levels if each.source_code == ConfigSource.CLUSTER.code]
@@ -148,7 +150,9 @@ def _levels(resource: DescribeConfigsResource, config: ConfigExplained) -> Seque
 
 
 def _of_group(config: ConfigExplained) -> ConfigAtLevel:
-    """Return a group's own value or default as a level with the group's config name."""
+    """Return a group config's value as a level: the group's own level if it is set, else the
+    default.
+    """
     nearest = config.levels[0] if config.levels else None
     own = ConfigSource.GROUP.code
     is_own = nearest is not None and nearest.source_code == own

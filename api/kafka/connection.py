@@ -29,7 +29,7 @@ REQUEST_TIMEOUT_S = 30.0
 
 
 class Connection:
-    """Client side of a Kafka connection: sends requests, many of which may be in flight."""
+    """Client side of a Kafka connection; several requests may be in flight."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Connection:
         address: str,
         renewal: SessionRenewal | None = None,
     ) -> None:
-        """Take over a stream without requests in flight; only error messages use `address`."""
+        """Use an open stream without requests in flight; `address` is only for error messages."""
         self._renewal = renewal
         self._reader = reader
         self._writer = writer
@@ -78,7 +78,7 @@ class Connection:
         return not self._task.done()
 
     async def ended(self) -> None:
-        """Wait until no response can arrive any more."""
+        """Wait until the connection can receive no more responses."""
         await asyncio.wait([self._task])
 
     async def request(
@@ -145,8 +145,8 @@ class Connection:
     ) -> bytes:
         """Forward a client's request to a controller that does not support envelopes.
 
-        The controller takes the broker for the sender; only the client id is the client's.
-        Otherwise like `forward`.
+        The controller treats the broker as the sender; of the client, only the client id is sent.
+        Returns and raises the same as `forward`.
         """
         api, version, number = frame.api, frame.version, self._next_number()
         raw = frames.encode_raw_request(api, version, number, frame.raw_body, frame.client_id)
@@ -222,7 +222,9 @@ class Connection:
                     future.set_exception(_unanswered(str(problem)))
 
     def _answer(self, frame: bytes) -> bool:
-        """Resolve the pending request that a response frame belongs to; False if there is none."""
+        """Resolve the pending request that a response belongs to; False if no request is waiting
+        for it.
+        """
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
             return False  # its caller has given up, or this is no Kafka

@@ -24,7 +24,7 @@ _SEPARATOR = ":"
 
 
 def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return the envelope for a request: the bytes as received, and the caller."""
+    """Return an envelope that contains a request, as received, and its sender's identity."""
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(
@@ -69,7 +69,7 @@ def is_question(frame: RequestFrame) -> bool:
 
 
 def response_in_envelope(frame: RequestFrame, body: Response | bytes) -> EnvelopeResponse:
-    """Return the envelope with the response to a forwarded request."""
+    """Return the envelope that contains the response to a forwarded request."""
     api, version, number = frame.api, frame.version, frame.correlation_id
     if isinstance(body, bytes):
         raw = frames.encode_raw_response(api, version, number, body)

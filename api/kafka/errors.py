@@ -144,11 +144,11 @@ def name_of(code: int) -> str:
 
 
 def check(code: int, message: str | None) -> None:
-    """Raise the error of a response, if its code is not NONE.
+    """Raise a RequestError if a response's error code is not NONE.
 
     Raises:
-        RequestError: has the code's name. Its outcome is derived from the code, which cannot
-            express every outcome.
+        RequestError: the code is not NONE. The error has the code's name, and an outcome derived
+            from the code, although codes cannot express every outcome.
     """
     if code != NONE:
         name = name_of(code)

@@ -1,4 +1,4 @@
-"""Features: their levels in ApiVersions responses, and the conversion of UpdateFeatures."""
+"""Kafka features: adds their levels to ApiVersions responses, and converts UpdateFeatures."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,9 @@ _UPGRADE_TYPES = {
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """The finalized feature levels known to a node, and the metadata log offset they are as of."""
+    """The finalized feature levels that a node knows, after applying the metadata log up to
+    `offset`.
+    """
 
     levels: Mapping[str, int] = {}
     offset: int = -1

@@ -19,13 +19,13 @@ from records.base import Record
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Kafka's name of a scalar type."""
+    """The type of a scalar field, by Kafka's name for it."""
 
     name: str
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """The versions that have a field, both bounds inclusive, and its tag if it is tagged."""
+    """The versions in which a field exists, both bounds inclusive, and the tag if it is tagged."""
 
     first: int = 0
     last: int | None = None
@@ -37,7 +37,9 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 def since(first: int, last: int | None = None) -> Presence:
-    """Mark a field that exists from version `first` on; if `last` is given, up to it, inclusive."""
+    """Mark a field that exists from version `first` on, or up to version `last` (inclusive) if
+    given.
+    """
     return Presence(first, last)
 
 
@@ -47,7 +49,9 @@ def until(last: int) -> Presence:
 
 
 def tagged(tag: int, first: int = 0, last: int | None = None) -> Presence:
-    """Mark a tagged field: only in flexible versions, and omitted if it has its default value."""
+    """Mark a tagged field: it exists only in flexible versions, and is omitted at its default
+    value.
+    """
     return Presence(first, last, tag)
 
 
@@ -66,12 +70,12 @@ class Message(Record, frozen=True, gc=False):
 class Request(Message, frozen=True, gc=False):
     """Base class of requests.
 
-    Encoding fails if the version lacks a field that is not at its default.
+    Encoding a request fails if a field does not exist in the version and is not at its default.
     """
 
 
 class Response(Message, frozen=True, gc=False):
-    """Base class of responses. Fields that the version lacks are left out."""
+    """Base class of responses. Encoding omits fields that do not exist in the version."""
 
 
 # Kafka's own tags count from 0, a few per structure. Tag 106 was in early releases.

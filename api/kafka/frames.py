@@ -1,4 +1,4 @@
-"""Encodes and decodes requests and responses; no sockets.
+"""Encodes and decodes the frames of requests and responses; does not use sockets.
 
 A frame is a length of four bytes, a header and a body. A request's header has key, version,
 correlation id and client id; in flexible versions it ends with tagged fields. A response's header
@@ -261,7 +261,7 @@ def _decode(
     *,
     unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Decode a message; `unusual` decodes messages that the compiled codec does not handle."""
+    """Decode a message; `unusual` decodes messages that the compiled decoder cannot decode."""
     flexible = api.is_flexible(version)
     try:
         return _decoder(cls, version, flexible)(frame, position), ()

@@ -1,4 +1,4 @@
-"""Consumer group requests, answered as by a cluster without group coordinators.
+"""Responses to consumer group requests, as of a Kafka cluster without group coordinators.
 
 No node is a coordinator. FindCoordinator, and every request to a coordinator, is answered with
 COORDINATOR_NOT_AVAILABLE, as by a Kafka cluster that cannot create `__consumer_offsets`. Consumers
@@ -131,7 +131,7 @@ def _coordinator(key_type: int, key: str, version: int, access: Access) -> Found
 
 
 def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError:
-    """Return the error of a coordinator lookup, which never succeeds."""
+    """Return the error for a coordinator lookup; there is always one, as no coordinator exists."""
     is_share = key_type == _SHARE and version >= _SHARE_SINCE
     if key_type not in (_GROUP, _TRANSACTION) and not is_share:
         return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
@@ -151,7 +151,12 @@ def _refusal(access: Access, operation: Operation, resource: Resource) -> Reques
 
 
 def _code(access: Access, operation: Operation, group: str, otherwise: str) -> int:
-    """Return the code of `otherwise`, or of the refusal if the caller has no right on the group."""
+    """Return the error code for a request on a group.
+
+    Args:
+        otherwise: Name of the code to return if the caller has the right; else the code of the
+            refusal is returned.
+    """
     refusal = _refusal(access, operation, group_resource(group))
     return code_of(otherwise if refusal is None else refusal.code)
 
@@ -210,7 +215,10 @@ def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommi
 
 
 def _fetch_offsets(request: OffsetFetchRequest, _: int, access: Access) -> OffsetFetchResponse:
-    """Return the response; up to version 7 a request is about one group, later about a list."""
+    """Return an OffsetFetch response, which has an error instead of each offset.
+
+    Up to version 7 a request is about one group; from version 8 on it has a list of groups.
+    """
     code = _offsets_code(access, request.group_id)
     return OffsetFetchResponse(
         error_code=code,

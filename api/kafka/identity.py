@@ -1,4 +1,4 @@
-"""The authenticated identity of a listener's client, and how long it is valid."""
+"""The authenticated identity of a connection's client, and how long the identity is valid."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -15,11 +15,11 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class Identity:
-    """The caller of one connection.
+    """The identity of one connection's client.
 
     Attributes:
-        caller: The caller, as far as it is known.
-        session: Its SASL session; None before the login and without SASL.
+        caller: The client; not authenticated before `prove`.
+        session: The client's SASL session; None before the login, and always None without SASL.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Identity:
         self.session: Session | None = None
 
     async def prove(self, transport: asyncio.BaseTransport, send: Send) -> bool:
-        """Authenticate the client; False if it disconnects first.
+        """Authenticate the client; return False if the client disconnects first.
 
         Raises:
             AuthenticationError: authentication failed.
@@ -54,7 +54,7 @@ class Identity:
         return True
 
     def is_renewed_by(self, api: Api) -> bool:
-        """True if the request starts another login, in a session that has an end.
+        """True if the request starts another login, and the current session has an end.
 
         Raises:
             AuthenticationError: the session has ended, and the request does not start a login.
@@ -69,7 +69,9 @@ class Identity:
         return False
 
     async def renew(self, first: Received, send: Send) -> bool:
-        """Authenticate the client again, as the same principal; False if it disconnects first.
+        """Authenticate the client again; return False if the client disconnects first.
+
+        The principal must be the same as before.
 
         Raises:
             AuthenticationError: authentication failed.
@@ -79,7 +81,7 @@ class Identity:
         return await self._log_in(send, before=self.session, first=first)
 
     async def hold(self, work: Awaitable[None]) -> None:
-        """Await `work`, but at most until the session ends.
+        """Await `work`, but no longer than the client's session is valid.
 
         Raises:
             UnavailableError: the session has ended; the client may connect again.

@@ -74,7 +74,7 @@ class _Builder:
 
 
 def _taken_apart(hint: Any, version: int) -> tuple[Any, Presence]:
-    """Return a field's type, with its `Kind` if any, and its presence in the version."""
+    """Split a field's annotation into the type, with its `Kind` if any, and the presence."""
     if typing.get_origin(hint) is not Annotated:
         return hint, _ALWAYS
     extras = hint.__metadata__

@@ -53,12 +53,13 @@ Takeover = Callable[
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """The handlers of a listener.
+    """The request handlers of a listener, and how the listener treats some requests.
 
-    `is_from_broker` is true for requests that only brokers send; None if no broker connects here. A
-    connection on which such a request succeeded is not closed when there are too many connections.
-    `is_question` is true for read-only queries, which are cancelled when the client disconnects.
-    `features` returns the feature levels for ApiVersions responses.
+    `is_from_broker` returns True for requests that only brokers send; it is None if no broker
+    connects to the listener. A connection on which such a request succeeded is not closed when
+    there are too many connections. `is_question` returns True for read-only queries, which are
+    cancelled when the client disconnects. `features` returns the feature levels for ApiVersions
+    responses.
     """
 
     handlers: Mapping[Api, Handler]
@@ -79,7 +80,7 @@ class Listener:
     def __init__(
         self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
     ) -> None:
-        """Use `Listener.start` instead."""
+        """Create a listener that accepts no connections yet; `Listener.start` does both."""
         self._answering = answering
         self._security = security
         self._connections = connections
@@ -256,7 +257,10 @@ class _Conversation:
                     left.cancel()
 
     async def _read(self) -> RequestFrame | None:
-        """Start requests until reading ends, then signal the end to the writer."""
+        """Start a handler for each request until reading ends, then tell the writer.
+
+        Return the request that takes over the connection, or None.
+        """
         takeover = None
         try:
             takeover = await self._begin_requests()
@@ -268,7 +272,11 @@ class _Conversation:
         return takeover
 
     async def _begin_requests(self) -> RequestFrame | None:
-        """Start requests until the connection ends; return a request that changes its protocol."""
+        """Read requests and start a handler for each, until the connection ends.
+
+        A request that changes the connection's protocol is not handled but returned; None if the
+        connection ended.
+        """
         size_max = self._answering.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
@@ -302,7 +310,7 @@ class _Conversation:
         return is_from_broker is not None and is_from_broker(frame)
 
     def _check_reserved(self, frame: RequestFrame) -> None:
-        """Refuse a request that is not from a broker on a connection place reserved for brokers."""
+        """Refuse a client's request if the connection's place is reserved for brokers."""
         is_reserved = self._place.is_reserved and not self._place.is_kept
         if is_reserved and frame.api != API_VERSIONS and not self._is_from_broker(frame):
             raise RequestError(

@@ -96,7 +96,7 @@ def _refused(address: str, code: str, why: str) -> RequestError:
 
 
 class _Stream:
-    """Sends requests on a stream one at a time."""
+    """Sends requests on a stream, each after the response to the previous one."""
 
     def __init__(
         self,

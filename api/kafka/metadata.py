@@ -1,14 +1,15 @@
-"""Metadata responses: a pure function of a node's view of the cluster.
+"""Metadata responses, computed from a node's view of the cluster.
 
-The controller's view is its image, a broker's comes from the controller's updates; both implement
-`KnownCluster`.
+The controller's view is its image; a broker's view comes from the controller's updates. Both
+implement `KnownCluster`.
 
-For a client that does not know partition modes, READ_ONLY partitions look normal, and the broker
-refuses its writes; partitions of mode NONE are LEADER_NOT_AVAILABLE. Under the strict rule of the
-proposal, READ_ONLY partitions are LEADER_NOT_AVAILABLE as well.
+To a client that does not know partition modes, READ_ONLY partitions look normal, and the broker
+refuses the client's writes; partitions of mode NONE are LEADER_NOT_AVAILABLE. Under the strict rule
+of the proposal, READ_ONLY partitions are LEADER_NOT_AVAILABLE as well.
 
 Only brokers are listed, because clients place replicas on any listed node. The controller id is
-that of a broker too, as in KRaft; admin requests go there, and brokers forward them.
+that of a broker too, as in KRaft; clients send admin requests to that broker, and brokers forward
+these requests.
 
 Source: KIP-694, KIP-516, KIP-430, KIP-590 (forwarding).
 """
@@ -54,7 +55,7 @@ NO_CONTROLLER = -1
 
 
 class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic in a node's view; its partitions have no error codes yet."""
+    """A topic in a node's view of the cluster; error codes are not yet set in its partitions."""
 
     name: str
     topic_id: Uuid
@@ -74,7 +75,7 @@ class KnownCluster(Protocol):
         """Return all topics."""
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers with the addresses for clients of the listener."""
+        """Return the live brokers, each with its address for clients of the listener."""
 
 
 def metadata_response(
@@ -89,8 +90,8 @@ def metadata_response(
 ) -> MetadataResponse:
     """Return the Metadata response, limited to the topics that the caller may see.
 
-    A request for all topics leaves out topics that the caller may not see. If the request names
-    such a topic, that topic is refused, whether it exists or not.
+    A response about all topics leaves out topics that the caller may not see. A requested topic
+    that the caller may not see gets an authorization error, whether it exists or not.
 
     Args:
         strict: Report no leader for READ_ONLY partitions to clients that do not know modes.
@@ -124,16 +125,16 @@ def may_see(access: Access, name: str) -> bool:
 
 
 def cluster_operations(access: Access) -> int:
-    """Return the bits of the operations that the caller may do on the cluster."""
+    """Return the operations that the caller may do on the cluster, as the bits of an integer."""
     if not access.allows(Operation.DESCRIBE, CLUSTER):
         return 0
     return operation_bits(o for o in CLUSTER_OPERATIONS if access.allows(o, CLUSTER))
 
 
 def forwarding_broker(live: Sequence[int]) -> int:
-    """Return the id of a random live broker as controller id, NO_CONTROLLER if there is none.
+    """Return a random live broker's id, to report as controller id; NO_CONTROLLER if none is live.
 
-    The choice is random so that a broker that cannot forward is not always chosen.
+    The choice is random so that clients do not always get a broker that cannot forward requests.
     """
     return random.choice(live) if live else NO_CONTROLLER
 
@@ -182,9 +183,9 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
 def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]]) -> int | None:
     """Return the index of the endpoint to report to clients of a listener; None if none fits.
 
-    As in Kafka, it is the broker's endpoint with the listener's name. If there is none, it is the
-    first endpoint with the same security protocol, because a service and its brokers may use
-    different names; clients could not connect to an endpoint with another protocol.
+    As in Kafka, this is the broker's endpoint with the listener's name. If no endpoint has that
+    name, it is the first endpoint with the listener's security protocol: a service and its brokers
+    may use different names, but clients cannot connect with another protocol.
 
     Args:
         endpoints: Name and security protocol of each endpoint.
@@ -199,7 +200,7 @@ def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]])
 
 
 class ImageCluster:
-    """The view of the cluster in a metadata image."""
+    """A view of the cluster that is read from a metadata image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -221,7 +222,7 @@ class ImageCluster:
         return [self._known(topic) for _, topic in named]
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers with the addresses for clients of the listener."""
+        """Return the live brokers, each with its address for clients of the listener."""
         live = [broker for broker in self._image.brokers() if broker.broker_id in self._live]
         nodes = []
         for broker in sorted(live, key=lambda broker: broker.broker_id):

@@ -1,4 +1,4 @@
-"""DescribeQuorum: the controller is the only voter, and the brokers observe its log."""
+"""DescribeQuorum: the controller is the only voter of the metadata log, brokers are observers."""
 
 from collections.abc import Iterable
 
@@ -45,7 +45,7 @@ def described(
     """Return the response with the quorum of each requested partition.
 
     Args:
-        end_offset: End of the committed records, exclusive; the only voter has all of them.
+        end_offset: End of the committed records, exclusive; also the end of the only voter's log.
     """
     leader = QuorumReplica(
         replica_id=node_id, log_end_offset=end_offset, last_caught_up_timestamp=now_ms

@@ -12,14 +12,14 @@ once. Source: SaslClientAuthenticator of Kafka 4.0."""
 
 
 class SessionRenewal:
-    """Renews a connection's SASL session when a request is sent after most of its lifetime.
+    """Renews the SASL session of a connection, when a request is sent late in the session.
 
     The session of an idle connection is not renewed: the server closes a connection with an ended
-    session only when it is used.
+    session only when a request arrives.
     """
 
     def __init__(self, login: ClientLogin, address: str, session_ms: int) -> None:
-        """Start with a session that lasts `session_ms`."""
+        """Start with a session that lasts `session_ms`; 0 means that it never ends."""
         self._login, self._address = login, address
         self._turn = asyncio.Lock()
         self._renew_at: float | None = None

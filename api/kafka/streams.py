@@ -1,4 +1,4 @@
-"""Frames on a stream: a length of four bytes, then that many bytes."""
+"""Frames on a stream: a length of four bytes, then as many bytes of content."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,10 +26,10 @@ async def read_frame(
 
 
 class Received:
-    """A received frame; `release` frees its share of the memory budget."""
+    """A received frame, which uses a share of the memory budget until `release`."""
 
     def __init__(self, raw: bytes, place: Place, share: Share | None) -> None:
-        """Count the frame as a request in flight."""
+        """Create the frame, and count it as a request in flight."""
         self.raw = raw
         self._place = place
         self._share = share
@@ -37,7 +37,7 @@ class Received:
         place.request_begun(self._counted_bytes)
 
     def release(self) -> None:
-        """Free the frame's share of the memory budget, because the request is answered."""
+        """Return the frame's share of the memory budget, when the request was answered."""
         self._place.request_ended(self._counted_bytes)
         if self._share is not None:
             self._place.give_back(self._share)
@@ -46,7 +46,7 @@ class Received:
 async def receive_frame(
     reader: asyncio.StreamReader, size_bytes_max: int, place: Place
 ) -> Received | None:
-    """Read one frame within the memory limits of its connection; None at the end of the stream.
+    """Read one frame within the connection's memory limits; None at the end of the stream.
 
     Raises:
         MalformedFrameError: as `read_frame`.
@@ -98,8 +98,8 @@ async def _read(
 class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
     """A stream that receives through one small buffer, shared by all connections of a listener.
 
-    A plain asyncio stream reads up to 256 KiB at a time, and each connection could keep that much
-    unread.
+    A plain asyncio stream reads up to 256 KiB at a time, so that each connection could hold that
+    many unread bytes.
     """
 
     def __init__(

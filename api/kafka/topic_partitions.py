@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics ordered by name, as many partitions as fit a page.
+"""DescribeTopicPartitions: topics in order of name, with a limited number of partitions per page.
 
 Source: KIP-966; DescribeTopicPartitionsRequestHandler of Kafka 4.0.
 """
@@ -33,7 +33,7 @@ PAGE_MAX = 2_000
 def described(
     request: DescribeTopicPartitionsRequest, access: Access, *, strict: bool
 ) -> DescribeTopicPartitionsResponse:
-    """Return a page of topics, as of the image of `access`.
+    """Return one page of topics and their partitions, from the image of `access`.
 
     Args:
         strict: Report no leader for READ_ONLY partitions.
@@ -64,7 +64,7 @@ def described(
 def refused(
     request: DescribeTopicPartitionsRequest, error: RequestError
 ) -> DescribeTopicPartitionsResponse:
-    """Return the response to a refused request, with the error for each requested topic."""
+    """Return the response to a refused request, with the error code in each requested topic."""
     code = code_of(error.code)
     return DescribeTopicPartitionsResponse(
         topics=tuple(
@@ -77,7 +77,9 @@ def refused(
 
 
 def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) -> Sequence[str]:
-    """Return the requested topic names, or those of all visible topics, from `first` on, sorted."""
+    """Return the sorted names, from `first` on, of the requested topics, or else of all visible
+    topics.
+    """
     if request.topics:
         names = {asked.name for asked in request.topics}
     else:

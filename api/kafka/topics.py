@@ -1,4 +1,4 @@
-"""Topic requests: conversion between Kafka's messages and the controller's decisions, both ways."""
+"""Topic requests: conversion between Kafka's messages and the controller's requests, both ways."""
 
 from collections.abc import Iterable
 
@@ -105,7 +105,7 @@ def creation_response(results: Iterable[TopicResult]) -> CreateTopicsResponse:
 
 
 def _creatable_result(result: TopicResult) -> CreatableTopicResult:
-    """Return a topic's result; counts and configs only if the caller may describe configs."""
+    """Return a topic's result, with counts and configs only if the caller may describe configs."""
     common = CreatableTopicResult(
         name=result.name,
         topic_id=result.topic_id or ZERO_UUID,
@@ -144,7 +144,11 @@ def creation_refused(request: CreateTopicsRequest, error: RequestError) -> Creat
 def created(
     response: CreateTopicsResponse, *, with_configs: bool = False
 ) -> tuple[TopicResult, ...]:
-    """Return the result of each topic in a response, with its configs if `with_configs`."""
+    """Convert a response to the result of each topic.
+
+    Args:
+        with_configs: True to include the topics' configs.
+    """
     return tuple(
         [
             TopicResult(
@@ -200,8 +204,8 @@ def deletion_response(
     """Return the response with the result of each topic.
 
     Args:
-        before: The caller's access before the deletion; decides whether the result of a topic
-            requested by id may include its name.
+        before: The caller's rights before the deletion. They decide whether the result of a topic
+            that was requested by id may include the topic's name.
     """
     results = tuple(results)
     return DeleteTopicsResponse(
@@ -242,7 +246,7 @@ def deletion_refused(request: DeleteTopicsRequest, error: RequestError) -> Delet
 
 
 def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
-    """Return the result of each topic in a response."""
+    """Convert a response to the result of each topic."""
     return tuple(
         [
             TopicResult(
@@ -334,7 +338,7 @@ def command_refused(error: RequestError) -> RunCommandResponse:
 
 
 def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
-    """Return the result of each topic in a response."""
+    """Convert a response to the result of each topic."""
     results = []
     for topic in response.responses:
         refused = [status for status in topic.partitions if status.error_code != NONE]

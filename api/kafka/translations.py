@@ -13,11 +13,12 @@ from records.errors import RequestError
 
 
 class Translation(msgspec.Struct, frozen=True):
-    """A command, and functions that convert a Kafka request to and from it.
+    """A command, and functions that convert a Kafka request to and from the command's messages.
 
     `request` converts the request, and raises RequestError if no command can express it. `response`
-    converts the result, `refused` the error of a request that is refused as a whole. If
-    `needs_authorizer`, the request is refused on a cluster whose authorizer allows everything.
+    converts the command's result to a response; `refused` does so with the error if the whole
+    request is refused. If `needs_authorizer`, the request is refused on a cluster whose authorizer
+    allows everything.
     """
 
     command: str

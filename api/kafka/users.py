@@ -1,7 +1,7 @@
 """Requests about SCRAM credentials: conversion between Kafka's messages and our commands.
 
-Kafka's request contains the salted password. The SCRAM keys are derived from it here, so that the
-salted password is not passed on.
+Kafka's request contains the salted password. This module derives the SCRAM keys from it, so that
+the command does not contain the salted password.
 """
 
 from collections.abc import Iterable
@@ -71,7 +71,7 @@ def alteration(request: AlterUserScramCredentialsRequest) -> AlterUsers:
 
 
 def alteration_response(results: Iterable[UserResult]) -> AlterUserScramCredentialsResponse:
-    """Return the response with one result per user, also for users that were named twice."""
+    """Return the response with one result per user, even if the request contained a user twice."""
     by_user = {result.user: result for result in results}
     return AlterUserScramCredentialsResponse(
         results=tuple(
@@ -110,7 +110,7 @@ def _upsertion(item: ScramCredentialUpsertion) -> ScramUpsertion:
 
 
 def _keys(item: ScramCredentialUpsertion) -> ScramKeys:
-    """Return the SCRAM keys; empty keys for a mechanism or size that the command will refuse."""
+    """Return the SCRAM keys; empty keys if the mechanism or the password's size is invalid."""
     try:
         mechanism = ScramMechanism(item.mechanism)
     except ValueError:

@@ -23,6 +23,9 @@ def versions_response(apis: Iterable[Api], error_code: int = 0) -> ApiVersionsRe
 
 
 def unsupported_versions(apis: Iterable[Api], error: UnsupportedVersionError) -> bytes:
-    """Return the response frame, of version 0 as in Kafka, for a too new ApiVersions request."""
+    """Return the response frame for an ApiVersions request of an unsupported version.
+
+    As in Kafka, the response is of version 0.
+    """
     refusal = versions_response(apis, CODES["UNSUPPORTED_VERSION"])
     return frames.encode_response(API_VERSIONS, 0, error.correlation_id, refusal)

@@ -1,1 +1,1 @@
-"""Requests and responses, one module per subject; each class defines its layout."""
+"""Kafka's requests and responses, one module per subject; each class defines its own layout."""

@@ -1,4 +1,4 @@
-"""Access control entries: describe, create, delete.
+"""Messages about access control entries (ACLs): describe, create, delete.
 
 Source: KIP-140, KIP-290 (pattern types, version 1).
 """
@@ -45,7 +45,7 @@ class DescribeAclsResource(Message, frozen=True, kw_only=True):
 
 
 class DescribeAclsResponse(Response, frozen=True, kw_only=True):
-    """The matching ACLs by resource pattern, or an error."""
+    """The matching ACLs, grouped by resource pattern, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""ApiVersions: the requests that a listener supports. Source: KIP-35, KIP-511, KIP-584."""
+"""ApiVersions messages: the requests that a listener supports. Source: KIP-35, KIP-511, KIP-584."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ class FinalizedFeature(Message, frozen=True, kw_only=True):
 
 
 class ApiVersionsResponse(Response, frozen=True, kw_only=True):
-    """The supported requests and features; its header is of version 0 in every version."""
+    """The supported requests and features; the response header always has version 0."""
 
     error_code: Int16 = 0
     api_keys: tuple[ApiVersion, ...] = ()

@@ -1,4 +1,4 @@
-"""Broker to controller: registration, heartbeats, AlterPartition, and the subscription to the log.
+"""Requests of brokers to the controller: registration, heartbeat, AlterPartition, FollowLog.
 
 Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
 directories).
@@ -64,7 +64,7 @@ class BrokerRegistrationResponse(Response, frozen=True, kw_only=True):
 
 
 class ReplicaLag(Message, frozen=True, kw_only=True):
-    """The number of records that a follower still has to fetch; not in Kafka."""
+    """The number of records that a follower still has to fetch for one partition; not in Kafka."""
 
     topic_id: Uuid
     partition_index: Int32
@@ -84,7 +84,7 @@ class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The broker's state in the controller: caught up, fenced, allowed to shut down."""
+    """The broker's state according to the controller: caught up, fenced, allowed to shut down."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -94,7 +94,7 @@ class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
 
 
 class IsrBroker(Message, frozen=True, kw_only=True):
-    """An in-sync replica, with the broker epoch under which it fetched."""
+    """A member of a proposed ISR, with the broker epoch under which it fetched."""
 
     broker_id: Int32
     broker_epoch: Int64 = -1
@@ -112,14 +112,14 @@ class AlteredPartition(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopic(Message, frozen=True, kw_only=True):
-    """A topic's partitions to alter. The topic has only an id: version 2 removed the name."""
+    """A topic's partitions to alter; version 2 and later contain only the id of the topic."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartition, ...]
 
 
 class AlterPartitionRequest(Request, frozen=True, kw_only=True):
-    """A leader's proposal of which replicas are in sync."""
+    """Propose new ISRs for partitions that this broker leads."""
 
     broker_id: Int32
     broker_epoch: Int64
@@ -127,7 +127,7 @@ class AlterPartitionRequest(Request, frozen=True, kw_only=True):
 
 
 class AlteredPartitionResult(Message, frozen=True, kw_only=True):
-    """A partition's state after the request, or an error."""
+    """A partition's state after AlterPartition, or an error."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -139,14 +139,14 @@ class AlteredPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopicResult(Message, frozen=True, kw_only=True):
-    """Results for the partitions of one topic."""
+    """The results of AlterPartition for the partitions of one topic."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartitionResult, ...]
 
 
 class AlterPartitionResponse(Response, frozen=True, kw_only=True):
-    """Results for the partitions of all topics, or an error."""
+    """The results for the partitions of all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -154,11 +154,12 @@ class AlterPartitionResponse(Response, frozen=True, kw_only=True):
 
 
 class FollowLogRequest(Request, frozen=True, kw_only=True):
-    """A broker's subscription to the metadata log; after it, the controller sends the requests.
+    """A broker's subscription to the metadata log.
 
-    The broker gives the controller's leader epoch and the last offset that it has applied; both are
-    -1 after a start. With `wants_users`, updates include the records that SASL needs to check
-    users.
+    On the same connection, the controller then sends requests, and the broker responds to them.
+    `controller_epoch` and `metadata_offset` are the controller's leader epoch and the last offset
+    that the broker has applied; both are -1 after a start. With `wants_users`, updates include the
+    records that SASL needs to check users.
     """
 
     broker_id: Int32

@@ -1,4 +1,4 @@
-"""The whole cluster: its nodes, the resources with configs, removal of brokers.
+"""Messages about the whole cluster: its nodes, resources with configs, removal of brokers.
 
 Source: KIP-700 and KIP-919 (DescribeCluster), KIP-1073 (fenced brokers), KIP-1142
 (ListConfigResources), KIP-500 (UnregisterBroker).
@@ -47,7 +47,7 @@ class DescribeClusterResponse(Response, frozen=True, kw_only=True):
 
 
 class ListConfigResourcesRequest(Request, frozen=True, kw_only=True):
-    """List resources of some types; an empty list means all types.
+    """List the resources of the given types; an empty list means all types.
 
     Version 0 lists only client metrics.
     """
@@ -77,7 +77,7 @@ class UnregisterBrokerRequest(Request, frozen=True, kw_only=True):
 
 
 class UnregisterBrokerResponse(Response, frozen=True, kw_only=True):
-    """Success or an error."""
+    """Response to UnregisterBroker: success or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

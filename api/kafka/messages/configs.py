@@ -1,4 +1,4 @@
-"""Configs: describe, replace all, change some.
+"""Messages about configs: describe, replace all, change some.
 
 Source: KIP-133, KIP-226 (synonyms), KIP-339 (incremental changes), KIP-569 (types, documentation),
 KIP-1142 (list of resources).
@@ -28,7 +28,7 @@ class DescribeConfigsRequest(Request, frozen=True, kw_only=True):
 
 
 class DescribeConfigsSynonym(Message, frozen=True, kw_only=True):
-    """A level that sets a config, with the name and value there; a secret's value is null."""
+    """A config's name and value at one level that sets it; a secret value is null."""
 
     name: str
     value: str | None = None
@@ -36,7 +36,7 @@ class DescribeConfigsSynonym(Message, frozen=True, kw_only=True):
 
 
 class DescribeConfigsResourceResult(Message, frozen=True, kw_only=True):
-    """A config and its effective value; a secret's value is null."""
+    """A config and its effective value; a secret value is null."""
 
     name: str
     value: str | None = None
@@ -59,7 +59,7 @@ class DescribeConfigsResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeConfigsResponse(Response, frozen=True, kw_only=True):
-    """One result for each resource."""
+    """The results of DescribeConfigs, one for each resource."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[DescribeConfigsResult, ...] = ()
@@ -88,7 +88,7 @@ class AlterConfigsRequest(Request, frozen=True, kw_only=True):
 
 
 class AlterableConfig(Message, frozen=True, kw_only=True):
-    """A config to change."""
+    """A config to change: its name, the operation, and the operand."""
 
     name: str
     config_operation: Int8
@@ -111,7 +111,7 @@ class IncrementalAlterConfigsRequest(Request, frozen=True, kw_only=True):
 
 
 class AlterConfigsResourceResponse(Message, frozen=True, kw_only=True):
-    """Result of one resource."""
+    """Result of changing the configs of one resource."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -120,11 +120,11 @@ class AlterConfigsResourceResponse(Message, frozen=True, kw_only=True):
 
 
 class AlterConfigsResponse(Response, frozen=True, kw_only=True):
-    """One result for each resource."""
+    """The results of AlterConfigs, one for each resource."""
 
     throttle_time_ms: Int32 = 0
     responses: tuple[AlterConfigsResourceResponse, ...] = ()
 
 
 class IncrementalAlterConfigsResponse(AlterConfigsResponse, frozen=True, kw_only=True):
-    """One result for each resource."""
+    """The results of IncrementalAlterConfigs, one for each resource."""

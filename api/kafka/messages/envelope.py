@@ -1,10 +1,10 @@
-"""Envelope: a client's request that a broker forwards. Source: KIP-590."""
+"""Envelope messages, in which a broker forwards a client's request. Source: KIP-590."""
 
 from api.kafka.fields import Int16, Message, Request, Response
 
 
 class EnvelopeRequest(Request, frozen=True, kw_only=True):
-    """A whole request with its header, and the principal and address of the client that sent it.
+    """A client's request with its header, and the client's principal and address.
 
     `request_principal` is a version of 2 bytes, then a `DefaultPrincipal`. `client_host_address`
     has 4 or 16 bytes, or none if the address is unknown.
@@ -16,7 +16,9 @@ class EnvelopeRequest(Request, frozen=True, kw_only=True):
 
 
 class EnvelopeResponse(Response, frozen=True, kw_only=True):
-    """The whole response with its header, or the error that prevented opening the envelope."""
+    """The response to the forwarded request, with its header; or the error that the envelope
+    caused.
+    """
 
     response_data: bytes | None = None
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""UpdateFeatures: changes of finalized feature levels.
+"""UpdateFeatures messages: changes of finalized feature levels.
 
 Source: KIP-584, KIP-778 (upgrade types, version 1), KIP-1022 (no results, version 2).
 """
@@ -28,7 +28,7 @@ class UpdateFeaturesRequest(Request, frozen=True, kw_only=True):
 
 
 class UpdatableFeatureResult(Message, frozen=True, kw_only=True):
-    """Result of one feature."""
+    """Result of updating one feature: success or an error."""
 
     feature: str
     error_code: Int16 = 0

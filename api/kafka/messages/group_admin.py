@@ -11,7 +11,7 @@ from records.base import Uuid
 
 
 class ListGroupsRequest(Request, frozen=True, kw_only=True):
-    """List groups; an empty filter matches all."""
+    """List groups by state and type; an empty filter matches all groups."""
 
     states_filter: Annotated[tuple[str, ...], since(4)] = ()
     types_filter: Annotated[tuple[str, ...], since(5)] = ()
@@ -79,14 +79,14 @@ class DeleteGroupsRequest(Request, frozen=True, kw_only=True):
 
 
 class DeletableGroupResult(Message, frozen=True, kw_only=True):
-    """Result of one group."""
+    """Result of deleting one group."""
 
     group_id: str
     error_code: Int16 = 0
 
 
 class DeleteGroupsResponse(Response, frozen=True, kw_only=True):
-    """One result for each group."""
+    """The results of DeleteGroups, one for each group."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[DeletableGroupResult, ...] = ()
@@ -100,7 +100,7 @@ class ConsumerGroupDescribeRequest(Request, frozen=True, kw_only=True):
 
 
 class ConsumerTopicPartitions(Message, frozen=True, kw_only=True):
-    """Partitions of a topic."""
+    """Partitions of one topic in an assignment."""
 
     topic_id: Uuid
     topic_name: str

@@ -1,4 +1,4 @@
-"""Committed offsets of groups: commit, fetch, delete.
+"""Messages about the committed offsets of groups: commit, fetch, delete.
 
 Source: KIP-211, KIP-447 (stable offsets), KIP-709 (many groups), KIP-496 (OffsetDelete).
 """
@@ -38,14 +38,14 @@ class OffsetCommitRequest(Request, frozen=True, kw_only=True):
 
 
 class CommittedPartitionResult(Message, frozen=True, kw_only=True):
-    """Result of one partition."""
+    """Result of committing one partition's offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
 
 
 class CommittedTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of OffsetCommit for the partitions of one topic."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -53,21 +53,21 @@ class CommittedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetCommitResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics."""
+    """The results of OffsetCommit for all topics."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: tuple[CommittedTopicResult, ...] = ()
 
 
 class FetchedOffsetsTopic(Message, frozen=True, kw_only=True):
-    """The requested partitions of a topic, up to version 7."""
+    """The partitions of a topic whose offsets are requested; used up to version 7."""
 
     name: str
     partition_indexes: tuple[Int32, ...]
 
 
 class GroupOffsetsTopic(Message, frozen=True, kw_only=True):
-    """The requested partitions of a topic, for one group."""
+    """The partitions of a topic whose offsets are requested for one group; since version 8."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -75,7 +75,7 @@ class GroupOffsetsTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchedOffsetsGroup(Message, frozen=True, kw_only=True):
-    """A group and its requested topics; null means all topics."""
+    """A group and the topics whose offsets are requested; null means all topics."""
 
     group_id: str
     member_id: Annotated[str | None, since(9)] = None
@@ -84,7 +84,7 @@ class FetchedOffsetsGroup(Message, frozen=True, kw_only=True):
 
 
 class OffsetFetchRequest(Request, frozen=True, kw_only=True):
-    """Return the committed offsets of groups; null instead of topics means all topics."""
+    """Request the committed offsets of groups; if `topics` is null, of all topics."""
 
     group_id: Annotated[str, until(7)] = ""
     topics: Annotated[tuple[FetchedOffsetsTopic, ...] | None, until(7)] = None
@@ -103,14 +103,14 @@ class OffsetResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetsTopicResult(Message, frozen=True, kw_only=True):
-    """The committed offsets of one topic, up to version 7."""
+    """The committed offsets of one topic; used up to version 7."""
 
     name: str
     partitions: tuple[OffsetResult, ...]
 
 
 class GroupOffsetsTopicResult(Message, frozen=True, kw_only=True):
-    """The committed offsets of one topic, for one group."""
+    """The committed offsets of one group for one topic; since version 8."""
 
     name: Annotated[str, until(9)] = ""
     topic_id: Annotated[Uuid, since(10)] = ZERO_UUID
@@ -118,7 +118,7 @@ class GroupOffsetsTopicResult(Message, frozen=True, kw_only=True):
 
 
 class GroupOffsetsResult(Message, frozen=True, kw_only=True):
-    """The committed offsets of one group, or an error."""
+    """The committed offsets of one group, or an error; since version 8."""
 
     group_id: str
     topics: tuple[GroupOffsetsTopicResult, ...]
@@ -126,7 +126,7 @@ class GroupOffsetsResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetFetchResponse(Response, frozen=True, kw_only=True):
-    """The committed offsets of the groups; up to version 7, of only one group."""
+    """The committed offsets: up to version 7 of one group, later of each requested group."""
 
     throttle_time_ms: Annotated[Int32, since(3)] = 0
     topics: Annotated[tuple[OffsetsTopicResult, ...], until(7)] = ()
@@ -155,21 +155,21 @@ class OffsetDeleteRequest(Request, frozen=True, kw_only=True):
 
 
 class ForgottenOffsetResult(Message, frozen=True, kw_only=True):
-    """Result of one partition."""
+    """Result of deleting one partition's committed offset."""
 
     partition_index: Int32
     error_code: Int16 = 0
 
 
 class ForgottenOffsetsTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of OffsetDelete for the partitions of one topic."""
 
     name: str
     partitions: tuple[ForgottenOffsetResult, ...]
 
 
 class OffsetDeleteResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics, or an error."""
+    """The results of OffsetDelete for all topics, or an error."""
 
     error_code: Int16 = 0
     throttle_time_ms: Int32 = 0

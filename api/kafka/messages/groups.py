@@ -1,4 +1,4 @@
-"""Requests of group members, and lookup of their coordinator.
+"""Requests of consumer group members, and the lookup of group coordinators.
 
 Source: KIP-62, KIP-345 (static members), KIP-699 (many coordinators), KIP-848
 (ConsumerGroupHeartbeat).
@@ -30,7 +30,7 @@ class FoundCoordinator(Message, frozen=True, kw_only=True):
 
 
 class FindCoordinatorResponse(Response, frozen=True, kw_only=True):
-    """The coordinator, or from version 4 on the coordinator of each key."""
+    """The coordinator of the requested key; since version 4, of each requested key."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, until(3)] = 0
@@ -49,7 +49,7 @@ class GroupProtocol(Message, frozen=True, kw_only=True):
 
 
 class JoinGroupRequest(Request, frozen=True, kw_only=True):
-    """Join a group."""
+    """Join a consumer group."""
 
     group_id: str
     session_timeout_ms: Int32
@@ -70,7 +70,7 @@ class JoinedMember(Message, frozen=True, kw_only=True):
 
 
 class JoinGroupResponse(Response, frozen=True, kw_only=True):
-    """The new generation of the group; the leader also gets its members."""
+    """The new generation of the group; the group's leader also gets the list of members."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     error_code: Int16 = 0
@@ -91,7 +91,7 @@ class MemberAssignment(Message, frozen=True, kw_only=True):
 
 
 class SyncGroupRequest(Request, frozen=True, kw_only=True):
-    """Request the member's assignment; the group's leader sends the assignments of all members."""
+    """Request a member's assignment; the group's leader also sends every member's assignment."""
 
     group_id: str
     generation_id: Int32
@@ -122,7 +122,7 @@ class HeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class HeartbeatResponse(Response, frozen=True, kw_only=True):
-    """Success or an error."""
+    """Response to a group member's heartbeat: success or an error."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Int16 = 0
@@ -145,7 +145,7 @@ class LeaveGroupRequest(Request, frozen=True, kw_only=True):
 
 
 class LeftMember(Message, frozen=True, kw_only=True):
-    """Result of one member."""
+    """Result of removing one member."""
 
     member_id: str
     group_instance_id: str | None
@@ -161,7 +161,7 @@ class LeaveGroupResponse(Response, frozen=True, kw_only=True):
 
 
 class OwnedPartitions(Message, frozen=True, kw_only=True):
-    """Partitions of a topic that a member owns."""
+    """Partitions of one topic that a member owns."""
 
     topic_id: Uuid
     partitions: tuple[Int32, ...]
@@ -183,14 +183,14 @@ class ConsumerGroupHeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class GroupPartitions(Message, frozen=True, kw_only=True):
-    """Partitions of a topic."""
+    """Partitions of one topic that are assigned to a member."""
 
     topic_id: Uuid
     partitions: tuple[Int32, ...]
 
 
 class GroupAssignment(Message, frozen=True, kw_only=True):
-    """The partitions assigned to a member."""
+    """All partitions assigned to a member."""
 
     topic_partitions: tuple[GroupPartitions, ...]
 

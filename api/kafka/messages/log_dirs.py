@@ -1,4 +1,4 @@
-"""The log directories of a broker and the replicas in them.
+"""Messages about the log directories of a broker, and the replicas in the directories.
 
 Source: KIP-113 (DescribeLogDirs, AlterReplicaLogDirs), KIP-827 (sizes of the file system).
 """
@@ -12,21 +12,21 @@ UNKNOWN_BYTES = -1
 
 
 class MovedLogDirTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic that are to be moved to a directory."""
+    """Partitions of one topic whose replicas are to be moved to a directory."""
 
     name: str
     partitions: tuple[Int32, ...]
 
 
 class AlterReplicaLogDir(Message, frozen=True, kw_only=True):
-    """A directory's absolute path, and the replicas to move there."""
+    """A directory's absolute path, and the replicas to move to the directory."""
 
     path: str
     topics: tuple[MovedLogDirTopic, ...]
 
 
 class AlterReplicaLogDirsRequest(Request, frozen=True, kw_only=True):
-    """Move replicas of this broker between its directories.
+    """Move replicas of a broker to other log directories of the broker.
 
     The response is sent when the moves have begun.
     """
@@ -35,41 +35,41 @@ class AlterReplicaLogDirsRequest(Request, frozen=True, kw_only=True):
 
 
 class AlterReplicaLogDirPartition(Message, frozen=True, kw_only=True):
-    """Result of one replica."""
+    """Result of starting to move one replica."""
 
     partition_index: Int32
     error_code: Int16 = 0
 
 
 class AlterReplicaLogDirTopic(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of AlterReplicaLogDirs for the replicas of one topic."""
 
     topic_name: str
     partitions: tuple[AlterReplicaLogDirPartition, ...]
 
 
 class AlterReplicaLogDirsResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics."""
+    """The results of AlterReplicaLogDirs for all topics."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[AlterReplicaLogDirTopic, ...] = ()
 
 
 class DescribableLogDirTopic(Message, frozen=True, kw_only=True):
-    """The requested partitions of one topic."""
+    """The partitions of one topic whose replicas are requested."""
 
     topic: str
     partitions: tuple[Int32, ...]
 
 
 class DescribeLogDirsRequest(Request, frozen=True, kw_only=True):
-    """Describe the log directories with the replicas of these topics; null means all topics."""
+    """Describe the log directories and the replicas of the given topics; null means all topics."""
 
     topics: tuple[DescribableLogDirTopic, ...] | None = None
 
 
 class DescribeLogDirsPartition(Message, frozen=True, kw_only=True):
-    """One replica: size of its segments in bytes, and its log's lag behind the high watermark."""
+    """One replica: the size of its segments in bytes, and its lag in records."""
 
     partition_index: Int32
     partition_size: Int64
@@ -85,7 +85,7 @@ class DescribeLogDirsTopic(Message, frozen=True, kw_only=True):
 
 
 class DescribeLogDirsResult(Message, frozen=True, kw_only=True):
-    """One directory, given by its absolute path."""
+    """One log directory, given by its absolute path, or an error."""
 
     error_code: Int16 = 0
     log_dir: str
@@ -95,7 +95,7 @@ class DescribeLogDirsResult(Message, frozen=True, kw_only=True):
 
 
 class DescribeLogDirsResponse(Response, frozen=True, kw_only=True):
-    """The log directories, or an error; before version 3, a refused request gets no directories."""
+    """The log directories, or an error, which before version 3 is an empty list instead."""
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(3)] = 0

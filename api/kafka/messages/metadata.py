@@ -1,4 +1,4 @@
-"""Metadata: brokers, topics, leaders.
+"""Metadata messages: brokers, topics, and the leaders of partitions.
 
 Topic ids exist since version 10. The mode of a partition is not in Kafka; it is a tagged field that
 is left out for READ_WRITE.
@@ -34,7 +34,7 @@ class MetadataRequestTopic(Message, frozen=True, kw_only=True):
 
 
 class MetadataRequest(Request, frozen=True, kw_only=True):
-    """Request the metadata of some topics, or of all (null; in version 0 an empty list)."""
+    """Request the metadata of some topics, or of all (null; in version 0, an empty list)."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = None
     allow_auto_topic_creation: Annotated[bool, since(4)] = True
@@ -54,7 +54,7 @@ class MetadataBroker(Message, frozen=True, kw_only=True):
 
 
 class MetadataPartition(Message, frozen=True, kw_only=True):
-    """One partition, or an error; `mode` has the image's values."""
+    """A partition's state, or an error; `mode` has the same codes as in the metadata image."""
 
     error_code: Int16 = 0
     partition_index: Int32

@@ -1,4 +1,4 @@
-"""Changes of partitions: creation, leader election, reassignment.
+"""Messages that change partitions: creation, leader election, reassignment.
 
 Source: KIP-195 (CreatePartitions), KIP-460 (ElectLeaders), KIP-455 (reassignments), KIP-860
 (AllowReplicationFactorChange).
@@ -38,7 +38,7 @@ class CreatePartitionsRequest(Request, frozen=True, kw_only=True):
 
 
 class GrownTopicResult(Message, frozen=True, kw_only=True):
-    """Result of one topic."""
+    """Result of adding partitions to one topic."""
 
     name: str
     error_code: Int16 = 0
@@ -46,7 +46,7 @@ class GrownTopicResult(Message, frozen=True, kw_only=True):
 
 
 class CreatePartitionsResponse(Response, frozen=True, kw_only=True):
-    """One result for each topic."""
+    """The results of CreatePartitions, one for each topic."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[GrownTopicResult, ...] = ()
@@ -60,7 +60,7 @@ class ElectedTopic(Message, frozen=True, kw_only=True):
 
 
 class ElectLeadersRequest(Request, frozen=True, kw_only=True):
-    """Elect partition leaders; null means for all partitions."""
+    """Elect the leaders of the given partitions; null means of all partitions."""
 
     election_type: Annotated[Int8, since(1)] = PREFERRED
     topic_partitions: tuple[ElectedTopic, ...] | None
@@ -68,7 +68,7 @@ class ElectLeadersRequest(Request, frozen=True, kw_only=True):
 
 
 class ElectedPartition(Message, frozen=True, kw_only=True):
-    """Result of one partition."""
+    """Result of electing one partition's leader."""
 
     partition_id: Int32
     error_code: Int16 = 0
@@ -76,14 +76,14 @@ class ElectedPartition(Message, frozen=True, kw_only=True):
 
 
 class ElectedTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of ElectLeaders for the partitions of one topic."""
 
     topic: str
     partition_result: tuple[ElectedPartition, ...]
 
 
 class ElectLeadersResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics, or an error."""
+    """The results of ElectLeaders for all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(1)] = 0
@@ -91,7 +91,7 @@ class ElectLeadersResponse(Response, frozen=True, kw_only=True):
 
 
 class MovedPartition(Message, frozen=True, kw_only=True):
-    """A partition and its new replicas; null cancels the reassignment."""
+    """A partition and its new replicas; null instead of replicas cancels the reassignment."""
 
     partition_index: Int32
     replicas: tuple[Int32, ...] | None
@@ -113,7 +113,7 @@ class AlterPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
 
 
 class MovedPartitionResult(Message, frozen=True, kw_only=True):
-    """Result of one partition."""
+    """Result of starting or cancelling one partition's reassignment."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -121,14 +121,14 @@ class MovedPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class MovedTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of AlterPartitionReassignments for the partitions of one topic."""
 
     name: str
     partitions: tuple[MovedPartitionResult, ...]
 
 
 class AlterPartitionReassignmentsResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics, or an error."""
+    """The results of AlterPartitionReassignments for all topics, or an error."""
 
     throttle_time_ms: Int32 = 0
     allow_replication_factor_change: Annotated[bool, since(1)] = True
@@ -145,7 +145,7 @@ class ListedTopic(Message, frozen=True, kw_only=True):
 
 
 class ListPartitionReassignmentsRequest(Request, frozen=True, kw_only=True):
-    """List ongoing reassignments; null means of all partitions."""
+    """List the ongoing reassignments of the given partitions; null means of all partitions."""
 
     timeout_ms: Int32 = 60_000
     topics: tuple[ListedTopic, ...] | None = None

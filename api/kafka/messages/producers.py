@@ -1,6 +1,7 @@
-"""Producer ids, for idempotent producers.
+"""Messages that allocate producer ids, for idempotent producers.
 
-Source: KIP-98 (InitProducerId), KIP-360 (its epoch), KIP-730 (AllocateProducerIds).
+Source: KIP-98 (InitProducerId), KIP-360 (a later epoch of a producer id), KIP-730
+(AllocateProducerIds).
 """
 
 from typing import Annotated
@@ -12,7 +13,7 @@ NO_PRODUCER_EPOCH = -1
 
 
 class InitProducerIdRequest(Request, frozen=True, kw_only=True):
-    """Request a producer id or, if the producer already has one, a later epoch of it."""
+    """Request a new producer id or, for an existing producer id, a later epoch."""
 
     transactional_id: str | None
     transaction_timeout_ms: Int32

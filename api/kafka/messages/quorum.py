@@ -1,4 +1,4 @@
-"""The nodes that replicate the metadata log.
+"""DescribeQuorum messages: the nodes that replicate the metadata log.
 
 Source: KIP-595, KIP-836 (times), KIP-853 (directories).
 """
@@ -10,13 +10,13 @@ from records.base import ZERO_UUID, Uuid
 
 
 class QuorumPartition(Message, frozen=True, kw_only=True):
-    """A partition to describe."""
+    """A partition whose quorum to describe."""
 
     partition_index: Int32
 
 
 class QuorumTopic(Message, frozen=True, kw_only=True):
-    """Partitions of a topic."""
+    """Partitions of one topic whose quorums to describe."""
 
     topic_name: str
     partitions: tuple[QuorumPartition, ...]
@@ -29,7 +29,7 @@ class DescribeQuorumRequest(Request, frozen=True, kw_only=True):
 
 
 class QuorumReplica(Message, frozen=True, kw_only=True):
-    """A node with a copy of the log, and the end of its copy.
+    """A node with a copy of the log, and the end offset of that copy.
 
     Times are in ms since 1970, -1 if unknown.
     """

@@ -1,4 +1,4 @@
-"""Client quotas.
+"""Messages about client quotas: describe and change.
 
 Source: KIP-546.
 """
@@ -7,7 +7,7 @@ from api.kafka.fields import Float64, Int8, Int16, Int32, Message, Request, Resp
 
 
 class ComponentData(Message, frozen=True, kw_only=True):
-    """A filter for names of one entity type."""
+    """A filter that matches names of one entity type."""
 
     entity_type: str
     match_type: Int8
@@ -15,21 +15,21 @@ class ComponentData(Message, frozen=True, kw_only=True):
 
 
 class DescribeClientQuotasRequest(Request, frozen=True, kw_only=True):
-    """Describe the quotas of entities that match all filters."""
+    """Describe the quotas of the entities that match all filters."""
 
     components: tuple[ComponentData, ...] = ()
     strict: bool = False
 
 
 class EntityData(Message, frozen=True, kw_only=True):
-    """One part of an entity: a type and a name; a null name is the default entity."""
+    """One part of an entity: a type and a name; null stands for the type's default entity."""
 
     entity_type: str
     entity_name: str | None = None
 
 
 class ValueData(Message, frozen=True, kw_only=True):
-    """One quota of an entity."""
+    """One quota of an entity: the quota's name and its value."""
 
     key: str
     value: Float64
@@ -74,7 +74,7 @@ class AlterClientQuotasRequest(Request, frozen=True, kw_only=True):
 
 
 class EntryResult(Message, frozen=True, kw_only=True):
-    """Result of one entity."""
+    """Result of changing one entity's quotas."""
 
     error_code: Int16 = 0
     error_message: str | None = None
@@ -82,7 +82,7 @@ class EntryResult(Message, frozen=True, kw_only=True):
 
 
 class AlterClientQuotasResponse(Response, frozen=True, kw_only=True):
-    """One result for each entity."""
+    """The results of AlterClientQuotas, one for each entity."""
 
     throttle_time_ms: Int32 = 0
     entries: tuple[EntryResult, ...] = ()

@@ -1,7 +1,7 @@
-"""Client or follower to leader: produce, fetch, offset lookups.
+"""Requests of clients and followers to leaders: Produce, Fetch, and offset lookups.
 
-In versions whose topics still have names, the topic id is a tagged field, as in the early proposal
-for topic ids; clients that do not know it leave it out. Responses do not have Kafka's optional
+In versions whose topics have names, a tagged field holds the topic id, as in the early proposal for
+topic ids; clients that do not know the field leave it out. Responses do not have Kafka's optional
 tagged fields, such as the current leader.
 
 Source: KIP-98 (produce, fetch), KIP-101 and KIP-320 (leader epochs), KIP-516 (topic ids), KIP-903
@@ -47,14 +47,14 @@ NAMES_UNTIL = 12
 
 
 class ProducedPartition(Message, frozen=True, kw_only=True):
-    """Batches for one partition."""
+    """Record batches to write to one partition."""
 
     index: Int32
     records: bytes | None
 
 
 class ProducedTopic(Message, frozen=True, kw_only=True):
-    """Batches for one topic."""
+    """Record batches to write to the partitions of one topic."""
 
     name: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9, 12), since(13)] = ZERO_UUID
@@ -62,10 +62,10 @@ class ProducedTopic(Message, frozen=True, kw_only=True):
 
 
 class ProduceRequest(Request, frozen=True, kw_only=True):
-    """Write batches.
+    """Write record batches.
 
-    `acks` is 0 (no response), 1 (respond once the leader has the batches) or -1 (once all in-sync
-    replicas have them).
+    `acks` is 0 (no response), 1 (respond once the leader has the batches) or -1 (respond once all
+    in-sync replicas have the batches).
     """
 
     transactional_id: Annotated[str | None, since(3)] = None
@@ -75,14 +75,14 @@ class ProduceRequest(Request, frozen=True, kw_only=True):
 
 
 class BatchError(Message, frozen=True, kw_only=True):
-    """Error of one record."""
+    """The reason why one record of a batch was rejected."""
 
     batch_index: Int32
     batch_index_error_message: str | None = None
 
 
 class ProducedPartitionResult(Message, frozen=True, kw_only=True):
-    """Offsets of a partition's batches, or an error."""
+    """The offset of the first record written to a partition, or an error."""
 
     index: Int32
     error_code: Int16 = 0
@@ -94,7 +94,7 @@ class ProducedPartitionResult(Message, frozen=True, kw_only=True):
 
 
 class ProducedTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The results of Produce for the partitions of one topic."""
 
     name: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 9, 12), since(13)] = ZERO_UUID
@@ -102,14 +102,14 @@ class ProducedTopicResult(Message, frozen=True, kw_only=True):
 
 
 class ProduceResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics."""
+    """The results of Produce for all topics."""
 
     responses: tuple[ProducedTopicResult, ...] = ()
     throttle_time_ms: Annotated[Int32, since(1)] = 0
 
 
 class FetchPartition(Message, frozen=True, kw_only=True):
-    """A partition and the offset to read from."""
+    """A partition and the offset from which to read."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(9)] = -1
@@ -120,7 +120,7 @@ class FetchPartition(Message, frozen=True, kw_only=True):
 
 
 class FetchTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic."""
+    """Partitions of one topic to read from."""
 
     topic: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 12, 12), since(13)] = ZERO_UUID
@@ -128,7 +128,7 @@ class FetchTopic(Message, frozen=True, kw_only=True):
 
 
 class ForgottenTopic(Message, frozen=True, kw_only=True):
-    """Partitions to remove from a fetch session."""
+    """Partitions of one topic to remove from a fetch session."""
 
     topic: Annotated[str, until(NAMES_UNTIL)] = ""
     topic_id: Annotated[Uuid, since(13)] = ZERO_UUID
@@ -136,14 +136,14 @@ class ForgottenTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchingReplica(Message, frozen=True, kw_only=True):
-    """The id and broker epoch of the follower that fetches; both -1 for a client."""
+    """The id and broker epoch of the follower that fetches; both are -1 if a client fetches."""
 
     replica_id: Int32 = NOT_A_REPLICA
     replica_epoch: Int64 = -1
 
 
 class FetchRequest(Request, frozen=True, kw_only=True):
-    """Read batches; the leader waits up to `max_wait_ms` for `min_bytes`."""
+    """Read record batches; the leader waits up to `max_wait_ms` for at least `min_bytes`."""
 
     replica_id: Annotated[Int32, until(14)] = NOT_A_REPLICA
     replica_state: Annotated[FetchingReplica, tagged(1, 15)] = FetchingReplica()
@@ -172,7 +172,7 @@ class AbortedTransaction(Message, frozen=True, kw_only=True):
 
 
 class FetchedPartition(Message, frozen=True, kw_only=True):
-    """Batches of one partition, starting with the batch that contains the requested offset."""
+    """Batches of one partition, from the batch with the requested offset on; or an error."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -193,7 +193,7 @@ class FetchedTopic(Message, frozen=True, kw_only=True):
 
 
 class FetchResponse(Response, frozen=True, kw_only=True):
-    """The fetched batches; session id 0 means no session."""
+    """The fetched batches; a session id of 0 means that there is no fetch session."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     error_code: Annotated[Int16, since(7)] = 0
@@ -202,7 +202,7 @@ class FetchResponse(Response, frozen=True, kw_only=True):
 
 
 class ListOffsetsPartition(Message, frozen=True, kw_only=True):
-    """A partition, and a time (ms since 1970) or special timestamp whose offset to look up."""
+    """A partition, and the time (ms since 1970) or special timestamp to look up."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
@@ -210,7 +210,7 @@ class ListOffsetsPartition(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic."""
+    """Partitions of one topic whose offsets to look up."""
 
     name: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
@@ -218,7 +218,7 @@ class ListOffsetsTopic(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsRequest(Request, frozen=True, kw_only=True):
-    """Look up offsets by time: for each partition, the first offset at or after it."""
+    """Look up offsets by time: in each partition, the first record at or after the given time."""
 
     replica_id: Int32 = NOT_A_REPLICA
     isolation_level: Annotated[Int8, since(2)] = 0
@@ -227,7 +227,7 @@ class ListOffsetsRequest(Request, frozen=True, kw_only=True):
 
 
 class ListedOffset(Message, frozen=True, kw_only=True):
-    """The offset found in one partition, -1 if there is none."""
+    """The offset found in one partition (-1 if no record matches), or an error."""
 
     partition_index: Int32
     error_code: Int16 = 0
@@ -237,7 +237,7 @@ class ListedOffset(Message, frozen=True, kw_only=True):
 
 
 class ListedTopic(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The offsets found in the partitions of one topic."""
 
     name: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 6)] = ZERO_UUID
@@ -245,14 +245,14 @@ class ListedTopic(Message, frozen=True, kw_only=True):
 
 
 class ListOffsetsResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics."""
+    """The offsets found in the partitions of all topics."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[ListedTopic, ...] = ()
 
 
 class EpochPartition(Message, frozen=True, kw_only=True):
-    """A partition and the leader epoch whose end to look up."""
+    """A partition, and the leader epoch whose end offset to look up."""
 
     partition: Int32
     current_leader_epoch: Annotated[Int32, since(2)] = -1
@@ -260,7 +260,7 @@ class EpochPartition(Message, frozen=True, kw_only=True):
 
 
 class EpochTopic(Message, frozen=True, kw_only=True):
-    """Partitions of one topic."""
+    """Partitions of one topic for which to look up the end of an epoch."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID
@@ -268,14 +268,14 @@ class EpochTopic(Message, frozen=True, kw_only=True):
 
 
 class OffsetForLeaderEpochRequest(Request, frozen=True, kw_only=True):
-    """Look up where leader epochs end, to find where a follower's log diverges."""
+    """Look up end offsets of leader epochs, to find where a follower's log diverges."""
 
     replica_id: Annotated[Int32, since(3)] = -2
     topics: tuple[EpochTopic, ...]
 
 
 class EpochEnd(Message, frozen=True, kw_only=True):
-    """The highest epoch at or below the requested one, and its end offset, exclusive."""
+    """The highest leader epoch at or below the requested one, and its end offset (exclusive)."""
 
     error_code: Int16 = 0
     partition: Int32
@@ -284,7 +284,7 @@ class EpochEnd(Message, frozen=True, kw_only=True):
 
 
 class EpochTopicResult(Message, frozen=True, kw_only=True):
-    """Results of one topic."""
+    """The ends of leader epochs in the partitions of one topic."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG, 4)] = ZERO_UUID
@@ -292,7 +292,7 @@ class EpochTopicResult(Message, frozen=True, kw_only=True):
 
 
 class OffsetForLeaderEpochResponse(Response, frozen=True, kw_only=True):
-    """Results of all topics."""
+    """The ends of leader epochs in the partitions of all topics."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[EpochTopicResult, ...] = ()

@@ -1,7 +1,7 @@
-"""Controller to broker: replica roles, removals, and metadata updates.
+"""Requests of the controller to a broker: roles of replicas, deletions, and metadata updates.
 
-The layouts are those of two proposals: the early one for topic ids, with ids as tagged fields, and
-the one for partition modes. Our own offset fields are tagged as well.
+The layouts are from two proposals: the early one for topic ids, in which ids are tagged fields, and
+the one for partition modes. This project's own offset fields are tagged as well.
 
 Source: KIP-516 (LeaderAndIsr with a type, StopReplica), KIP-694 (UpdateMetadata with mode).
 """
@@ -37,11 +37,11 @@ LEADER_DURING_DELETE = -2
 
 
 class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
-    """A partition's state, for the brokers with its replicas.
+    """A partition's state, sent to the brokers that have a replica of the partition.
 
     `create_offset` is the offset of the record that created this incarnation of the partition, -1
-    if no longer known. A partition that was removed and created again has the same topic id and
-    partition id, but another offset.
+    if that offset is no longer known. A partition that is removed and created again keeps its topic
+    id and partition id, but gets another `create_offset`.
     """
 
     partition: Int32
@@ -56,7 +56,7 @@ class LeaderAndIsrPartition(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrTopic(Message, frozen=True, kw_only=True):
-    """A topic's partitions; the id is zero if the controller does not know topic ids."""
+    """A topic's partitions; the topic id is zero if the controller does not support topic ids."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -64,7 +64,7 @@ class LeaderAndIsrTopic(Message, frozen=True, kw_only=True):
 
 
 class LiveLeader(Message, frozen=True, kw_only=True):
-    """Address of a leader."""
+    """Id and address of a live broker that leads partitions."""
 
     id: Int32
     host: str
@@ -72,7 +72,7 @@ class LiveLeader(Message, frozen=True, kw_only=True):
 
 
 class BrokerConfig(Message, frozen=True, kw_only=True):
-    """A config that the broker follows; not in Kafka.
+    """A config that the broker uses and its value; not in Kafka.
 
     `is_static`: the value is from the controller's static configuration, not from the log.
     """
@@ -83,7 +83,7 @@ class BrokerConfig(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
-    """Assign roles to the broker's replicas; a request of type FULL lists all of them."""
+    """Assign roles to the broker's replicas; a request of type FULL lists all of its replicas."""
 
     controller_id: Int32
     controller_epoch: Int32
@@ -95,7 +95,7 @@ class LeaderAndIsrRequest(Request, frozen=True, kw_only=True):
 
 
 class ReplicaResult(Message, frozen=True, kw_only=True):
-    """Result of one partition."""
+    """Result for the replica of one partition: success or an error."""
 
     topic: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
@@ -104,7 +104,7 @@ class ReplicaResult(Message, frozen=True, kw_only=True):
 
 
 class LeaderAndIsrResponse(Response, frozen=True, kw_only=True):
-    """Results of the partitions, or an error."""
+    """The results of LeaderAndIsr for the partitions, or an error."""
 
     error_code: Int16 = 0
     partitions: tuple[ReplicaResult, ...] = ()
@@ -129,14 +129,14 @@ class StopReplicaRequest(Request, frozen=True, kw_only=True):
 
 
 class StopReplicaResponse(Response, frozen=True, kw_only=True):
-    """Results of the partitions, or an error."""
+    """The results of StopReplica for the partitions, or an error."""
 
     error_code: Int16 = 0
     partitions: tuple[ReplicaResult, ...] = ()
 
 
 class UpdatedPartition(Message, frozen=True, kw_only=True):
-    """A partition's state, for the metadata of every broker."""
+    """A partition's state, sent to every broker for Metadata responses."""
 
     partition_index: Int32
     controller_epoch: Int32
@@ -175,13 +175,13 @@ class LiveBroker(Message, frozen=True, kw_only=True):
 
 
 class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
-    """Changed topics and ACLs, and all live brokers; type FULL has every topic and ACL.
+    """Changed topics and ACLs, and all live brokers; with type FULL, all topics and ACLs.
 
     `rights` are the records for the authorizer, encoded as in Kafka's metadata log: ACLs, and the
     level of `metadata.version`.
 
-    This is the last request that the controller sends for an offset. Once it is applied, the broker
-    has applied the log up to `metadata_offset`, inclusive.
+    For each offset, the controller sends this request last. Once the broker has applied it, the
+    broker has applied the log up to `metadata_offset`, inclusive.
     """
 
     controller_id: Int32
@@ -196,6 +196,6 @@ class UpdateMetadataRequest(Request, frozen=True, kw_only=True):
 
 
 class UpdateMetadataResponse(Response, frozen=True, kw_only=True):
-    """Success or an error."""
+    """Response to UpdateMetadata: success or an error."""
 
     error_code: Int16 = 0

@@ -1,4 +1,4 @@
-"""SASL: choice of a mechanism and exchange of its messages. Source: KIP-43, KIP-152, KIP-368."""
+"""SASL messages: choice of a mechanism, and its exchange. Source: KIP-43, KIP-152, KIP-368."""
 
 from typing import Annotated
 
@@ -6,9 +6,9 @@ from api.kafka.fields import Int16, Int64, Request, Response, since
 
 
 class SaslHandshakeRequest(Request, frozen=True, kw_only=True):
-    """A client's choice of a mechanism.
+    """A client's choice of a SASL mechanism.
 
-    If the version is 0, the client's SASL messages follow without headers.
+    After version 0 of this request, the client's SASL messages follow without headers.
     """
 
     mechanism: str
@@ -27,7 +27,7 @@ class SaslAuthenticateRequest(Request, frozen=True, kw_only=True):
     auth_bytes: bytes
 
     def __repr__(self) -> str:
-        """Return a text without the message, which may contain a password."""
+        """Return a text that omits the SASL message, which may contain a password."""
         return "SaslAuthenticateRequest(...)"
 
 

@@ -1,4 +1,4 @@
-"""Delegation tokens.
+"""Messages about delegation tokens: create, renew, expire, describe.
 
 Source: KIP-48, KIP-373 (owner and requester).
 """
@@ -25,7 +25,7 @@ class CreateDelegationTokenRequest(Request, frozen=True, kw_only=True):
 
 
 class CreateDelegationTokenResponse(Response, frozen=True, kw_only=True):
-    """The new token; only this response contains the HMAC."""
+    """The new token, or an error; no later response contains the token's HMAC."""
 
     error_code: Int16 = 0
     principal_type: str = ""
@@ -71,7 +71,7 @@ class ExpireDelegationTokenResponse(Response, frozen=True, kw_only=True):
 
 
 class DescribeDelegationTokenRequest(Request, frozen=True, kw_only=True):
-    """Describe the tokens of some owners; null means of all."""
+    """Describe the tokens of the given owners; null means of all owners."""
 
     owners: tuple[TokenPrincipal, ...] | None = None
 

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: topics and their partitions, in pages. Source: KIP-966."""
+"""DescribeTopicPartitions messages: topics and partitions, in pages. Source: KIP-966."""
 
 from api.kafka.fields import Int16, Int32, Message, Request, Response
 from api.kafka.messages.metadata import OPERATIONS_UNKNOWN
@@ -27,7 +27,7 @@ class DescribeTopicPartitionsRequest(Request, frozen=True, kw_only=True):
 
 
 class DescribedPartition(Message, frozen=True, kw_only=True):
-    """One partition."""
+    """A partition's state: leader, replicas, ISR and ELR."""
 
     error_code: Int16 = 0
     partition_index: Int32

@@ -1,4 +1,4 @@
-"""Creation and deletion of topics, and of their partitions; commands.
+"""Messages that create and delete topics, delete partitions, and run commands.
 
 Source: KIP-4 (batches), KIP-516 (topic ids), KIP-525 (configs in the response), KIP-694
 (DeletePartitions, under a private key).
@@ -50,7 +50,7 @@ class TopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopic(Message, frozen=True, kw_only=True):
-    """A topic to create; counts are -1 for the server's default or if `assignments` are given."""
+    """A topic to create; counts are -1 for the server's defaults, or if `assignments` are given."""
 
     name: str
     num_partitions: Int32
@@ -78,7 +78,7 @@ class CreatableTopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopicResult(Message, frozen=True, kw_only=True):
-    """Result of one topic."""
+    """The created topic, or an error."""
 
     name: str
     topic_id: Annotated[Uuid, since(7)] = ZERO_UUID
@@ -91,7 +91,7 @@ class CreatableTopicResult(Message, frozen=True, kw_only=True):
 
 
 class CreateTopicsResponse(Response, frozen=True, kw_only=True):
-    """One result for each topic."""
+    """The results of CreateTopics, one for each topic."""
 
     throttle_time_ms: Annotated[Int32, since(2)] = 0
     topics: tuple[CreatableTopicResult, ...] = ()
@@ -113,7 +113,7 @@ class DeleteTopicsRequest(Request, frozen=True, kw_only=True):
 
 
 class DeletableTopicResult(Message, frozen=True, kw_only=True):
-    """Result of one topic."""
+    """Result of deleting one topic."""
 
     name: str | None
     topic_id: Annotated[Uuid, since(6)] = ZERO_UUID
@@ -122,7 +122,7 @@ class DeletableTopicResult(Message, frozen=True, kw_only=True):
 
 
 class DeleteTopicsResponse(Response, frozen=True, kw_only=True):
-    """One result for each topic."""
+    """The results of DeleteTopics, one for each topic."""
 
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     responses: tuple[DeletableTopicResult, ...] = ()
@@ -136,7 +136,7 @@ class ShrinkingTopic(Message, frozen=True, kw_only=True):
 
 
 class DeletePartitionsRequest(Request, frozen=True, kw_only=True):
-    """Remove the highest partitions of topics after `delete_partitions_delay` ms."""
+    """Delete the last partitions of topics, after a delay of `delete_partitions_delay` ms."""
 
     timeout_ms: Int32 = 60_000
     delete_partitions_delay: Int64 = 0
@@ -144,7 +144,7 @@ class DeletePartitionsRequest(Request, frozen=True, kw_only=True):
 
 
 class PartitionStatus(Message, frozen=True, kw_only=True):
-    """Result of one partition; `status_code` is its new mode."""
+    """The new mode of one partition (`status_code`), or an error."""
 
     partition_index: Int32
     status_code: Int8 = 0
@@ -153,14 +153,14 @@ class PartitionStatus(Message, frozen=True, kw_only=True):
 
 
 class ShrunkTopic(Message, frozen=True, kw_only=True):
-    """Results of one topic's partitions; an error of the whole topic has partition -1."""
+    """The results for one topic's partitions; an error of the whole topic has partition -1."""
 
     name: str
     partitions: tuple[PartitionStatus, ...] = ()
 
 
 class DeletePartitionsResponse(Response, frozen=True, kw_only=True):
-    """One result for each topic, or an error."""
+    """The results of DeletePartitions, one for each topic, or an error."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -172,10 +172,10 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     """Run a command or a read-only query by its name; not in Kafka.
 
     `payload` is the command's request, encoded by `controller.wire`. A command with a `request_id`
-    can be sent repeatedly, but is carried out only once. `principal` is the identity to act as;
-    using it needs a right. A request with a `point` is a query about that point in time: `cursor`
-    requests another page of its result, and `min_offset` makes it wait until that offset is reached
-    (-1: do not wait).
+    can be sent repeatedly, but is carried out only once. `principal` is the identity to act as; the
+    sender needs the right to act as another principal. A request with a `point` is a query about
+    that point in time: `cursor` requests another page of the result, and `min_offset` makes the
+    service wait until that offset is reached (-1: do not wait).
     """
 
     command: str
@@ -190,14 +190,14 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
 
 
 class RunCommandResponse(Response, frozen=True, kw_only=True):
-    """The result of a command and the offset at which it was committed (exclusive), or an error.
+    """The result of a command and the end offset of its records (exclusive), or an error.
 
-    `wrote`: see `pending_answers.Answer`. `outcome` and `done_to` belong to the error; `outcome` is
-    empty if the service does not send it, `done_to` is -1 if the error has none. The last page of a
-    query has `about`, its encoded position in the log, and an empty `cursor`; other pages have the
-    encoded `cursor` of the next page. `version_object`, `expected_version` and `current_version`
-    are the texts of a VersionMismatchError. `versions` are the packed versions of the objects that
-    a command changed.
+    `wrote`: True if the command wrote records, False if nothing had to change. `outcome` and
+    `done_to` belong to the error; `outcome` is empty if the service does not send it, `done_to` is
+    -1 if the error has none. The last page of a query has `about`, its encoded position in the log,
+    and an empty `cursor`; other pages have the encoded `cursor` of the next page. `version_object`,
+    `expected_version` and `current_version` are the texts of a VersionMismatchError. `versions` are
+    the packed versions of the objects that a command changed.
     """
 
     error_code: Int16 = 0

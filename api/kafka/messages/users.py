@@ -1,4 +1,4 @@
-"""SCRAM credentials of users.
+"""Messages about the SCRAM credentials of users: describe and change.
 
 Source: KIP-554.
 """
@@ -13,20 +13,20 @@ class UserName(Message, frozen=True, kw_only=True):
 
 
 class DescribeUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
-    """Describe the credentials of users; null or empty means of all."""
+    """Describe the credentials of the given users; null or an empty list means of all users."""
 
     users: tuple[UserName, ...] | None = None
 
 
 class CredentialInfo(Message, frozen=True, kw_only=True):
-    """Mechanism and iterations of a user's credential."""
+    """Mechanism and number of iterations of a user's credential."""
 
     mechanism: Int8
     iterations: Int32
 
 
 class DescribeUserScramCredentialsResult(Message, frozen=True, kw_only=True):
-    """The credentials of one user."""
+    """The credentials of one user, or an error."""
 
     user: str
     error_code: Int16 = 0
@@ -61,14 +61,14 @@ class ScramCredentialUpsertion(Message, frozen=True, kw_only=True):
 
 
 class AlterUserScramCredentialsRequest(Request, frozen=True, kw_only=True):
-    """Delete and set credentials."""
+    """Delete and set the credentials of users."""
 
     deletions: tuple[ScramCredentialDeletion, ...] = ()
     upsertions: tuple[ScramCredentialUpsertion, ...] = ()
 
 
 class AlterUserScramCredentialsResult(Message, frozen=True, kw_only=True):
-    """Result of one user."""
+    """Result of changing one user's credentials."""
 
     user: str
     error_code: Int16 = 0
@@ -76,7 +76,7 @@ class AlterUserScramCredentialsResult(Message, frozen=True, kw_only=True):
 
 
 class AlterUserScramCredentialsResponse(Response, frozen=True, kw_only=True):
-    """One result for each user."""
+    """The results of AlterUserScramCredentials, one for each user."""
 
     throttle_time_ms: Int32 = 0
     results: tuple[AlterUserScramCredentialsResult, ...] = ()
