@@ -36,10 +36,10 @@ AFFECTING = _ABOUT_TOPICS | _BROKER_ID.keys()
 
 
 class Affected(msgspec.Struct):
-    """Objects affected by records.
+    """Topics, partitions and brokers affected by records.
 
-    `partition_ids` has an entry for each affected topic, with its affected partitions. A removed
-    topic includes all of its partitions.
+    `partition_ids` maps each affected topic to its affected partitions. For a removed topic, these
+    are all of its partitions.
     """
 
     partition_ids: dict[Uuid, set[int]] = msgspec.field(default_factory=dict)

@@ -1,8 +1,8 @@
 """The inputs of a decision that are logged with its records: request, random seed, and others.
 
-A decision that is bound to its request can be replayed from these inputs, and a repeated request
-gets the first answer from them. Secrets are never written: each is null, with a reference to the
-record that contains the secret.
+From these inputs, a decision can be made again to verify its records, and a repeated request is
+given the response to the first one. Secrets are never written: each is null, with a reference to
+the record that contains the secret.
 """
 
 import functools
@@ -40,9 +40,9 @@ ACTIVATE = "activate"
 class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
     """A decision and its request, with the command name used in the log; call it with a context.
 
-    `request` is UNSET for decisions that take none. `response` is the type of the response, if it
-    differs from `decide`'s annotation. `tells_versions`: the answer includes the versions of the
-    changed objects.
+    `request` is UNSET for a decision that has no request. `response` is the response's type; only
+    needed if the return annotation of `decide` does not give it. `tells_versions`: the answer
+    includes the versions of the changed objects.
     """
 
     command: str
@@ -88,9 +88,9 @@ def asked_of(
 
     Args:
         seed: Seed of the random numbers that the decision used; None if it used none.
-        seen: Its other inputs (`controller.observed`).
-        versions: Versions of the objects that it changed, logged with the response; None: not
-            known.
+        seen: Other values that the decision read, by name (see `controller.observed`).
+        versions: Versions of the objects that the decision changed, logged with the response; None
+            if they are not known.
     """
     secrets = HiddenSecrets(result.records)
     request = response = None
@@ -198,7 +198,10 @@ def _lost(why: str) -> RequestError:
 
 
 def _of_limited_size(asked: Asked) -> Asked:
-    """Drop the request if the total is too large; drop the other fields if the rest is, too."""
+    """Return the inputs of a decision without its request, if all together are too large to log.
+
+    If the other fields are too large even without the request, they are left out, too.
+    """
     sizes = {name: len(getattr(asked, name) or b"") for name in ("request", "observed", "response")}
     total = sum(sizes.values()) + sum(len(reference.path) for reference in asked.secrets)
     if total <= ASKED_BYTES_MAX:

@@ -44,10 +44,11 @@ def changed_versions(
     Args:
         before: The image right before the first record.
         after: The image after the last record.
-        since: Offset of the first record. Changed objects have this version or a higher one.
+        since: Offset of the first record. Every changed object has a version of at least this.
 
     Returns:
-        Ordered by kind, then by the records; None if there are more than `VERSIONS_MAX`.
+        The objects ordered by kind, and within a kind by their first record; None if there are more
+        than `VERSIONS_MAX`.
     """
     if len(records) > VERSIONS_MAX:
         return None
@@ -75,8 +76,8 @@ def _keys(
 ) -> Iterable[Any]:
     """Yield the keys of all objects that the records may have changed, and perhaps of some others.
 
-    Looks at both images, because a record of a transaction may refer to an object created by an
-    earlier one.
+    Looks at both images, because in a transaction a record may refer to an object that an earlier
+    record created.
     """
     for record in records:
         touched = AFFECTED.get(type(record), {})

@@ -1,4 +1,4 @@
-"""A batch that its decision already encoded and replayed, so that this is not repeated."""
+"""A batch that its decision has already encoded and replayed, to avoid doing both twice."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from replay.image.metadata import MetadataImage
 class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     """All records of a decision as one batch, valid only at the log offset where it was decided.
 
-    `after` is the image that the decision read plus the batch, if no transaction is open.
+    `after` is the image after the batch, provided that no transaction is open.
     """
 
     records: tuple[Record, ...]

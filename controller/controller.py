@@ -2,8 +2,8 @@
 
 Decisions are made one at a time, but nothing waits for the disk between them. `submit` immediately
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
-answer pending until they are committed; so many events share one fsync. All other readers see only
-the *committed* image.
+answer pending until they are committed. Thus many events share one fsync. All other readers see
+only the *committed* image.
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -137,10 +137,11 @@ class Controller:
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
-                or a batch before this one failed.
+                or an earlier batch failed.
             UnavailableError: too many requests wait, or the disk is full; the outcome is partial if
                 the first batches of a long list of records are committed.
-            FencedError: the log was lost; the outcome is unknown if the records were being written.
+            FencedError: the log was lost to another writer; the outcome is unknown if the records
+                were being written.
         """
         return self._submit(decide, origin, lambda _: None)
 
@@ -164,11 +165,11 @@ class Controller:
 
         Raises:
             RequestError: NOT_CONTROLLER, this controller is not active, or a batch failed;
-                REQUEST_TIMED_OUT, it was open for too long and was aborted; or
+                REQUEST_TIMED_OUT, the transaction was open for too long and was aborted;
                 UNSUPPORTED_VERSION, the metadata.version is too old; or INVALID_REQUEST, the origin
-                has a request id, here or inside.
+                of the transaction or of a request inside has a request id.
             UnavailableError, FencedError: as `submit`; the written records take effect only if the
-                transaction's end was written.
+            transaction's end was written.
         """
         if is_repeatable(origin):
             raise _cannot_be_repeated()
@@ -304,7 +305,7 @@ class Controller:
             )
 
     def _gone_back(self) -> None:
-        """Continue from the committed state after a failed append; an open transaction is over."""
+        """Continue from the committed state after a failed append; forget an open transaction."""
         self._decider.restart_sessions()
         # Answer the failed requests first; the pipeline is open again by then.
         asyncio.get_running_loop().call_soon(self._decide_what_waited)

@@ -40,7 +40,8 @@ class Decider:
     """Decides on a pipeline's latest state and sends the records to the pipeline.
 
     Attributes:
-        sessions: State from heartbeats. Aborting a transaction restores the sessions before it.
+        sessions: State from heartbeats. Aborting a transaction restores its state from before the
+            transaction.
     """
 
     def __init__(self, pipeline: Pipeline, *, clock: Clock, rng: Rng, settings: Settings) -> None:
@@ -52,7 +53,7 @@ class Decider:
         self.sessions = self._new_sessions()
 
     def now_ms(self) -> int:
-        """Return the time, never below that of the last batch; ms since 1970."""
+        """Return the time, ms since 1970; never less than the last batch's time."""
         return max(self._clock.now_ms(), self._pipeline.timestamp)
 
     def decide(
@@ -120,7 +121,7 @@ class Decider:
         return self._pipeline.image_after(batches, timestamp=context.now_ms)
 
     def context(self, rng: Rng | None = None, origin: Origin | None = None) -> Context:
-        """Return the input of a decision made now; `rng` None: the controller's own generator."""
+        """Return the input for a decision made now; by default with the controller's own `rng`."""
         return Context(
             image=self._pipeline.latest.image,
             index=self._pipeline.latest.index,
@@ -165,8 +166,8 @@ class Decider:
         """Send the batches of one decision.
 
         Args:
-            asked: Logged with the first batch.
-            after: The image after all of them, if it is already computed.
+            asked: The decision's inputs, logged with the first batch.
+            after: The image after all batches, if it is already computed.
         """
         if checked is not None:
             self._sent(self._pipeline.send_checked(checked, asked), checked.records)

@@ -102,7 +102,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """The requested operation and the caller's subjects and address, for all resources."""
+    """The requested operation, and the caller's subjects and address."""
 
     operation: int
     subjects: tuple[AclSubject, ...]
@@ -112,8 +112,9 @@ class _Asked(msgspec.Struct, frozen=True):
 class _Found(msgspec.Struct):
     """The first applicable entry of each kind, among those matching a resource or its namespaces.
 
-    `matches`: an entry matches, whether or not it applies. `enters`: an entry that allows the
-    caller some operation, whichever it is.
+    `matches` is True if any entry matches, even if none applies. `denies` and `allows` are the
+    first entries that deny and allow the requested operation. `enters` is the first entry that
+    allows the caller any operation at all.
     """
 
     matches: bool = False
@@ -125,7 +126,7 @@ class _Found(msgspec.Struct):
 class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
     """Authorizer that decides from the ACLs of an image.
 
-    One decision costs O(length of the names), however many entries there are.
+    A decision costs O(length of the names), independent of the number of entries.
     """
 
     super_users: frozenset[str] = frozenset()

@@ -136,10 +136,10 @@ class Access(msgspec.Struct, frozen=True):
             self.refuse(operation, resources[-1])
 
     def refuse(self, operation: Operation, resource: Resource) -> NoReturn:
-        """Refuse an operation.
+        """Refuse an operation on a resource.
 
         Raises:
-            RequestError: as `require`.
+            RequestError: always; the same error as from `require`.
         """
         name = "" if resource == CLUSTER else f" {resource.name!r}"
         raise RequestError(
@@ -149,9 +149,9 @@ class Access(msgspec.Struct, frozen=True):
         )
 
     def acting_as(self, principal: str | None) -> Caller:
-        """Return the caller under the identity that it claims; None: its own.
+        """Return the caller acting as `principal`; None means the caller's own principal.
 
-        Kafka's CREATE_TOKENS on a user is the right to act as that user (KIP-373).
+        Requires Kafka's CREATE_TOKENS on that user: the right to act as the user (KIP-373).
 
         Raises:
             RequestError: CLUSTER_AUTHORIZATION_FAILED, the caller may not act as that user.

@@ -67,7 +67,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self if client_id == self.client_id else replace(self, client_id=client_id)
 
     def acting_as(self, principal: str) -> "Caller":
-        """Return the caller with another identity, without checking its right to take it."""
+        """Return the caller acting as another principal; the right to do so is not checked."""
         return replace(self, principal=principal, real_principal=self.principal)
 
     def origin(
@@ -83,7 +83,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def completed(self, origin: Origin | None, command: str) -> Origin:
-        """Return a request's origin, with the principal and client that the server knows."""
+        """Return a request's origin, with principal and client address as the server knows them.
+
+        An `origin` of None is replaced by a new one.
+        """
         if origin is None:
             return self.origin(command)
         # The origin may be one that `origin` made, with the address in it already.
@@ -108,7 +111,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _word(name: str) -> str:
-    """Return a name with white space escaped: a " by " in it would look like a separator."""
+    """Return a name with white space escaped, because " by " and " at " are used as separators."""
     return re.sub(r"[\s%]", lambda found: quote(found[0]), name)
 
 
@@ -118,7 +121,7 @@ _UNESCAPED = re.compile(r"(?:\w+:.*? by )?(?P<client_id>.*?) at \S+(?: through .
 
 
 def client_id_of(client: str) -> str:
-    """Return the client id in an origin's `client`."""
+    """Return the client id from an origin's `client` text, which also contains the address."""
     found = _CLIENT.fullmatch(client)
     if found is not None:
         return unquote(found["client_id"])

@@ -23,13 +23,13 @@ Check = Callable[[Access, Any], None]
 
 
 def unchecked(access: Access, request: Any) -> None:
-    """Accept every request: it is checked elsewhere."""
+    """Accept every request; for commands whose rights are checked elsewhere."""
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
     """The items of a request, authorized one by one; the response has one result per item.
 
-    `refused` makes the result of an item that is not allowed.
+    `refused` returns the result for an item that the caller has no right to.
     """
 
     field: str
@@ -108,7 +108,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         """Decide on the allowed part of a request.
 
         Raises:
-            RequestError: the decision's own; or TOPIC_AUTHORIZATION_FAILED or
+            RequestError: an error of the decision; or TOPIC_AUTHORIZATION_FAILED or
                 CLUSTER_AUTHORIZATION_FAILED for the whole request.
         """
         access = context.access
@@ -142,7 +142,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.items is None else self.items.all_refused(access, request)
 
     def shown_again(self, access: Access, request: Any, response: Any) -> Any:
-        """Return the visible part of an earlier response; call `refused` first."""
+        """Return the parts of an earlier response that the caller may see; call `refused` first."""
         if self.items is not None:
             response = self.items.masked(access, request, response)
         return response if self.shown is None else self.shown(access, request, response)

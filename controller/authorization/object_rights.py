@@ -98,7 +98,11 @@ def _check_object(access: Access, request: Any) -> None:
 
 
 def _check_history(access: Access, request: Any) -> None:
-    """Require the right to see the object; with notes, the cluster's: they may mention others."""
+    """Require the right to see an object, to read its history.
+
+    To read the notes as well, DESCRIBE on the cluster is required instead: a note may mention other
+    objects.
+    """
     check = _check_all if request.notes else _check_object
     check(access, request)
 
@@ -109,16 +113,17 @@ def _check_all(access: Access, request: Any) -> None:
 
 
 def _check_rows(access: Access, request: Any) -> None:
-    """Require the right to see the object for its own records, and the cluster's for all records.
+    """Require the right to see an object, to read the records about it.
 
-    The logged requests also require the cluster's: one request may concern several objects.
+    To read all records, or the logged requests, DESCRIBE on the cluster is required instead: a
+    request may concern several objects.
     """
     check = _check_all if request.object is None or request.asked else _check_object
     check(access, request)
 
 
 def _check_report(access: Access, request: Any) -> None:
-    """Require the right to see each topic of a report; without topics, the cluster's."""
+    """Require DESCRIBE on each topic of a report, or on the cluster if the report is for all."""
     if request.topics is None:
         access.require(Operation.DESCRIBE, CLUSTER)
     for name in request.topics or ():

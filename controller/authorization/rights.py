@@ -161,7 +161,11 @@ PLAN_PARTITIONS = _topics(Operation.ALTER, lambda ref: ref, _partition_plan)
 
 
 def _check_alteration(access: Access, item: TopicAlteration) -> None:
-    """Require the rights of the separate command that makes the same kind of change."""
+    """Require the same rights as the separate command for this kind of change.
+
+    These are ALTER_CONFIGS for configs, ALTER on the cluster for moves, and ALTER for other
+    changes.
+    """
     if item.configs:
         require_topic(access, Operation.ALTER_CONFIGS, item.topic)
     moves = item.replication_factor != UNSET or (
@@ -192,7 +196,7 @@ def _check_config_change(access: Access, resource: ResourceChange) -> None:
 
 
 def _require_resource(access: Access, operation: Operation, type_: int, name: TopicRef) -> None:
-    """Check an operation on a config resource; except topics and namespaces, on the cluster."""
+    """Check an operation on a topic, namespace or group; for other resources, on the cluster."""
     if type_ == TOPIC:
         require_topic(access, operation, name)
     elif type_ == NAMESPACE:
@@ -230,7 +234,7 @@ def _listed(access: Access, _: Any, listed: tuple[TopicListing, ...]) -> tuple[T
 def _described(
     access: Access, request: DescribeTopics, response: TopicsDescribed
 ) -> TopicsDescribed:
-    """Remove hidden topics from the response; those requested by name get a refusal instead."""
+    """Remove hidden topics from the response; a hidden topic requested by name gets a refusal."""
     if not request.topics:
         topics = [t for t in response.topics if t.description and _may_see(access, t.name)]
         return replace(response, topics=tuple([_with_rights(access, topic) for topic in topics]))

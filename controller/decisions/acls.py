@@ -71,7 +71,7 @@ class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
 
 
 class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one entry: its id; `created` is False if it already existed."""
+    """Result of creating one entry: its id; `created` is False if the entry already existed."""
 
     acl_id: Uuid | None = None
     created: bool = False
@@ -79,10 +79,10 @@ class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Selects entries. None, ANY and an empty list of types match everything.
+    """Selects entries. None, ANY, or an empty list of types matches everything.
 
-    The pattern type MATCH selects all entries that apply to the resource of that name, including
-    those on prefixes of it and on `*`.
+    The pattern type MATCH selects all entries that apply to the resource of the given name,
+    including those on prefixes of the name and on `*`.
     """
 
     resource_types: tuple[int, ...] = ()

@@ -56,8 +56,8 @@ class AlterPartition(msgspec.Struct, frozen=True, kw_only=True):
 class PartitionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one partition; `partition` is its state after the request, None if refused.
 
-    The change was made despite a refusal only with NEW_LEADER_ELECTED: it completed a reassignment,
-    and the sender no longer leads.
+    A refused partition is unchanged, except with NEW_LEADER_ELECTED: the change was made, but it
+    completed a reassignment, after which the sender no longer leads.
     """
 
     topic_id: Uuid

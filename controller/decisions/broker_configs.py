@@ -29,7 +29,7 @@ _OF_TOPICS = frozenset(
 
 
 def _definition(definition: ConfigDefinition) -> ConfigDefinition:
-    """Return a definition whose own name is the first one to look up on brokers.
+    """Return a definition for use on brokers, where its own name precedes its server names.
 
     Broker configs that are defaults of topic configs can always be changed in the log, because the
     controller reads their values from the log.
@@ -47,9 +47,10 @@ BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {
 
 
 def broker_config(name: str) -> ConfigDefinition | None:
-    """Return the definition of a broker's config, or of its form for a single listener.
+    """Return the definition of a broker's config, or None.
 
-    The latter is named `listener.name.LISTENER.NAME` or `listener.name.LISTENER.MECHANISM.NAME`.
+    The config may be for a single listener; it is then named `listener.name.LISTENER.NAME` or
+    `listener.name.LISTENER.MECHANISM.NAME`.
     """
     found = BROKER_CONFIGS.get(name)
     if found is not None or not name.startswith(_LISTENER_PREFIX):

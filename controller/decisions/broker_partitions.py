@@ -50,10 +50,10 @@ def start_change(
 
 
 def leave_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Remove a broker from the ISRs it is in, and elect other leaders where it led.
+    """Yield the changes that remove a broker from all ISRs, and elect other leaders where it led.
 
-    The last member of an ISR stays in it but no longer leads, because no other replica has all
-    records.
+    A broker that is the only member of an ISR stays in that ISR but no longer leads, because no
+    other replica has all records.
     """
     in_isr = [
         p for p in context.index.partitions_on(context.image, broker_id) if broker_id in p.isr
@@ -78,7 +78,7 @@ def leave_these(
 def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
     """Like `leave_partitions`, for a broker that lost unflushed data or its whole disk.
 
-    The broker is also removed from the eligible leader replicas.
+    Also removes the broker from the eligible leader replicas.
     """
 
     def active(replica: int) -> bool:
@@ -93,7 +93,7 @@ def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionCha
 
 
 def return_to_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Elect leaders for leaderless partitions, now that a broker may lead again."""
+    """Yield elections for leaderless partitions, now that a broker may lead again."""
 
     def active(replica: int) -> bool:
         return replica == broker_id or context.is_active(replica)

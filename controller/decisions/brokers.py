@@ -34,8 +34,9 @@ _PORT_MAX = 2**16 - 1
 class RegisterBroker(Request["BrokerEpoch"], frozen=True, kw_only=True):
     """A request to register a broker process.
 
-    `incarnation_id` is new with every start of the process. `previous_broker_epoch` is the epoch
-    that ended with a clean shutdown, as found on the broker's disk; -1 if there was none.
+    `incarnation_id` is new with every start of the process. `previous_broker_epoch` is the broker
+    epoch of the previous process, if that was shut down cleanly, as found on the broker's disk;
+    else -1.
     """
 
     broker_id: int
@@ -61,13 +62,13 @@ class BrokerEpoch(msgspec.Struct, frozen=True):
 
 
 def register_broker(context: Context, request: RegisterBroker) -> ControllerResult[BrokerEpoch]:
-    """Register a broker: a new process as fenced, a known one in its current state.
+    """Register a broker process: a new one as fenced, one already registered in its current state.
 
     The epoch of a new process is the offset at which this decision is written.
 
     Raises:
-        RequestError: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION,
-            INVALID_REGISTRATION or UNSUPPORTED_VERSION.
+        RequestError: INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION, INVALID_REGISTRATION
+            or UNSUPPORTED_VERSION.
     """
     old = context.image.broker(request.broker_id)
     _check_cluster(context, request)

@@ -32,9 +32,9 @@ _NO_TOPICS: Map[Uuid, int] = Map()
 
 
 class BrokerLoad(msgspec.Struct, frozen=True, gc=False):
-    """Number of partitions of which a broker is the preferred leader, and of its replicas.
+    """Load of a broker: partitions whose preferred leader it is, and replicas that it has.
 
-    Partitions being reassigned are counted at their target.
+    For a partition being reassigned, the target replicas are counted.
     """
 
     leaders: int = 0
@@ -136,7 +136,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         return sorted(self._moving.get(topic_id, ()))
 
     def load(self, broker_id: int) -> BrokerLoad:
-        """Return the number of partitions that a broker should lead, and of its replicas."""
+        """Return a broker's load: the partitions it should lead, and its replicas."""
         return self._load.get(broker_id, _NO_LOAD)
 
     def colliding_name(self, namespace_id: Uuid | None, name: str) -> str | None:
@@ -183,7 +183,11 @@ class _Update:
                 self._subscriptions.put(group, pattern)
 
     def put_new(self, topic_id: Uuid, partitions: Partitions) -> None:
-        """Add all partitions of a topic that had none; ordinary ones are counted together."""
+        """Add all partitions of a topic that had none before.
+
+        Partitions led by their first replica and not being reassigned are counted together, for
+        speed.
+        """
         held: defaultdict[int, int] = defaultdict(int)
         for partition in partitions:
             leader, replicas = partition.leader, partition.replicas
@@ -274,7 +278,7 @@ class _Update:
         return loads.finish()
 
     def _weigh(self, partition: Partition, count: int) -> None:
-        """Add a partition to the load of its brokers, or subtract it."""
+        """Add a partition to the load of its brokers `count` times; -1 subtracts it."""
         topic_id, held, replicas = partition.topic_id, self._held, self._replicas
         for broker_id in partition.replicas:
             held[broker_id][topic_id] += count

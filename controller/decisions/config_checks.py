@@ -126,7 +126,13 @@ def _groups(context: ConfigLevels, values: Mapping[str, str]) -> Iterator[str]:
 
 
 def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
-    """Return the brokers' bound for a group's config: `group.consumer.min.session.timeout.ms`."""
+    """Return the limit that the brokers' configs set for a group's config, None if there is none.
+
+    For example, `group.consumer.min.session.timeout.ms` limits `consumer.session.timeout.ms`.
+
+    Args:
+        edge: `min` or `max`.
+    """
     kind, _, rest = name.partition(".")
     bound = f"group.{kind}.{edge}.{rest.removeprefix('num.')}"
     definition = BROKER_CONFIGS.get(bound)
@@ -136,7 +142,10 @@ def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
 
 
 def _number(type_: int, values: Mapping[str, str], name: str) -> int:
-    """Return a config's whole number; its default if it is not set or, if imported, no number."""
+    """Return the value of an integer config; its default if it is not set.
+
+    The default is also returned for a value that is not a number, as imported logs may have.
+    """
     default = int(definitions(type_)[name].default)
     number = whole_number(values.get(name, ""))
     return default if number is None else number

@@ -40,11 +40,12 @@ class Update(enum.Enum):
 class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Definition of one config.
 
-    `server_names` are the broker configs that set it, in order of precedence, each with its unit as
-    a multiple of this config's. `allowed`, if not empty, lists the valid values (of a list: its
-    items); `form` is a pattern that values must match. Bounds are inclusive. A config that is not
-    inherited applies only to the resource that sets it. `since` is the first release of Kafka that
-    has it, or `ours`. The default "" means no value, unless the type is a text or a list.
+    `server_names` are the broker configs from which this config takes its value, in order of
+    precedence, each with the factor that converts their unit to this config's. `allowed`, if not
+    empty, lists the valid values (for a list: the valid items); `form` is a pattern that values
+    must match. `minimum` and `maximum` are inclusive. A config that is not inherited applies only
+    to the resource that sets it. `since` is the first release of Kafka that has it, or `ours`. The
+    default "" means no value, unless the type is a text or a list.
     """
 
     name: str

@@ -33,8 +33,8 @@ def topics_changed(
 ) -> int | None:
     """Return the number of topics whose effective configs change with a resource's configs.
 
-    None if topics cannot inherit any of the changed configs. Of the single brokers, only the
-    controller's own node affects topics, because the controller uses its own values.
+    None if topics cannot inherit any of the changed configs. A change on a single broker affects
+    topics only if that broker is the controller's own node, whose configs the controller uses.
 
     Args:
         named: The configs in the request.
@@ -94,7 +94,12 @@ def _differs(
     at: tuple[ConfigSource, str],
     new: NewValues,
 ) -> bool:
-    """True if the value that a namespace's topics inherit changes."""
+    """True if the change affects the value of config `name` that topics of a namespace inherit.
+
+    Args:
+        at: The level that is changed: its kind and the name of its resource.
+        new: The new values there.
+    """
     definition = TOPIC_CONFIGS[name]
     before = effective_config(namespace_levels(context, namespace), definition)
     changed = (_changed(level, at, new) for level in namespace_levels(context, namespace))
@@ -102,7 +107,7 @@ def _differs(
 
 
 def _changed(level: Level, at: tuple[ConfigSource, str], new: NewValues) -> Level:
-    """Return a level with the new values if it is the changed one, else as it is."""
+    """Return a level, with the new values if it is the level that changes (`at`)."""
     if (level.source, level.resource_name) != at:
         return level
     return level._replace(value=_overlaid(level.value, new))

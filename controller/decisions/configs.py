@@ -72,7 +72,7 @@ class AlterConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=T
 
 
 class ReplaceConfigs(Request["tuple[ResourceResult, ...]"], frozen=True, kw_only=True):
-    """A request to set exactly these configs: all others of each resource are deleted."""
+    """A request to set exactly the given configs, and delete all others of each resource."""
 
     resources: tuple[ResourceChange, ...]
     validate_only: bool = False
@@ -165,9 +165,9 @@ def replace_configs(
 
 
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Return the incremental change that leaves only the configs of a replacement.
+    """Return the replacement as incremental changes: its own, and deletions of all other configs.
 
-    A group's subscription is also left: it is stored as a config, but has commands of its own.
+    A group's subscription is not deleted: it is stored as a config, but has commands of its own.
 
     Raises:
         RequestError: INVALID_REQUEST, the resource is a broker's loggers.
@@ -272,7 +272,13 @@ def _new_value(type_: int, change: ConfigChange, old: str | None) -> str | None:
 
 
 def _check_deletion(type_: int, name: str, old: str | None) -> None:
-    """Check that a config to delete is defined, or is set; imported logs may set undefined ones."""
+    """Check that a config may be deleted: its name is known, or it is set (`old`).
+
+    Imported logs may set configs with unknown names. Subscriptions and the root logger are refused.
+
+    Raises:
+        RequestError: INVALID_CONFIG or INVALID_REQUEST.
+    """
     if type_ == GROUP and name == SUBSCRIBED_PATTERN:
         raise invalid_config(type_, f"{name} is deleted by `metalog subscriptions delete`")
     if old is None and find_definition(type_, name) is None:

@@ -12,7 +12,7 @@ class CountedRecordList(RecordList):
     """Records of one request, counting the partitions and topics it creates and deletes."""
 
     def __init__(self, context: Context) -> None:
-        """Start without records; checks the caller's quota and the limits of namespaces."""
+        """Start without records, with the caller's quota and the namespaces' limits."""
         super().__init__()
         self._context = context
         self._client = context.allowance

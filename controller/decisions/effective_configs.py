@@ -28,11 +28,14 @@ CLUSTER_DEFAULT = ""
 
 
 class ConfigLevels(Protocol):
-    """Input for effective configs, an image and settings; a decision's `Context` is one."""
+    """Interface of the input for effective configs: an image and the controller's settings.
+
+    Implemented by `Context`, the input of decisions.
+    """
 
     @property
     def image(self) -> MetadataImage:
-        """The image."""
+        """The image that contains the configs."""
         ...
 
     @property
@@ -142,12 +145,15 @@ def settings_of(levels: Iterator[Level], definition: ConfigDefinition) -> Iterat
 
 
 def default_setting(definition: ConfigDefinition) -> Setting:
-    """Return a config's own built-in default."""
+    """Return a config's built-in default as a setting, under the config's own name."""
     return _default(definition.name, definition.default, 1)
 
 
 def default_settings(definition: ConfigDefinition) -> list[Setting]:
-    """Return the built-in defaults of a config's server-level names; if none, its own default."""
+    """Return the built-in defaults of a config's server-level names.
+
+    If none of these names has a default, return the config's own.
+    """
     found = []
     for name, factor in definition.server_names:
         of_broker = BROKER_CONFIGS.get(name)
@@ -179,9 +185,9 @@ def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level
 
 
 def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
-    """Yield the levels of a broker or (CLUSTER_DEFAULT) of the cluster, nearest first.
+    """Yield the levels of a broker, nearest first; of the cluster if `name` is CLUSTER_DEFAULT.
 
-    Only the static file of this controller's node is known.
+    The static file is known, and included, only for the cluster and for this controller's own node.
     """
     look_up = context.image.config_value
     if name != CLUSTER_DEFAULT:

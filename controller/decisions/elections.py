@@ -37,7 +37,7 @@ PartitionRef = tuple[TopicRef, int]
 
 
 class ElectLeaders(Request["tuple[ElectionResult, ...]"], frozen=True, kw_only=True):
-    """A request to elect leaders; an empty list means for all partitions.
+    """A request to elect leaders of the given partitions; an empty list selects all partitions.
 
     `unclean`: allow losing records rather than having no leader. If False, the preferred replica is
     elected.
@@ -95,7 +95,10 @@ def _was_needed(result: ElectionResult) -> bool:
 
 
 def balance_leaders(context: Context) -> ControllerResult[bool]:
-    """Elect preferred replicas as leaders; the response is True if some partitions remain to do."""
+    """Elect preferred replicas as leaders, up to `REBALANCE_ELECTIONS_MAX` of them.
+
+    The response is True if there are more partitions to rebalance.
+    """
     records: list[Record] = []
     for partition in context.index.imbalanced_partitions(context.image):
         if len(records) == REBALANCE_ELECTIONS_MAX:

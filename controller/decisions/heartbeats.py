@@ -191,7 +191,11 @@ def _after_unfenced(context: Context, request: Heartbeat) -> BrokerState:
 
 
 def _after_controlled_shutdown(context: Context, request: Heartbeat) -> BrokerState:
-    """Return SHUTDOWN_NOW once the broker leads nothing and all active ones have applied that."""
+    """Return the next state of a broker in a controlled shutdown.
+
+    It is SHUTDOWN_NOW once the broker leads no partition, and all active brokers have applied the
+    records that moved its leaderships.
+    """
     session = context.sessions.get(request.broker_id)
     assert session is not None and session.shutdown_offset is not None
     if context.index.leads_any(context.image, request.broker_id):
@@ -252,7 +256,11 @@ def _lost_directories(context: Context, broker: Broker, request: Heartbeat) -> s
 
 
 def _lose_directories(context: Context, broker: Broker, lost: set[Uuid]) -> Iterator[Record]:
-    """Remove the broker from ISRs of partitions in lost directories; record the others."""
+    """Yield the changes for failed directories `lost`: of partitions in them, and of the broker.
+
+    The broker leaves the ISRs of these partitions; its registration keeps only its other
+    directories.
+    """
     broker_id = broker.broker_id
     in_lost = [
         partition

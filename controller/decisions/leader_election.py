@@ -69,7 +69,10 @@ def elect(candidates: Candidates, election: Election, acceptable: Callable[[int]
 
 
 def _by_preference(candidates: Candidates, election: Election) -> Sequence[int]:
-    """Return the replicas in order of preference; a leader of -1 is never a valid choice."""
+    """Return the replicas in order of preference, for the caller to take the first valid one.
+
+    May contain -1 (no leader), which is never valid.
+    """
     if election is Election.PREFERRED:
         return (candidates.replicas[0], candidates.leader, *candidates.replicas[1:])
     return (candidates.leader, *candidates.replicas)

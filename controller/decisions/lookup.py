@@ -75,7 +75,7 @@ def partition_exists(image: MetadataImage, ref: TopicRef, partition_id: int) -> 
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return a key to find duplicates: the same whether the topic is given by name or by id."""
+    """Return a key that is equal for all references to the same partition, by topic name or id."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 
@@ -84,7 +84,7 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
     """Return the id of a namespace; None for the default one, "".
 
     Raises:
-        RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace: it does not exist.
+        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), the namespace does not exist.
     """
     if name == DEFAULT_NAMESPACE:
         return None

@@ -23,7 +23,7 @@ from replay.image.topics import Topic
 
 
 class ConfigShift(msgspec.Struct, frozen=True, kw_only=True):
-    """A config whose effective value changes with the move, and for how many topics.
+    """A config whose effective value changes with the move, and the number of affected topics.
 
     `source` is the kind of level that sets the new value, `resource_name` that level's name.
     """

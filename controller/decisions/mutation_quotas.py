@@ -40,7 +40,11 @@ _USER_PRINCIPAL = "User:"
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """The rest of a quota at `now_ms`; `bucket` None: unlimited. `subject`: its name in errors."""
+    """The remaining quota of a client or namespace at `now_ms`.
+
+    `bucket` is the entity whose tokens are used; None for a client means that it has no quota.
+    `subject` is the quota's name in errors.
+    """
 
     bucket: QuotaEntity | None = None
     subject: str = f"this client's quota {MUTATION_RATE}"
@@ -92,7 +96,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
     _by_client: Map[QuotaEntity, _Bucket] = Map()
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
-        """Return the rest of a client's quota."""
+        """Return a client's remaining quota."""
         found = _quota_of(image, origin)
         if found is None:
             return UNLIMITED
@@ -102,7 +106,7 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         )
 
     def namespace_allowance(self, namespace: str, rate: float, now_ms: int) -> Allowance:
-        """Return what is left of a namespace's limit of `rate` partitions per second."""
+        """Return the rest of a namespace's limit, which is `rate` partitions per second."""
         entity: QuotaEntity = ((_NAMESPACE, namespace),)
         return Allowance(
             bucket=entity, rate=rate, tokens=self._tokens(entity, rate, now_ms), now_ms=now_ms

@@ -22,7 +22,12 @@ class NamespaceLimits:
     """Checks one request against the limits, counting the topics and partitions that it adds."""
 
     def __init__(self, access: Access, uses: NamespaceUses) -> None:
-        """Start with the current use; `access` is the caller's."""
+        """Start a request.
+
+        Args:
+            access: The caller's rights.
+            uses: The current topics and partitions of each namespace.
+        """
         self._access = access
         self._uses = uses
         self._added: dict[str, NamespaceUse] = {}
@@ -31,10 +36,11 @@ class NamespaceLimits:
         """Count topics and partitions that are added to a namespace.
 
         Args:
-            moved_from: The namespace that they leave; the counts of common parents do not change.
+            moved_from: The namespace that the topics leave, if they are moved; namespaces that
+                contain both keep their counts.
 
         Raises:
-            RequestError: POLICY_VIOLATION, and nothing is counted.
+            RequestError: POLICY_VIOLATION, a limit is exceeded; nothing is counted.
         """
         shared = frozenset(_around(moved_from))
         growing = [name for name in _around(namespace) if name not in shared]

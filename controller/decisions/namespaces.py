@@ -76,9 +76,9 @@ class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
 
 
 class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to move one topic, or (None) all topics directly in a namespace, to another.
+    """A request to move topics directly in one namespace to another: a single topic, or all.
 
-    `topic` is the last part of its name, or its id.
+    `topic` is the last part of the single topic's name, or its id; None: all topics.
     """
 
     from_namespace: str
@@ -98,9 +98,9 @@ class DeletedConfigs(msgspec.Struct, frozen=True):
 class NamespaceResult(msgspec.Struct, frozen=True):
     """Full names that a request created, deleted, or moved (the old names).
 
-    `subscriptions` match topics in the created namespaces; None: there were too many to examine.
-    `partitions`, `configs` and `acls` were deleted with topics and namespaces; `acls` is None if
-    the caller may not see them. `effects` are those of a move.
+    `subscriptions` are those that match topics in the created namespaces; None: there were too many
+    to examine. `partitions`, `configs` and `acls` were deleted with topics and namespaces; `acls`
+    is None if the caller may not see them. `effects` are those of a move; None for other requests.
     """
 
     namespaces: tuple[str, ...] = ()

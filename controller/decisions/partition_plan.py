@@ -42,8 +42,8 @@ class LeavingPartition(msgspec.Struct, frozen=True, kw_only=True):
 class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of a plan on one topic.
 
-    `due_ms` is when the `leaving` partitions could no longer be read, ms since 1970, if decided
-    now. Whether the controller would allow the change is not checked.
+    If the plan is carried out now, the `leaving` partitions can be read until `due_ms`, ms since
+    1970. The plan does not check whether the controller would allow the change.
     """
 
     name: str

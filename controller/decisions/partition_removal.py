@@ -80,7 +80,7 @@ class CancelDeletePartitions(Request["ShrinkResult"], frozen=True):
 
 
 class ShrinkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one topic, and the partitions to be removed or, if cancelled, kept."""
+    """Result of one topic, with its partitions whose removal was started or cancelled."""
 
     name: str
     topic_id: Uuid | None = None
@@ -125,8 +125,8 @@ def cancel_delete_partitions(
     """Cancel the removal of a topic's partitions, and make them writable again.
 
     Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, or INVALID_REQUEST: nothing is
-            pending, or it is too late.
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, or INVALID_REQUEST: no removal
+            is pending, or the partitions are already offline.
     """
     topic = find_topic(context.image, topic_ref)
     name = context.image.full_name(topic)

@@ -45,7 +45,7 @@ class Pattern:
     """A regular expression that matches whole names.
 
     Attributes:
-        steps: Number of characters read so far; each costs at most `POSITIONS_MAX` steps.
+        steps: Number of characters of names read so far, as a measure of the time spent.
     """
 
     def __init__(self, pattern: str, states_max: int = STATES_MAX) -> None:

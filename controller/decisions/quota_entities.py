@@ -20,8 +20,9 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     """Return an entity in canonical order.
 
     Raises:
-        RequestError: INVALID_REQUEST: it is empty, has a type twice or an unknown type, combines an
-            address with a user or client id, or has an empty name or an invalid address.
+        RequestError: INVALID_REQUEST: the entity is empty, has a type twice or an unknown type,
+            combines an address with a user or client id, or has an empty name or an invalid
+            address.
     """
     pairs = list(pairs)
     types = [kind for kind, _ in pairs]

@@ -45,8 +45,10 @@ class QuotaChange(msgspec.Struct, frozen=True):
 
 
 class EntityChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Quota changes of one entity: (type, name) pairs; type user, client-id or ip; name None:
-    default.
+    """Quota changes of one entity.
+
+    `entity` consists of (type, name) pairs. The type is `user`, `client-id` or `ip`; the name None
+    means the default.
     """
 
     entity: tuple[tuple[str, str | None], ...]
@@ -119,7 +121,7 @@ def _records(context: Context, item: EntityChange) -> list[ClientQuotaRecord]:
 
 
 def _named(item: EntityChange) -> frozenset[tuple[str, str | None]]:
-    """Return a key of an entity that is equal for all spellings of its names."""
+    """Return a set that is equal for all spellings of an entity's names, to find duplicates."""
     return frozenset([(kind, name and one_form(kind, name)) for kind, name in item.entity])
 
 

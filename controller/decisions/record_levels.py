@@ -104,7 +104,10 @@ def _is_missing(levels: Mapping[str, int], name: str, level: int) -> bool:
 
 
 def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
-    """True if records of these types may need more than the given levels, or change the levels."""
+    """True if records of the given types have to be examined one by one.
+
+    This is so if a record of such a type may need a level above `levels`, or may change the levels.
+    """
     needs = [_AT_MOST[cls] for cls in types if cls in _AT_MOST]
     return configs.FeatureLevelRecord in types or any(_is_missing(levels, *need) for need in needs)
 

@@ -66,9 +66,9 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, image: MetadataImage, *, timeout_ms: int, now_ms: int) -> "Sessions":
         """Return sessions as if every registered broker had just sent a heartbeat.
 
-        The exact offset of a registration record is not in the image. The broker's epoch, where its
-        batch begins, is used instead: a broker that applied the first record has read the whole
-        batch.
+        The image does not have the exact offset of a registration record. It is replaced by the
+        broker's epoch, the offset at which the record's batch begins: a broker that applied the
+        first record of a batch has read the whole batch.
         """
         sessions = {
             broker.broker_id: Session(
@@ -135,7 +135,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Record that the records up to `last_offset` moved a broker's leaderships elsewhere.
+        """Set a broker's `shutdown_offset`: its leaderships were moved by records up to
+        `last_offset`.
 
         Only the first call has an effect, until the broker is fenced.
         """

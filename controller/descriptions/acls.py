@@ -19,8 +19,9 @@ class ListAcls(Request["tuple[AclFound, ...]"], frozen=True, kw_only=True):
 class ExplainAccess(Request["AccessExplained"], frozen=True, kw_only=True):
     """A request to explain whether the ACLs allow a principal one operation.
 
-    Super users, and whether everyone is allowed if no entry matches, are settings of a service and
-    not in the log. Those of the service apply to its present, and those given here at any offset.
+    `super_users` and `allow_everyone` (if no entry matches) are settings of a service, which the
+    log does not contain. For the present state of a service, they are added to its own settings;
+    for the state at an offset, only the given ones apply.
     """
 
     principal: str

@@ -13,7 +13,7 @@ from replay.image.partitions import Partition
 
 
 class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, and how many partitions it currently leads and has replicas of.
+    """A broker, with the numbers of partitions that it leads and of replicas that it has.
 
     `applied_offset`: the last offset of the log it has applied; None if unknown.
     """

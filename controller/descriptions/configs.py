@@ -100,8 +100,8 @@ def describe_configs(
 ) -> ConfigsDescribed:
     """Describe the configs of a resource.
 
-    For a topic or namespace also those that it inherits or that have their default; for other
-    resources only if `effective`.
+    For a topic or namespace, includes inherited values and defaults; for other resources only if
+    `effective` is True.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION (an
@@ -127,7 +127,7 @@ def describe_configs(
 def explain_configs(
     view: View, resource_type: int, name: TopicRef, config: str | None
 ) -> tuple[ConfigExplained, ...]:
-    """Explain one config of a resource, or (None) all, ordered by name.
+    """Explain one config of a resource; if `config` is None, all of them, ordered by name.
 
     Raises:
         RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource does not have the

@@ -25,8 +25,8 @@ def describe_partitions(
 ) -> tuple[PartitionFound, ...]:
     """Describe the partitions of all topics or of one topic, or a single one, ordered by name.
 
-    With a partition id but no topic, topics without that partition are left out; an error would
-    name one of them.
+    If a partition id but no topic is given, topics without that partition are left out. An error
+    would reveal the name of such a topic.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

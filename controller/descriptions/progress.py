@@ -1,8 +1,8 @@
 """Progress of operations that continue after their command was answered.
 
-A reassignment waits until its replicas are in sync; a removal for its delay, and then until brokers
-have deleted the replicas; a broker until it has applied the log. An election is complete when it is
-answered; whether brokers have applied it shows in their applied offsets.
+A reassignment continues until its replicas are in sync; a removal until its delay has passed and
+the brokers have deleted the replicas. A broker takes a while to apply the log. An election is
+complete when it is answered; whether brokers have applied it shows in their applied offsets.
 
 Source: KIP-455 (reassignments), KIP-694 (removals), KIP-4 (answers that can be verified).
 """
@@ -26,10 +26,10 @@ class MissingReplica(msgspec.Struct, frozen=True, kw_only=True):
     """A replica that a reassignment waits for, because it is not in sync.
 
     Attributes:
-        is_added: False if it was also a replica before.
-        broker_state: Its broker's state, as returned by `broker_state`.
-        since_offset, since_ms: The record that brought its broker to that state, and its append
-            time, ms since 1970; None if history was not read, or does not go back as far.
+        is_added: True if the reassignment adds the replica; False if the partition already had it.
+        broker_state: State of the replica's broker, as returned by `broker_state`.
+        since_offset, since_ms: The record that brought the broker to that state, and its append
+        time, ms since 1970; None if history was not read, or does not go back as far.
     """
 
     broker_id: int
@@ -91,7 +91,7 @@ class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
 def list_reassignments(
     view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
 ) -> tuple[OngoingReassignment, ...]:
-    """List those of the given partitions, or (None) of all, that are being reassigned, by topic.
+    """List the partitions being reassigned, ordered by topic: of the given ones, or (None) of all.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

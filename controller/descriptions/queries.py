@@ -35,9 +35,10 @@ from replay.image.namespaces import Namespace
 
 
 class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True):
-    """List topics; `internal` includes Kafka's own.
+    """A request for a list of topics; `internal` includes Kafka's own.
 
-    `pattern` is a regular expression for full names; `namespace`: only topics at and below it.
+    `pattern` is a regular expression that full names must match; `namespace` selects topics in a
+    namespace and those below it.
     """
 
     internal: bool = True
@@ -46,7 +47,7 @@ class ListTopics(Request["tuple[TopicListing, ...]"], frozen=True, kw_only=True)
 
 
 class DescribeTopics(Request["TopicsDescribed"], frozen=True, kw_only=True):
-    """Describe topics; an empty list means all."""
+    """A request to describe topics; an empty list means all."""
 
     topics: tuple[TopicRef, ...] = ()
     show_secrets: bool = False
@@ -61,29 +62,32 @@ class TopicsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListBrokers(Request["tuple[BrokerDescription, ...]"], frozen=True, kw_only=True):
-    """List all registered brokers."""
+    """A request for descriptions of all registered brokers."""
 
 
 class DescribeBroker(Request["BrokerDescription"], frozen=True):
-    """Describe one broker."""
+    """A request to describe one broker."""
 
     broker_id: int
 
 
 class ListReassignments(Request["tuple[OngoingReassignment, ...]"], frozen=True, kw_only=True):
-    """List the partitions being reassigned: of all, or of the given ones that exist."""
+    """A request for the partitions being reassigned: all, or those among the given partitions.
+
+    Given partitions that do not exist are ignored.
+    """
 
     partitions: tuple[tuple[TopicRef, int], ...] | None = None
 
 
 class ListRemovals(Request["tuple[OngoingRemoval, ...]"], frozen=True, kw_only=True):
-    """List the partitions being removed, of one topic or (None) of all."""
+    """A request for the partitions being removed, of one topic or (None) of all."""
 
     topic: TopicRef | None = None
 
 
 class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_only=True):
-    """Describe the partitions of all topics or of one topic, or a single one."""
+    """A request to describe the partitions of all topics or of one topic, or a single one."""
 
     topic: TopicRef | None = None
     partition_id: int | None = None
@@ -92,9 +96,9 @@ class DescribePartitions(Request["tuple[PartitionFound, ...]"], frozen=True, kw_
 class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
     """A request for the configs of a resource; the cluster is the broker "".
 
-    `show_secrets`: include the values of secrets, which requires a separate right. `effective`:
-    also for brokers and others, include configs that the resource does not set itself, as for
-    topics and namespaces.
+    `show_secrets`: include the values of secrets, which requires a separate right. `effective`: for
+    all types, include configs that the resource does not set itself; for topics and namespaces
+    these are always included.
     """
 
     resource_type: int
@@ -104,7 +108,7 @@ class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
 
 
 class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_only=True):
-    """A request for the levels that set a config of a resource, or (None) each of its configs."""
+    """A request for the levels that set a resource's config; None means each of its configs."""
 
     resource_type: int
     resource_name: TopicRef

@@ -75,10 +75,10 @@ def _redacted(token: TokenDescription) -> TokenDescription:
 def visible_tokens(
     access: Access, request: DescribeTokens, response: tuple[TokenDescription, ...]
 ) -> tuple[TokenDescription, ...]:
-    """Remove tokens of others, unless the caller may describe their owner's tokens, or all.
+    """Remove others' tokens that the caller may not describe.
 
-    Kafka also accepts DESCRIBE on the single token. Ids are redacted here, so DESCRIBE on the token
-    resource `*` is checked instead.
+    It may if it has DESCRIBE_TOKENS on the token's owner, or DESCRIBE on the token resource `*`.
+    Kafka also accepts DESCRIBE on the single token, but ids are redacted here.
     """
     if access.allows(Operation.DESCRIBE, Resource(ResourceType.DELEGATION_TOKEN, "*")):
         return response
