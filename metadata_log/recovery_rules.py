@@ -17,10 +17,10 @@ import msgspec
 class Marked(Enum):
     """State of the segment that the mark points into."""
 
-    NO_MARK = "no slot holds a whole mark"
+    NO_MARK = "no slot has a valid mark"
     MISSING = "the file is missing"
     SHORT = "the file ends before the marked byte"
-    LONG_ENOUGH = "the file holds the marked byte"
+    LONG_ENOUGH = "the file includes the marked byte"
 
 
 class Next(Enum):
@@ -28,28 +28,28 @@ class Next(Enum):
 
     NONE = "there is none"
     UNREADABLE = "its header is damaged"
-    LATER = "it was written after other bytes than are whole here"
-    FOLLOWS = "it was written after bytes that are whole here"
+    LATER = "it follows bytes that are not intact here"
+    FOLLOWS = "it follows the intact bytes here"
 
 
 class Rest(Enum):
     """The bytes after the last complete block of the current segment."""
 
     NOTHING = "the file ends"
-    TORN = "bytes that are no whole block that follows"
-    TORN_BELOW_LIMIT = "such bytes, and a later block says that what stood there was acknowledged"
+    TORN = "bytes that are not the next complete block"
+    TORN_BELOW_LIMIT = "such bytes, and a later block proves that records there were acknowledged"
 
 
 class Action(Enum):
     """The writer's action."""
 
-    REFUSE = "refuse: it is not known what was acknowledged"
+    REFUSE = "refuse: the acknowledged end is unknown"
     SHORT_COPY = "refuse: a short copy"
     DAMAGE = "refuse: acknowledged records are damaged or missing"
     KEEP = "keep: the log ends here"
     CUT = "cut the rest: the log ends here"
-    GO_ON = "go on with the next segment"
-    CUT_AND_GO_ON = "cut the rest, go on with the next segment"
+    GO_ON = "continue with the next segment"
+    CUT_AND_GO_ON = "cut the rest, continue with the next segment"
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -81,22 +81,22 @@ RULES = (
     ),
     _rule(
         Action.DAMAGE,
-        "its name was on stable storage before anything in it was acknowledged",
+        "its name was on stable storage before any record in it was acknowledged",
         marked=Marked.MISSING,
     ),
     _rule(
         Action.SHORT_COPY,
-        "a mark is never ahead of the data, except in a copy that was made of a live log",
+        "a mark is never ahead of the data, except in a copy of a live log",
         marked=Marked.SHORT,
     ),
     _rule(
         Action.DAMAGE,
-        "a segment gets its name only when its header is on stable storage",
+        "a segment is published only when its header is on stable storage",
         next_is=(Next.UNREADABLE,),
     ),
     _rule(
         Action.DAMAGE,
-        "a segment begins only when all before it is on stable storage",
+        "a segment begins only when all bytes before it are on stable storage",
         next_is=(Next.LATER,),
     ),
     _rule(
@@ -104,20 +104,22 @@ RULES = (
     ),
     _rule(
         Action.CUT_AND_GO_ON,
-        "a writer that had lost the log wrote on where its successor had ended the segment",
+        "a fenced writer kept writing after its successor had ended the segment",
         next_is=(Next.FOLLOWS,),
         rest=(Rest.TORN, Rest.TORN_BELOW_LIMIT),
     ),
-    _rule(Action.KEEP, "the writer ended in peace", next_is=(Next.NONE,), rest=(Rest.NOTHING,)),
+    _rule(
+        Action.KEEP, "the writer was closed normally", next_is=(Next.NONE,), rest=(Rest.NOTHING,)
+    ),
     _rule(
         Action.CUT,
-        "a crash while these bytes were on their way: they were never acknowledged",
+        "a crash while these bytes were being written: they were never acknowledged",
         next_is=(Next.NONE,),
         rest=(Rest.TORN,),
     ),
     _rule(
         Action.DAMAGE,
-        "durable_end: a block is encoded after all below it was on stable storage",
+        "durable_end: all bytes below it were on stable storage when the block was encoded",
         next_is=(Next.NONE,),
         rest=(Rest.TORN_BELOW_LIMIT,),
     ),
