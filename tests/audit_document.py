@@ -40,8 +40,8 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "audit.md"
 _SECTIONS = re.compile(r"(?<=^## Queries\n).*?(?=^## )", re.MULTILINE | re.DOTALL)
 _CELLS = re.compile(r"^```python\n(.*?)^```\n\n```text\n.*?^```\n", re.MULTILINE | re.DOTALL)
 _INTRODUCTION = """
-Below each query stands the first row of its answer about the last third of a demo, to which a
-topic, an ACL, a credential and a quota were added.
+Below each query is the first row of its answer about the last third of a demo log, extended by a
+topic, an ACL, a credential and a quota.
 """
 
 
