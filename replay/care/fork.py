@@ -1,4 +1,4 @@
-"""Forks a log: creates an own log whose base is the state of another log at some offset."""
+"""Forks a log: creates a writable log whose base is the state of another log at some offset."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A new log: its history's start, the digest of its state, and its lowest writer epoch."""
+    """A new log: the start of its history, the digest of its state, and its lowest writer epoch."""
 
     history_start: int
     digest: str
@@ -36,12 +36,12 @@ class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
 def fork_log(
     reader: LogReader, target: Path, at: int, *, fs: Fs | None = None, progress: Progress
 ) -> ForkResult:
-    """Create an own log whose base is the image of another log.
+    """Create a writable log (not a mirror) whose base is the image of another log.
 
     The log appears at `target` only when it is complete. It keeps the cluster id and the offsets:
     the next record has the offset after `at`, or that of the begin record of a transaction that is
-    open at `at`. Like a restored log, its writers use epochs far above all epochs known to the
-    source. The source is only read.
+    open at `at`. The writers of the new log use epochs far above all epochs known to the source,
+    like those of a restored log. The source is only read.
 
     Raises:
         UnknownHistoryError: `at` is before the kept history.

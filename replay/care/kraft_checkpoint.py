@@ -38,11 +38,12 @@ def export_checkpoint(
     Args:
         image: Records of an open transaction are not exported.
         version_of: Returns the layout version of each record.
-        lossy: Leave out what Kafka does not support, instead of raising RequestError.
+        lossy: Leave out objects and fields that Kafka does not support, instead of raising
+            RequestError.
 
     Raises:
         RequestError: `target` exists; the image is empty or ends inside a batch; or, if `lossy` is
-            not set, it contains something that Kafka or this release does not support.
+            not set, the image contains something that Kafka or this release does not support.
     """
     where = image.provenance
     if where.next_offset == 0:

@@ -39,7 +39,10 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KafkaRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """The records of an image: control records, data records with versions, and omissions."""
+    """The records of an image, as Kafka writes them, and a list of the objects left out.
+
+    The records are control records, and data records with their layout versions.
+    """
 
     control: list[Record]
     data: list[tuple[Record, int]]
@@ -63,9 +66,10 @@ def kafka_records(image: MetadataImage, version_of: VersionOf) -> KafkaRecords:
 
 
 def _version(record: Record, of_level: int, of_image: int) -> int:
-    """Return the version that Kafka uses at its metadata.version.
+    """Return the layout version in which to write a record.
 
-    If the record cannot be encoded in that version, return a later one in which it can.
+    This is `of_level`, the version that Kafka uses at the image's metadata.version. If that version
+    cannot encode the record, it is `of_image` or else the newest version.
     """
     for version in (of_level, of_image, newest_version(type(record))):
         try:
@@ -77,7 +81,10 @@ def _version(record: Record, of_level: int, of_image: int) -> int:
 
 
 def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record | None]:
-    """Return what is lost of a record in Kafka, if anything, and the record to write, if any."""
+    """Return the part of a record that Kafka does not support, and the record to write for Kafka.
+
+    Either is None if there is none.
+    """
     match record:
         case configs.FeatureLevelRecord() if record.name in _OWN_FEATURES:
             return LeftOut(object=f"feature:{record.name}", reason=_OWN, matters=False), None

@@ -30,7 +30,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     digest_before: str | None = None
 
     def differs_from(self, other: "Proof") -> bool:
-        """True if the images differ, or the images before the contradictions."""
+        """True if the digests differ, including those before contradicting records."""
         return (self.digest, self.digest_before) != (other.digest, other.digest_before)
 
 

@@ -1,4 +1,4 @@
-"""Cuts history: the image at a segment's start becomes the base; older segments are removed."""
+"""Cuts history: the image at a segment's start becomes the base; older segments are deleted."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -42,11 +42,11 @@ def retain(
     check_dropped: Callable[[list[CommittedSegment]], None],
     progress: Callable[[int], None] | None = None,
 ) -> RetainResult:
-    """Move a log's start up to the segment that contains `keep_from`, or to an earlier one.
+    """Move a log's start up to the segment that contains `keep_from`, or to an earlier segment.
 
-    An earlier one is used if a transaction is open at that segment's start, or if Kafka may still
-    replace records below it (mirrors). A writer and readers may use the log meanwhile; a reader
-    that reaches a removed segment gets UnavailableError.
+    An earlier segment becomes the start if a transaction is open at the start of the later one, or
+    if Kafka may still replace records before that start (mirrors). A writer and readers may use the
+    log meanwhile; a reader that reaches a removed segment gets UnavailableError.
 
     Args:
         check_dropped: Called with the segments to remove; if it raises, nothing is changed.

@@ -1,4 +1,4 @@
-"""Saves a what-if fork as an own log: records decided again from some offset on, and notes."""
+"""Saves a what-if fork as a writable log: the rows decided again from some offset on, and notes."""
 
 import asyncio
 import os
@@ -62,9 +62,10 @@ class ForkRows:
 def save_fork(
     reader: LogReader, target: Path, found: ForkRows, image: MetadataImage, about: str
 ) -> None:
-    """Write an own log: another log's state before the fork, the fork's rows, and its notes.
+    """Write a new log: another log's state before the fork, the fork's rows, and the fork's notes.
 
-    The log appears at `target` only when it is complete. The other log is only read.
+    The new log is writable, not a mirror. It appears at `target` only when it is complete. The
+    other log is only read.
 
     Args:
         image: The image at the fork's end; the new log must give the same one.

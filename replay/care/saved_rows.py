@@ -1,4 +1,4 @@
-"""Writes rows of one log to another, an own log, through the regular log writer."""
+"""Writes rows of one log to another, which must be writable, through the regular log writer."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ class _StandingClock:
 
 
 async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope]]) -> None:
-    """Create an own log from rows.
+    """Create a writable log (not a mirror) from rows.
 
     Each unit becomes one batch, which gets new offsets and keeps its time, principal and reason.
 
@@ -37,7 +37,7 @@ async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope
 
 
 async def save(log: Path, units: Sequence[Sequence[Envelope]]) -> None:
-    """Append rows to an own log, like `save_new`.
+    """Append rows to a writable log (not a mirror), like `save_new`.
 
     Raises:
         UnavailableError: another writer has opened the log, or the disk is full.

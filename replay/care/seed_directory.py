@@ -64,13 +64,13 @@ def runner_of(
     node_id: int | None = None,
     endpoints: tuple[VoterEndpoint, ...] = (),
 ) -> Runner:
-    """Return the controller to run the seed.
+    """Return the controller that is to run the seed.
 
-    That is the given one, the voter whose directory the seed is, or the voter with the latest log
-    end, in this order.
+    If `node_id` is None, chooses the voter whose directory is the seed, else the voter with the
+    latest log end.
 
     Raises:
-        RequestError: the seed is a broker's directory, and no voter's directory was given.
+        RequestError: `node_id` is None, and no directory of a voter was given.
     """
     seed, voters = verdict.seed, verdict.voters
     assert seed is not None and voters is not None
@@ -178,7 +178,8 @@ def _records(image: MetadataImage, record_version: RecordVersion) -> Iterator[tu
 def _voter(log: KraftDirectory, image: MetadataImage, runner: Runner) -> QuorumVoter:
     """Return the runner as a voter.
 
-    Its endpoints are those given, or those in the voter records, or those of its registration.
+    Its endpoints are taken from `runner`, else from the voter records, else from the controller's
+    registration.
 
     Raises:
         RequestError: none of these has endpoints.

@@ -53,9 +53,9 @@ class Compiler:
     """Compiles one expression.
 
     Attributes:
-        collections: Names of the collections that it uses.
-        ranges: Its macros that keep the outcome of each object between evaluations.
-        slot_count: Number of variables in its macros.
+        collections: Names of the collections that the expression uses.
+        ranges: The macros whose outcome for each object is cached between evaluations.
+        slot_count: Number of variables in the expression's macros.
     """
 
     def __init__(self, *, incremental: bool) -> None:

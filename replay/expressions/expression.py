@@ -90,7 +90,10 @@ class Watch:
         self._steps = 0
 
     def start(self, image: MetadataImage) -> Any:
-        """Return the value in an image: the first one, or one after `is_touched` returned True."""
+        """Return the value of the expression in an image.
+
+        To be called with the first image, and again whenever `is_touched` has returned True.
+        """
         env = Env(image, self._slot_count, self._steps)
         value = self._expression.value_of(self._evaluate, env)
         self._steps = max(0, env.steps - STEPS_EACH)
@@ -114,7 +117,7 @@ class Watch:
 
 
 def _tokens_of(record: Record) -> "tuple[Token | None, ...]":
-    """Return the tokens that a record touches (see `touched`); None for unknown ones."""
+    """Return the tokens that a record touches (see `touched`); None stands for unknown tokens."""
     if isinstance(record, PartitionChangeRecord | PartitionRecord):
         topic, partition = record.topic_id, record.partition_id
         found: tuple[Token, ...] = (("partition", (topic, partition)), ("topic", topic))

@@ -1,6 +1,7 @@
-"""Converts changes by records to the tokens with which expressions record their reads.
+"""Determines the tokens that records touch; expressions note the same tokens for their reads.
 
-The changes are taken from the delta, so none is missed, whichever rule made it.
+The tokens are derived from the changes in the delta, so none is missed, whichever rule made the
+change.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set
@@ -71,7 +72,7 @@ def touched_by(
         delta: The state before the rows.
 
     Returns:
-        None if the records alone do not suffice.
+        None if the rows must be replayed to determine the tokens.
     """
     found: set[Token] = set()
     for row in rows:

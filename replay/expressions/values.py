@@ -41,7 +41,7 @@ class Env:
         """Start an evaluation.
 
         Args:
-            steps: Number of elements visited by earlier evaluations for the same answer.
+            steps: Number of elements already visited by earlier evaluations for the same request.
         """
         self.image = image
         self.reads: set[Token] = set()

@@ -162,7 +162,7 @@ class Objects:
 
 
 class _Keyed(Objects):
-    """Objects for each of which a change touches a token of its own."""
+    """Objects that each have a token of their own, which is touched when the object changes."""
 
     keyed = True
 
@@ -284,7 +284,10 @@ _SECRET = {
 
 
 def _redacted(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with secrets redacted: a condition could find them out letter by letter."""
+    """Return the fields with secrets redacted.
+
+    Otherwise a condition could be used to find out a secret letter by letter.
+    """
     if kind == "config":
         return {name: REDACTED if is_secret_config(name) else v for name, v in fields.items()}
     secret = _SECRET.get(kind)

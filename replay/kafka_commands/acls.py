@@ -33,7 +33,7 @@ _Entry = tuple[int, int, str, str, str, int, int]
 def acl_commands(before: MetadataImage, after: MetadataImage) -> Said:
     """Yield the commands that turn the ACLs of one state into those of another.
 
-    ACLs are compared by content; added ones get new ids.
+    ACLs are compared by content; an added ACL gets a new id.
     """
     old, new = _entries(before), _entries(after)
     for entry in sorted(old.keys() - new.keys()):

@@ -81,7 +81,7 @@ def _altered(about: str, entity: list[str], values: Mapping[str, str], removed: 
 
 
 def _config_text(value: str) -> str | None:
-    """Return a value in the syntax of kafka-configs, or None if that cannot express it.
+    """Return a value in the syntax of kafka-configs, or None if that syntax cannot express it.
 
     A value with commas is put in brackets; a value with brackets cannot be expressed.
     """

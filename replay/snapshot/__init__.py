@@ -1,1 +1,1 @@
-"""Snapshots: images stored in SQL."""
+"""Snapshots: images stored in an SQL database."""

@@ -125,7 +125,7 @@ class SnapshotFile:
             return []
 
     def topics(self, accept: Callable[[SnapshotInfo], bool]) -> "SnapshotTopics":
-        """Return the topics of the accepted snapshots, each of which is read on demand.
+        """Return an object that reads single topics, on demand, from the accepted snapshots.
 
         Snapshots close to a newer one are left out: reading a topic from them would take longer
         than searching the log up to the newer one.

@@ -20,10 +20,10 @@ _LOG = logging.getLogger(__name__)
 
 
 def is_of(source: BatchSource, info: SnapshotInfo) -> bool:
-    """True if the records in a snapshot are exactly those of the log up to the same offset.
+    """True if a snapshot belongs to the log's history, so that replay can start from it.
 
-    The log may also start right after them. Logs a warning if the snapshot is within the log but of
-    another history or of other replay rules.
+    The last record of the snapshot is then in the log, or directly before the log's start. Logs a
+    warning if the snapshot lies within the log but has another history or other replay rules.
     """
     # At 0 there is no record to compare, and nothing to save.
     if not max(source.history_start, 1) <= info.end_offset <= source.end_offset:
@@ -59,7 +59,7 @@ def _is_same_history(source: BatchSource, info: SnapshotInfo) -> bool:
 
 
 def _times(batch: Batch) -> tuple[int, ...]:
-    """Return the possible times of an image that ends in or after a batch."""
+    """Return the timestamps that an image can have if its last record is in this batch."""
     last = batch.rows[-1].payload
     if isinstance(last, NoOpRunRecord):
         return batch.timestamp, last.last_timestamp

@@ -1,4 +1,4 @@
-"""Interfaces through which a timeline reads snapshots, and the default file name of a log's own."""
+"""Interfaces through which a timeline reads snapshots, and the default name of their database."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -18,7 +18,7 @@ class ReadableTopics(Protocol):
     """Snapshots from which single topics can be read."""
 
     def topics(self, accept: "Callable[[SnapshotInfo], bool]") -> PastTopics:
-        """Return the topics of the accepted snapshots."""
+        """Return an object that reads single topics from the accepted snapshots."""
 
 
 @runtime_checkable

@@ -19,8 +19,8 @@ class Schema(msgspec.Struct, frozen=True):
     Attributes:
         migrations: Location of the migrations for Alembic, as `package:directory`.
         revision: The newest migration.
-        version_table: Table in which Alembic stores the revision; has its own name, because
-            databases may be shared.
+        version_table: Table in which Alembic stores the revision. Each schema has its own, because
+            a database may be shared.
         made_by: The command that applies the migrations.
         tables: Some tables that the first migration creates.
         what: Description of the tables' content, for messages.

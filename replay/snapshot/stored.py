@@ -71,8 +71,9 @@ def decode_parts(
         lazily: Decode partitions only when they are read; see `LazyTopics`.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, another release wrote it in an unknown format.
-        CorruptLogError: the snapshot is damaged; names snapshot, part and chunk.
+        RequestError: UNSUPPORTED_VERSION, the snapshot has a format that this release does not
+            know.
+        CorruptLogError: the snapshot is damaged; the error names snapshot, part and chunk.
     """
     manifest = checked_manifest(info, checksum, list(entries))
     parts = LayeredParts(LazyParts() if lazily else Parts())
@@ -105,7 +106,7 @@ def check_format(info: SnapshotInfo) -> None:
     """Check that this release knows the format of a snapshot.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, it does not.
+        RequestError: UNSUPPORTED_VERSION, the format is unknown.
     """
     if info.format not in FORMATS:
         raise _unsupported(info, f"format {info.format}, this release knows {max(FORMATS)}")

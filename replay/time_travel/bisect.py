@@ -30,8 +30,9 @@ class Flip(msgspec.Struct, frozen=True, kw_only=True):
         cause: Offset of the first record of the batch that may have changed an object that the
             expression reads.
         type: Type of the record at `cause`.
-        principal: Principal of its request; None if the log does not contain it.
-        reason: Reason given in its request; None if the log does not contain it.
+        principal: Principal of the request that wrote that record; None if the log does not contain
+            it.
+        reason: Reason given in that request; None if the log does not contain it.
     """
 
     offset: int
@@ -47,7 +48,7 @@ class Flips(msgspec.Struct):
     """The flips found by a replay.
 
     Attributes:
-        before: The value before the range.
+        before: The expression's value before the range.
         first: The first offset of the range at which the expression holds; None if there is none.
         found: All flips, in the order of the log.
         assumed: The assumption that the search relied on, in words; None if it made none.
@@ -186,9 +187,10 @@ def _steps(
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, set[Token]]]:
-    """Yield each batch that ends outside a transaction, and the tokens touched since the last.
+    """Yield each batch that ends outside a transaction, with the tokens touched by then.
 
-    Tokens of records of other types than `types` may be missing.
+    These are the tokens touched since the batch yielded before. Tokens of records of other types
+    than `types` may be missing.
     """
     first = replayer.next_offset
     noted: set[Token] = set()

@@ -22,7 +22,7 @@ class FoundChanges(msgspec.Struct, frozen=True):
     end_offset: int
 
     def with_others(self, other: "FoundChanges") -> "FoundChanges":
-        """Return the records of both, up to the lower of the two end offsets."""
+        """Return the offsets of `self` and `other` that are below both end offsets."""
         end_offset = min(self.end_offset, other.end_offset)
         both = {*self.offsets, *other.offsets}
         return FoundChanges(sorted(each for each in both if each < end_offset), end_offset)
@@ -32,17 +32,21 @@ class ChangeIndex(Protocol):
     """An index of the records that took effect on each object, up to some offset of a log."""
 
     def end_offset(self) -> int | None:
-        """Return the end offset (exclusive) of the indexed records; None if unusable."""
+        """Return the end offset (exclusive) of the indexed records.
+
+        Returns None if the index is unusable.
+        """
 
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the records about an object that took effect below an offset, or a few more.
+        """Return the offsets of the records about an object that took effect below `end_offset`.
 
-        Returns None if reading the log is as fast, or the only way.
+        The result may contain a few further offsets. It is None if the index cannot answer, or if
+        reading the log is as fast.
 
         Args:
             name: Name of the object; `broker:*` means all brokers.
-            ids: Further topics and namespaces that the name is known to mean, besides the indexed
-                ones.
+            ids: Ids of topics and namespaces that the name is known to mean, in addition to those
+                in the index.
         """

@@ -21,9 +21,10 @@ _NUMBER = re.compile(r"[0-9]{1,4000}")
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """A field that differs. `before` and `after` are JSON values, None if the field is absent.
+    """A difference between two states of an object in one field.
 
-    `fate` is `new`, `gone` or `changed`, for the object as a whole.
+    `before` and `after` are JSON values, None if the field is absent. `fate` is `new`, `gone` or
+    `changed`, for the object as a whole.
     """
 
     object: str

@@ -18,7 +18,7 @@ from replay.image.metadata import MetadataImage
 class ConfigSetters:
     """Follows a log and keeps the row that set each current config value of a topic.
 
-    Only values set since the start are known.
+    Values set before the first row that was replayed are not known.
     """
 
     def __init__(self) -> None:

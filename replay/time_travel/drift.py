@@ -1,4 +1,4 @@
-"""Differences between two clusters, or two states of one, by object name; ids are ignored."""
+"""Differences between two clusters, or two states of one cluster, by object name; ignores ids."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -32,8 +32,9 @@ class Event(msgspec.Struct, frozen=True):
     Attributes:
         row: The record with its position and origin.
         removed: True if the object, or the requested field, is absent afterwards.
-        set_by: Set if config values came with a topic that was created or moved: by key, the record
-            that set the value, None if that is older than the kept history.
+        set_by: For a topic's configs that changed because the topic was created or moved: by key,
+            the record that set the value, None if that record is older than the kept history. None
+            for other events.
     """
 
     row: Envelope
@@ -47,9 +48,9 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class LastSet(msgspec.Struct, frozen=True):
-    """The record that last set a field; all but `value` are None if it is unknown.
+    """The record that last set a field.
 
-    It is unknown if it is older than the kept history.
+    If that record is older than the kept history, all fields but `value` are None.
     """
 
     value: Any
@@ -350,7 +351,11 @@ class _Watch:
                 yield Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
 
     def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
-        """Return the setters of a topic's config values that came with the topic, else None."""
+        """Return, by key, the records that set the configs of a topic created or moved by `row`.
+
+        Returns:
+            None if the object is not a topic's configs, or if `row` itself sets a config.
+        """
         if self._setters is None or isinstance(row.payload, ConfigRecord):
             return None
         return self._setters.of(self._name.key(self.image))

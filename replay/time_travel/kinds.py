@@ -91,7 +91,7 @@ def _kind(
 ) -> Kind:
     """Return a kind for the objects of one part.
 
-    Its fields are all but the key, except that key fields in `shown` are included.
+    The objects' key fields are left out, except those in `shown`.
     """
     of = PARTS[part]
     hidden = {*of.key, *of.beside}.difference(shown)
@@ -109,9 +109,10 @@ def _kind(
 def _differing(
     of: Part, hidden: Collection[str], before: MetadataImage, after: MetadataImage, key: Any
 ) -> FieldsOfTwo:
-    """Return the fields of an object in two images, without equal fields if it is in both.
+    """Return the fields of an object in two images.
 
-    Most changes concern few fields, and formatting ids as text is slow.
+    If both images have the object, only the fields that differ are returned: most changes concern
+    few fields, and formatting ids as text is slow.
     """
     old, new = of.get(before, key), of.get(after, key)
     if old is None or new is None:
@@ -180,7 +181,10 @@ def _removal_key(image: MetadataImage, name: str) -> Any:
 
 
 def _deletion_key(image: MetadataImage, name: str) -> Any:
-    """Return the key of a replica deletion; if its topic is gone, the name has the topic's id."""
+    """Return the key of the replica deletion with this name, None if there is none.
+
+    If the topic no longer exists, the name contains the topic's id.
+    """
     topic_id = name.partition("/")[0]
     if topic_id.startswith("@") and image.topic(parse_uuid(topic_id[1:])) is None:
         keys = map(_DELETIONS.key_of, _DELETIONS.objects(image))
@@ -314,9 +318,9 @@ def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
 
 
 def _listed(name: str, part: str, label: Label) -> Find:
-    """Return a `find` that compares the labels of all objects, for kinds with few objects.
+    """Return a `Kind.find` function that compares a name with the labels of all objects.
 
-    A `,` in a name needs no escape as long as the name is unambiguous.
+    For kinds with few objects. A `,` in a name needs no escape as long as the name is unambiguous.
     """
 
     def find(image: MetadataImage, wanted: str) -> Any:

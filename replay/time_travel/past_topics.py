@@ -39,17 +39,17 @@ class PastState(msgspec.Struct, frozen=True):
 
 
 class PastTopics(Protocol):
-    """The states of topics at some offsets of a log, all of which are outside transactions."""
+    """The states of topics at some offsets of a log; no transaction is open at these offsets."""
 
     def end_offsets(self) -> list[int]:
-        """Return the offsets with a known state, ascending; the state is before each."""
+        """Return the end offsets (exclusive) at which the states are known, ascending."""
 
     def state(
         self, end_offset: int, topic_ids: Collection[Uuid], partition_id: int | None
     ) -> PastState | None:
-        """Return the state of topics, and of one partition of each, before an end offset.
+        """Return the state below an end offset: of topics, and of one partition of each topic.
 
-        Returns None if it is not known.
+        Returns None if the state is not known.
         """
 
 
@@ -71,8 +71,8 @@ class Target(Protocol):
 def untouched_until(past: PastTopics, target: Target, at: int, end: int) -> int:
     """Return the last known offset up to which no record from `at` on touches the object.
 
-    While its topic is unchanged, the object's name cannot mean another one. Topics that will take
-    the name later must be unchanged, too, as must namespaces and partition removals.
+    While the object's topic is unchanged, the object's name cannot mean another object. Topics that
+    later take that name must also be unchanged, and so must namespaces and partition removals.
 
     Args:
         at: One of `past.end_offsets()`.

@@ -126,7 +126,10 @@ def _longest_literal(pattern: ObjectName) -> str:
 
 
 def _topic_matcher(pattern: ObjectName, shown: Shown) -> Callable[[str], bool]:
-    """Return a check of a topic's label: False only if no object of the topic can match."""
+    """Return a function that checks a topic's label.
+
+    The function returns False only if neither the topic nor an object of the topic can match.
+    """
     kind, text = pattern.kind.name, pattern.object.partition(":")[2]
     if kind == "topic":
         matches = name_matcher(pattern.object, ())

@@ -65,7 +65,7 @@ def resolve_point(
 
 
 def point_time(source: TimedSource, point: str) -> int | None:
-    """Return the time of a point that is given as a time, ms since 1970; None for an offset.
+    """Return the time of a point, in ms since 1970; None if the point is an offset.
 
     Args:
         point: An offset, `start`, `end`, a distance from the log's end, or a time with its zone.
@@ -111,7 +111,10 @@ def _existing(source: TimedSource, offset: int) -> int:
 
 
 def _counted_back(source: TimedSource, count: int) -> int:
-    """Return the offset `count` before the last one, at least that before the first record."""
+    """Return the offset `count` before the last one.
+
+    At least 0, or -1 (the state before the first record) if the history starts at 0.
+    """
     offset = source.end_offset - 1 - count
     return max(offset, -1 if source.history_start == 0 else 0)
 

@@ -126,8 +126,8 @@ class _KindReach:
         """Search for the records of a kind.
 
         Args:
-            number: Search only for the object with this id, with which its records begin; None:
-                all.
+            number: Id of the only object to search for; its records begin with this id. None:
+                search for all objects.
             needles: Needles to extend; None: create new ones.
 
         Raises:
@@ -156,7 +156,7 @@ class _KindReach:
 
 
 class _ResourceReach:
-    """Reach of the configs of a resource whose name cannot change: any but a topic."""
+    """Reach of the configs of a resource whose name cannot change: any resource but a topic."""
 
     ids: Collection[Uuid] = ()
     target = None

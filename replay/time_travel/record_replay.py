@@ -37,11 +37,13 @@ class RecordReplay:
         self._delta = MetadataDelta(image)
 
     def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
-        """Apply rows that take effect; yield each that may have changed something, with its
-        changes.
+        """Apply rows; yield each that may have changed something, with its changes.
 
         If only one object is followed, a record that contradicts the state of another object is
         skipped, and the replay continues.
+
+        Args:
+            rows: Rows that take effect, in order.
 
         Raises:
             ContradictionError: a record contradicts the state before it.

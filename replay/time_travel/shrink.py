@@ -2,8 +2,8 @@
 
 Uses delta debugging (ddmin's complements): leave out halves of the history, then quarters, and so
 on, first by batches, then by records, and keep each reduced history in which the expression still
-flips. A record that contradicts the state, because a record it needs was left out, is left out,
-too.
+flips. A record that contradicts the state, because it needs a record that was left out, is left out
+as well.
 
 Each pass proceeds from the end to the beginning. So a candidate can start from the stored image
 before the part that it leaves out, and only the rest is replayed.
@@ -66,7 +66,7 @@ class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def atoms_of(start: MetadataImage, batches: Iterable[Batch], end_offset: int) -> Iterator[Atom]:
-    """Yield the records that recreate an image, then those that follow, by batch or transaction.
+    """Yield the records that recreate an image, then the records of `batches`, all as atoms.
 
     Records that change nothing are left out.
 
@@ -127,7 +127,7 @@ def shrink(
     Deterministic: the same history gives the same result.
 
     Args:
-        atoms: From `up_to_flip`.
+        atoms: The history to shrink; ends with the flip, as returned by `up_to_flip`.
         records_max: Stop when more records than this have been replayed; a smaller history may then
             exist.
         progress: Called with the number of records left out so far.
@@ -194,7 +194,11 @@ class _Search:
         return True
 
     def _pass(self, size: int) -> bool:
-        """Try to leave out each part of `size` atoms, last part first; True if any was."""
+        """Try to leave out each part of `size` atoms, last part first.
+
+        Returns:
+            True if any part was left out.
+        """
         starts = range(0, len(self.atoms), size)
         if len(starts) > _PARTS_MAX:
             raise _Stopped

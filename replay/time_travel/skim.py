@@ -102,7 +102,11 @@ def reached_rows(
     end: int,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Envelope], list[Envelope]] | None:
-    """Return the rows below `end` that a reach takes, whose needles are all known in advance.
+    """Return the rows below `end` that a reach takes.
+
+    Args:
+        reach: All of its needles must be known in advance.
+        progress: Called with the end offset of each batch read.
 
     Returns:
         As `reaching_rows`.

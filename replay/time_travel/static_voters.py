@@ -26,7 +26,7 @@ class StaticVoters(msgspec.Struct, frozen=True):
 
 
 def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters]:
-    """Yield the voters below an offset, whenever they differ from the previous ones.
+    """Yield the lists of voters below an offset: the first, and each that differs from the last.
 
     Raises:
         CorruptLogError: the log is damaged.

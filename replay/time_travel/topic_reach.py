@@ -91,7 +91,7 @@ class TopicReach:
         )
 
     def want(self, name: str) -> None:
-        """Search for all topics whose name, without the namespace, is ever `name`."""
+        """Search for all topics that have this name, without the namespace, at any time."""
         self.wanted.add(name)
         self._search(name)
 
@@ -155,10 +155,10 @@ class DeletionReach(TopicReach):
 
 
 class TopicConfigsReach:
-    """Reach of a topic's configs under every name that the topic had: they move with it.
+    """Reach of a topic's configs under every name that the topic had.
 
-    Any other topic that had one of these names could move or remove them. There is no target,
-    because a topic's version does not show changes of its configs.
+    The configs move with the topic, and any other topic that had one of these names could move or
+    remove them. There is no target, because a topic's version does not show changes of its configs.
     """
 
     target = None

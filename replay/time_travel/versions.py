@@ -24,7 +24,7 @@ VERSIONED_KINDS = tuple(_VERSIONS)
 
 
 def object_version(image: MetadataImage, kind: str, key: Any) -> int:
-    """Return the version of an existing object; UNKNOWN if it is before the kept history.
+    """Return the version of an existing object; UNKNOWN if it is older than the kept history.
 
     Args:
         kind: One of VERSIONED_KINDS.
