@@ -1,4 +1,4 @@
-r"""The append queue of an own log: waiting batches, batches in flight, and refusals.
+r"""The append queue of a log that is not a mirror: waiting batches, batches in flight, refusals.
 
 append --> waiting --> in flight --> answered
      \-> refused           \-> refused, outcome unknown
@@ -32,12 +32,12 @@ class QueuedBatch(msgspec.Struct, frozen=True):
     answer: asyncio.Future[AppendResult]
 
     def resolve(self, result: AppendResult) -> None:
-        """Give the caller its result, unless the caller has cancelled or has an outcome."""
+        """Complete the caller's future with the result, unless the future is done or cancelled."""
         if not self.answer.done():
             self.answer.set_result(result)
 
     def refuse(self, error: Exception) -> None:
-        """Raise `error` at the caller, unless the caller has cancelled or has an outcome."""
+        """Fail the caller's future with `error`, unless the future is done or cancelled."""
         if not self.answer.done():
             self.answer.set_exception(error)
 

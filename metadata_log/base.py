@@ -1,5 +1,4 @@
-"""The base checkpoint: finds the checkpoint that a log starts from and checks that it belongs to
-it.
+"""The base checkpoint, from which a log starts: finds it and checks that it belongs to the log.
 
 A segment's header contains the length and the last CRC of the preceding file. For the first
 segment, that file is either
@@ -33,7 +32,7 @@ from records.errors import CorruptLogError
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """A checkpoint's header and size, by which a segment can identify it."""
+    """The data of a checkpoint that are compared with the header of the segment after it."""
 
     path: Path
     header: SegmentHeader

@@ -56,7 +56,7 @@ class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Records to append to an own log, which assigns their offsets, epoch and time.
+    """Records to append to a log, which assigns their offsets, epoch and time.
 
     `record_versions` are the layout versions of the records; None means the newest of each type.
     `timestamp` is the time of the decision (ms since 1970); None means the log's own clock. The log

@@ -85,7 +85,10 @@ def _look(fs: Fs, path: Path, cluster_id: str) -> _Segment:
 
 
 def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
-    """True if valid blocks reach the end given in the next segment's header, before more bytes."""
+    """True if valid blocks fill `before` exactly up to its end as the header of `segment` gives it.
+
+    Bytes after that end are not read.
+    """
     if before.length < segment.header.previous_length:
         return False
     try:

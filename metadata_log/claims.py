@@ -29,8 +29,8 @@ class Claim:
     def check(self) -> None:
         """Check that no writer has claimed a higher epoch.
 
-        It is enough to look for a claim of epoch + 1 and for this claim's own file: a writer with a
-        later epoch first removes that file.
+        Only two files are looked at: the claim of epoch + 1, and this claim's own file. A writer
+        that claims a still higher epoch removes the latter before it reads the log.
 
         Raises:
             FencedError: another writer took over.

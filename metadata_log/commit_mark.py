@@ -30,14 +30,14 @@ _WRITER_SHIFT = 32
 
 
 class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of one slot.
+    """The position up to which the log is committed, as stored in one slot of the file.
 
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
     `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 if the
-    log has none). Offsets below `confirmed_end` will never be replaced: in an own log all offsets,
-    in a mirror those that Kafka has proven to be committed. `max_timestamp` is the highest append
-    time of any committed record (ms). It is 0 if it is not known: there is no record yet, or an
-    early release wrote the mark.
+    log has none). Offsets below `confirmed_end` will never be replaced: in a mirror those that
+    Kafka has proven to be committed, in any other log all offsets. `max_timestamp` is the highest
+    append time of any committed record (ms). It is 0 if it is not known: there is no record yet, or
+    an early release wrote the mark.
     """
 
     sequence: int
@@ -76,7 +76,7 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MarkWriter:
-    """Writes the marks of one writer. Their end offset never decreases."""
+    """Writes the marks of one writer. The end offsets of these marks never decrease."""
 
     def __init__(self, fs: Fs, directory: Path) -> None:
         self._fs = fs

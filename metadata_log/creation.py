@@ -12,7 +12,7 @@ from records.errors import RequestError
 
 
 def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
-    """Create an empty own log.
+    """Create an empty log that assigns its own offsets, epochs and times (not a mirror).
 
     Raises:
         RequestError: the directory exists and is not empty.

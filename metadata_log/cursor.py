@@ -193,7 +193,7 @@ class LogCursor:
     def _length(self, segment: int, end: CommitMark) -> int:
         """Return the length of a segment before the last one, from the next segment's header.
 
-        The file can be longer: a fenced writer may have written more after that.
+        The file can be longer: a fenced writer may have written to it after the next segment began.
         """
         bases = segment_offsets(self._fs.list(self._directory))
         following = min((base for base in bases if base > segment), default=end.segment_offset)

@@ -1,8 +1,9 @@
 """Atomic publishing of a new log file: write, fsync, check ownership, rename.
 
-A fenced writer that has not noticed it may still be about to publish a mark or a segment. The names
-of unfinished files therefore contain the epoch of the writer that made them. The next owner removes
-those of earlier epochs before it reads the log, so that their renames fail.
+A writer that does not yet know that it is fenced may still be about to publish a mark or a segment.
+The names of unfinished files therefore contain the epoch of the writer that made them. The next
+owner removes the unfinished files of earlier epochs before it reads the log, so that the renames of
+earlier writers fail.
 """
 
 import re
@@ -22,7 +23,7 @@ class Owner(Protocol):
     """The writer that owns a log.
 
     Attributes:
-        leader_epoch: Its epoch; a later owner has a higher one.
+        leader_epoch: Epoch of this writer; a later owner has a higher one.
     """
 
     leader_epoch: int

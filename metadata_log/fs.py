@@ -195,9 +195,9 @@ class OsFile:
 class OsLock:
     """A `flock` lock, never `lockf`.
 
-    A POSIX record lock (`lockf`) is also granted to a second open in the same process, and closing
-    that one would release it. The file is never removed, because otherwise two writers could lock
-    two different files.
+    A process that opens the file twice would get a POSIX record lock (`lockf`) both times, and
+    closing either open file would release the lock. The file is never removed, because otherwise
+    two writers could lock two different files.
     """
 
     def __init__(self, path: Path, owner: str) -> None:

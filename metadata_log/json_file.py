@@ -1,6 +1,4 @@
-"""Small JSON files of a log, its backups and archives: each read as a given type, with bounded
-work.
-"""
+"""Small JSON files of a log, its backups and archives: typed, with limits on size and nesting."""
 
 from pathlib import Path
 from typing import TypeVar

@@ -1,5 +1,6 @@
-"""The committed requests that a writer knows: read from the log's tail when the first request id
-arrives.
+"""The committed requests that a writer knows.
+
+They are read from the log's tail when the first request id arrives.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ class KnownRequests:
     """The request window of one writer, loaded on demand.
 
     Attributes:
-        window: Empty before `load`.
+        window: The recent committed requests; empty before `load`.
         is_loaded: True once the window was read from the log.
     """
 

@@ -1,4 +1,4 @@
-"""The own log: assigns each batch its offsets, epoch and time, and commits it.
+"""A log that assigns each batch its offsets, epoch and time, and commits it; not a mirror.
 
 Group commit: batches that arrive while a sync runs are encoded and written together and share the
 next sync. One task does all the writing, so batches commit in the order of the calls, even if
@@ -42,7 +42,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MetadataLog:
-    """The single writer of an own log.
+    """The single writer of a log that is not a mirror.
 
     Attributes:
         cluster_id: Id of the cluster whose metadata this is.
@@ -139,8 +139,7 @@ class MetadataLog:
     def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> asyncio.Future[AppendResult]:
-        """Queue a batch, and return the future of its commit; batches commit in the order of the
-        calls.
+        """Queue a batch, and return the future of its commit; batches commit in the order of calls.
 
         All of the batch is committed, or nothing. The future is done once the bytes are on stable
         storage. After cancellation the outcome is unknown. A batch whose origin has a request id
@@ -148,13 +147,14 @@ class MetadataLog:
         result is that of the first append.
 
         Raises:
-            RequestError: the batch is empty, too large or cannot be encoded, it has a record that
-                only an import writes, its request id was used for another request, or the log does
-                not end at `expected_end_offset` when it is this batch's turn; nothing was written.
+            RequestError: the batch is empty, too large or cannot be encoded; it has a record that
+                only an import writes; its request id was used for another request; or the log does
+                not end at `expected_end_offset` when it is this batch's turn. Nothing was written.
             UnavailableError: too many batches wait, the disk is full, or the log is closed; nothing
                 was written.
             FencedError: another writer took over, or a write failed; this writer cannot be used any
-                more. The outcome is unknown for batches in flight, nothing for the others.
+                more. For batches in flight the outcome is unknown; of the others nothing was
+                written.
             CorruptLogError: the end of the log, searched for repeated requests, is damaged; nothing
                 was written, and this writer cannot be used any more.
         """
@@ -284,8 +284,10 @@ class MetadataLog:
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
-        """Answer the callers of committed batches; in a refused group, those whose batch is a
-        repetition.
+        """Complete the futures of a group's batches.
+
+        If the group was refused, only those of batches that repeat a committed request are
+        completed.
         """
         for queued, result in results:
             if result.end_offset <= self._committed_end:

@@ -1,4 +1,4 @@
-"""The clock of an own log: follows the machine's wall clock, but never jumps with it.
+"""The clock of a log's writer: follows the machine's wall clock, but never jumps with it.
 
 The boot clock measures elapsed time; the wall clock gives the time of day, but can be set. On each
 reading

@@ -162,7 +162,7 @@ class LogReader:
         return [self.directory / segment_name(base) for base in self._segments]
 
     def header(self, path: Path) -> SegmentHeader:
-        """Read a segment's header, check it, and return it."""
+        """Return a segment's header, checked."""
         with kept_segment(self.fs, path) as segment:
             return segment.header
 
@@ -293,8 +293,8 @@ class LogReader:
     def _was_replaced(self) -> bool:
         """True if the end of this mirror may have been cut since it was opened.
 
-        Before a cut removes blocks, it publishes a mark of a new writer. A reader opened after that
-        still reads those blocks, but with the new writer's mark.
+        Before a cut removes blocks, it publishes a mark of a new writer. A reader opened between
+        the two still reads those blocks, but with the new writer's mark.
         """
         published = self._published
         if published is None:
@@ -351,7 +351,7 @@ class LogReader:
         """Return the byte at which a segment ends, from the next segment's header or the commit
         mark.
 
-        The file can be longer: a fenced writer may have written more after that.
+        The file can be longer: a fenced writer may have written more after that byte.
         """
         if following is None:
             return self.mark.position

@@ -1,7 +1,7 @@
 r"""Writes blocks to the segments of one log: in order, synced, then marked.
 
-Synchronous, and used by one thread at a time. Offsets and epochs come from the caller: the own log
-(log.py) or the mirror (mirror.py).
+Synchronous, and used by one thread at a time. Offsets and epochs come from the callers: log.py
+or, in a mirror, mirror.py and mirror_writer.py.
 
     write, write, ... -> sync -> publish (the mark, the index)     one group
                      \-> roll_back                                 when the disk is full
@@ -38,8 +38,8 @@ class LogWriter:
     """Appends blocks after a tail.
 
     `tail` is the end of the written blocks, `synced` the end of the blocks known to be on stable
-    storage. Only `sync` moves `synced`, and never backwards. `confirmed_end` is None in an own log,
-    where nothing committed is ever replaced.
+    storage. Only `sync` moves `synced`, and never backwards. `confirmed_end` is None in a log that
+    is not a mirror: nothing committed is ever replaced there.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
 
@@ -156,8 +156,7 @@ class LogWriter:
         )
 
     def continue_segment(self) -> None:
-        """Continue the last segment in a new file, a copy up to the tail that replaces the old
-        file.
+        """Copy the last segment up to the tail to a new file that replaces it, and continue there.
 
         A fenced writer may still have the old file open.
 
@@ -242,7 +241,7 @@ class LogWriter:
         """Undo everything written since the last sync, and sync the truncated file.
 
         Without the sync a crash could bring back batches whose callers were told that nothing was
-        written. A writer that takes over meanwhile writes to a file of its own (recovery.py).
+        written. A writer that takes over meanwhile writes to a new file instead (recovery.py).
 
         Raises:
             FencedError: another writer took over, and may have kept these bytes.

@@ -69,7 +69,7 @@ def read_manifest(fs: ByteStore, directory: Path) -> Manifest:
 
 
 def _what_it_is(fs: ByteStore, directory: Path) -> str:
-    """Return a text that tells what a directory without a manifest looks like, with advice."""
+    """Return a description of a directory without a manifest, with advice, for an error message."""
     try:
         names = fs.list(directory)
     except (FileNotFoundError, NotADirectoryError):

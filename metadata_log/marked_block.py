@@ -1,8 +1,8 @@
 """Check of the block before the commit mark against the CRC in the mark.
 
-The mark of another log, or of another history of this one, can point to a place where a block
-happens to end here too. A writer that trusted it would cut the blocks after that place, because
-none of them continues a block with the mark's CRC.
+A mark that was copied from another log, or from another history of this log, can point to a place
+where a block happens to end. A writer that trusted such a mark would cut the blocks after that
+place, because none of them continues a block with the mark's CRC.
 """
 
 from contextlib import suppress
@@ -27,7 +27,7 @@ def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
     Blocks are not decoded: their content is checked when they are read.
 
     Raises:
-        CorruptLogError: another block ends there, or none.
+        CorruptLogError: no block ends at the position, or one with another CRC.
     """
     path = directory / segment_name(mark.segment_offset)
     with SegmentFile.opened(fs, path) as segment:

@@ -1,6 +1,7 @@
 """A new mirror of a Kafka cluster's log: offsets, epochs and times are Kafka's.
 
-It is built beside its destination and renamed when complete, so a failed import leaves nothing.
+The mirror is built beside its destination and renamed when complete, so a failed import leaves
+nothing.
 """
 
 import os
@@ -103,9 +104,7 @@ class MirrorBuilder:
         self._writer.write(list(rows), end_offset)
 
     def start_segment(self, leader_epoch: int) -> None:
-        """Start a new segment with the next block, whose epoch is `leader_epoch`, as the source
-        does.
-        """
+        """Start a new segment, because the source does; the next block has epoch `leader_epoch`."""
         if self._writer is not None:
             self._writer.start_segment(leader_epoch)
 
@@ -165,7 +164,7 @@ def remove_abandoned(fs: Fs, target: Path) -> None:
 def _is_running(process: int) -> bool:
     """True if a process other than this one has this id.
 
-    This one does not count, because the first process of every container has id 1.
+    This process is excluded because the first process of every container has id 1.
     """
     if process == os.getpid():
         return False

@@ -129,8 +129,8 @@ class MirrorWriter:
         """Sync everything appended, and make it visible to readers.
 
         Args:
-            confirmed_end: End of the part known to be committed by Kafka; never lowers the
-                mirror's.
+            confirmed_end: End of the part known to be committed by Kafka. If it is below the
+                mirror's confirmed end, it has no effect.
 
         Raises:
             UnavailableError: the disk is full; everything since the last `commit` is undone.

@@ -1,4 +1,4 @@
-"""Missing files: a file removed by `retain`, or with its log, is not damage."""
+"""Errors for files that `retain` removed, or that were removed with their log: not damage."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

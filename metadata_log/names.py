@@ -41,7 +41,7 @@ def segment_offset(name: str) -> int | None:
 
 
 def checkpoint_id(name: str) -> tuple[int, int] | None:
-    """Return a checkpoint's end offset and leader epoch, or None if it is another file's name."""
+    """Return a checkpoint's end offset and leader epoch, or None for names of other files."""
     match = _CHECKPOINT.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
@@ -58,10 +58,10 @@ def segment_offsets(names: list[str]) -> list[int]:
 
 
 def file_kind(name: str) -> str:
-    """Return the kind of a file in words, such as `segments`; its name if there is only one such
-    file.
+    """Return the kind of a file in words, such as `segments`.
 
-    The files that SQLite keeps beside a database count as part of the database.
+    Returns the name itself if a log has only one such file. The files that SQLite keeps beside a
+    database count as part of the database.
     """
     if segment_offset(name) is not None:
         return "segments"

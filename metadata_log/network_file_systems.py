@@ -1,7 +1,7 @@
 """Refusal to write a log on a network file system, where a lock may be granted twice.
 
-The claims of epochs would still fence a second writer, but if several machines cache a file system,
-a file created on one machine is not guaranteed to be visible on the others immediately.
+Claims of epochs are meant to fence a second writer even then. But if several machines cache a file
+system, a file created on one machine may not be visible on the others immediately.
 """
 
 import os

@@ -35,10 +35,10 @@ class OwnedLog(msgspec.Struct, frozen=True):
 
 
 def own_log(fs: Fs, directory: Path, segment_size_bytes_max: int) -> OwnedLog:
-    """Take over an own log and start a segment for the new epoch.
+    """Take over a log that is not a mirror, and start a segment for the new epoch.
 
     Raises:
-        RequestError: the directory is not a log, or is a mirror, which takes no records.
+        RequestError: the directory is not a log, or is a mirror, to which nothing can be appended.
         UnavailableError, FencedError, CorruptLogError: as `take_over`.
     """
     owned = take_over(fs, directory, Kind.OWN, segment_size_bytes_max=segment_size_bytes_max)
@@ -99,8 +99,8 @@ def publish_end(writer: LogWriter, found: CommitMark, kind: Kind) -> None:
     """Publish a writer's first mark, at its tail; close the writer on failure.
 
     Args:
-        found: The previous mark. In a mirror only Kafka's checkpoints confirm offsets, so the
-            confirmed end is kept.
+        found: The previous mark. A mirror keeps the confirmed end of this mark, because only
+            Kafka's checkpoints confirm offsets.
     """
     if kind is Kind.MIRROR:
         writer.confirmed_end = found.confirmed_end
@@ -144,7 +144,7 @@ def announcement(node_id: int, asked: Asked | None) -> NewBatch:
     """Return the first batch of each writer, which announces it as the leader of its epoch.
 
     Args:
-        asked: Stored with it: the settings of the deciding controller.
+        asked: Stored with the batch: the settings of the deciding controller.
     """
     voter = (LeaderChangeVoter(voter_id=node_id),)
     record = LeaderChangeMessage(version=0, leader_id=node_id, voters=voter, granting_voters=voter)

@@ -13,7 +13,7 @@ RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
 
 
 def in_own_thread() -> RunBlocking:
-    """Return a function that runs calls one after the other in a thread of its own.
+    """Return a function that runs calls one after the other in a separate thread.
 
     The thread ends when the function is no longer referenced.
     """

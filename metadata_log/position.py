@@ -1,4 +1,4 @@
-"""Proof of position: the log that some data was derived from, and the offset up to which.
+"""Proof of position: identifies the log, and the offset in it, up to which data was derived.
 
 Blocks are chained by their CRCs, so two equal positions have the same history before them. Data
 derived from a log keeps its position, and is used only while the log agrees with that position.
@@ -21,8 +21,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A place in the log of a cluster.
 
     `end_offset` is exclusive; `leader_epoch` is the epoch of the last record before it.
-    `last_crc32c` is the CRC-32C of the block with that record; in a mirror, of Kafka's batch,
-    because a mirror's blocks are not part of the source. None if it is not known.
+    `last_crc32c` is the CRC-32C of the block with that record; None if it is not known. In a mirror
+    it is the CRC of Kafka's batch, because a mirror's blocks are not part of the source.
     """
 
     cluster_id: str
@@ -101,7 +101,7 @@ def crc_before(log: ChainedLog, offset: int) -> int:
 
 
 def source_crc(batch: Batch) -> int | None:
-    """Return the CRC of the Kafka batch; None for a run of NoOps, which was many batches."""
+    """Return the CRC of the Kafka batch; None for a run of NoOps, which stands for many batches."""
     from metadata_log.kraft.batch import parse_header
     from metadata_log.kraft.batch_codec import encode_batch
 

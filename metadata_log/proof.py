@@ -51,8 +51,8 @@ def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
     """Read the blocks past a mark, and return the end that they prove.
 
     Raises:
-        CorruptLogError: a block below the limit is damaged; or a live writer is writing it: then
-            the mark has moved.
+        CorruptLogError: a block below the limit is damaged, or a live writer is still writing it.
+            In the latter case the log's mark has moved.
     """
     walk = _Walk(mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
@@ -126,7 +126,7 @@ def proves_more(segment: SegmentFile, position: int, end_offset: int) -> bool:
     """True if a later intact block proves that more than `end_offset` was on stable storage.
 
     Args:
-        position: Where the bytes begin that are not a valid block.
+        position: The byte at which the valid blocks end.
     """
     size = segment.file.size()
     data = segment.file.pread(size - position, position)

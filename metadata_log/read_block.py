@@ -14,8 +14,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
     """A stored block and its batches, in order.
 
     There is one batch; in a mirror whose segment header allows it, several whole batches of the
-    source, all of one leader epoch. Only the first row of a block has the CRC of the block before
-    it.
+    source, all of one leader epoch. Only a block's first row has the CRC of the preceding block.
     """
 
     stored: StoredBlock

@@ -48,8 +48,9 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
 
 
 class _Segment:
-    """Recovery of one segment, searched from `tail` on: the commit mark, or the end of the segment
-    before.
+    """Recovery of one segment, which is read from `tail` on.
+
+    This first tail is the commit mark or the end of the preceding segment.
     """
 
     def __init__(

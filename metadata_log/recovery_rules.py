@@ -1,8 +1,8 @@
 """The recovery decision table: what a writer does with the bytes it finds past the commit mark.
 
-The limit is the end offset that is proven to have been acknowledged: that of the mark, or a later
-one that a block or segment after it proves. Below the limit nothing may be missing. From the limit
-on, complete blocks are kept, because they may have been acknowledged, and the log ends at the first
+The limit is the end offset that is proven to have been acknowledged: the mark's end, or a higher
+end that a later block or segment proves. Below the limit nothing may be missing. From the limit on,
+complete blocks are kept, because they may have been acknowledged, and the log ends at the first
 bytes that are not a complete block.
 
 docs/reliability.md shows the table as `as_markdown` writes it, and

@@ -1,4 +1,4 @@
-"""The first batch of a committed request, which has the request and its response."""
+"""Finds the first batch of a committed request, which contains the request and its response."""
 
 import contextlib
 from pathlib import Path
@@ -14,8 +14,9 @@ from metadata_log.request_window import Committed
 
 
 def first_batch(fs: ByteStore, directory: Path, committed: Committed) -> Batch:
-    """Return the first batch of a request: the batch with its id, or an earlier one if it has
-    several.
+    """Return the first batch of a request.
+
+    Only the request's last batch has its id; `committed` is the place of that batch.
 
     Raises:
         UnknownHistoryError: the log no longer has the batch.
@@ -30,8 +31,9 @@ def first_batch(fs: ByteStore, directory: Path, committed: Committed) -> Batch:
 
 
 def _walk_back(reader: LogReader, offset: int) -> Batch:
-    """Return the first batch of a request, given the offset of its last one; all earlier ones are
-    full.
+    """Return the first batch of a request, given the offset of its last batch.
+
+    All batches of a request but the last have BATCH_RECORDS_MAX records.
     """
     batch = _batch_at(reader, offset)
     origin = batch.rows[0].origin

@@ -60,7 +60,8 @@ class RequestWindow:
         """Return where this request was committed; None if it is new.
 
         Args:
-            earlier_hash: Called only if the id is known with another hash.
+            earlier_hash: Returns the request's hash as an earlier release computed it. Called only
+                if the id is known with another hash.
 
         Raises:
             RequestError: INVALID_REQUEST, the id was used for another request.

@@ -1,7 +1,7 @@
 """One segment file: its header, and scans of its blocks from any position.
 
-The length of a segment is in the next segment's header; that of the last one is in the commit mark.
-The file can be longer: a fenced writer may have written more after that.
+The length of a segment is in the next segment's header; that of the last segment is in the commit
+mark. The file can be longer: a fenced writer may have written to it after the next segment began.
 """
 
 from collections.abc import Iterator

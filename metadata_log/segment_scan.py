@@ -22,7 +22,11 @@ _NO_OP_RUN = type_needle(NoOpRunRecord)
 def corrupt(
     path: Path, position: int, what: str, intact_below: int | None = None
 ) -> CorruptLogError:
-    """Return the error for damage at a place, with what is known to be intact, and advice."""
+    """Return the error for a damaged file: names file, byte, intact offsets and the next command.
+
+    Args:
+        what: Description of the damage.
+    """
     intact = "" if intact_below is None else f"; offsets below {intact_below} are intact"
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; look with `metalog dump {path.parent}"
@@ -120,10 +124,10 @@ class SegmentScan:
         """Yield each block with its batches, up to the limit.
 
         Args:
-            needles: Blocks without any of them may be left out. They are still decompressed, and
+            needles: Blocks without any of these may be left out. They are still decompressed, and
                 their place in the chain of blocks is checked.
-            to_offset: The scan may stop at the first block that begins at or after it.
-            from_offset: Blocks that end at or before it may be left out.
+            to_offset: The scan may stop at the first block that begins at or after this offset.
+            from_offset: Blocks that end at or before this offset may be left out.
 
         Raises:
             CorruptLogError: the bytes before the limit are not complete, consecutive blocks; names
@@ -191,7 +195,7 @@ class SegmentScan:
         return block
 
     def _fill(self, size: int) -> int:
-        """Fill the buffer from the current position on; return that position's buffer index."""
+        """Fill the buffer from the current position on; return its index in the buffer."""
         size = min(size, self._limit - self.position)
         self._buffer = self._file.pread(size, self.position)
         self._buffer_at = self.position

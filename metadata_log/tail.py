@@ -24,7 +24,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     max_timestamp: int | None
 
     def latest(self, rows: Sequence[Envelope]) -> int | None:
-        """Return the highest append time of `rows` and of all records before the tail."""
+        """Return the highest append time of `rows` and all earlier records; None without any."""
         times = [row.timestamp for row in rows]
         if self.max_timestamp is not None:
             times.append(self.max_timestamp)

@@ -13,7 +13,7 @@ class ConfigRecord(Record, frozen=True, kw_only=True):
 
 
 class EntityData(Record, frozen=True, kw_only=True):
-    """One part of a quota entity's name."""
+    """One part of a quota's entity: a type, such as `user`, and a name."""
 
     entity_type: str
     entity_name: str | None

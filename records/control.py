@@ -48,7 +48,7 @@ class VoterEndpoint(Record, frozen=True, kw_only=True):
 
 
 class KRaftVersionFeature(Record, frozen=True, kw_only=True):
-    """A range of kraft.version."""
+    """The range of kraft.version that a voter supports."""
 
     min_supported_version: int
     max_supported_version: int

@@ -1,4 +1,4 @@
-"""Error families that a caller can act on. Bugs of our own are assertions.
+"""Error classes that a caller can act on. Our own bugs raise AssertionError instead.
 
 Every error has an `Outcome`: what happened to the request. The outcome alone decides whether and
 how to retry; the class only tells what is wrong, and whether the caller, the disk or the service
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """What happened to a failed request. Except for DONE, it is about this attempt alone.
+    """What happened to a failed request. All values except DONE concern only the failed attempt.
 
     - NOTHING: no record of the attempt is or will be in the log; the request can be sent again
       safely.
-    - UNKNOWN: its records may be in the log; retry only with the same request id.
-    - PARTIAL: its first records are in the log permanently, the others are not.
-    - DONE: an earlier attempt with the same id is in the log, and its answer is not available; do
+    - UNKNOWN: records of the attempt may be in the log; retry only with the same request id.
+    - PARTIAL: the attempt's first records are in the log permanently, the others are not.
+    - DONE: an earlier attempt with the same id is in the log, and its response is not available; do
       not send the request again.
     """
 
@@ -129,15 +129,15 @@ class RecordPlace(NamedTuple):
 class ContradictionError(MetadataLogError):
     """A record contradicts the state before it, although its bytes are intact.
 
-    No controller can have written the record there. In a log of our own a contradiction is
-    corruption; an imported log of a real cluster can contain one.
+    No controller can have written the record there. In a log that is not a mirror, a contradiction
+    is corruption; an imported log of a real cluster can contain one.
 
     Attributes:
-        text: What the contradiction is.
+        text: Description of the contradiction.
         about: The object or field whose state is contradicted, such as `broker:1#broker_epoch`;
-            None if the text is about no single one.
-        record: The contradicting record; None until the caller of the rule has filled it in.
-        earlier: The record that set the contradicted state; None if there is none, or if it was not
+            None if the contradiction concerns several.
+        record: The contradicting record; None until the code that called the rule has filled it in.
+        earlier: The record that set the contradicted state; None if no record did, or if none was
             looked for.
         image_before: The command that shows the image just before the record; None if the log is
             neither a directory nor a URL.

@@ -13,7 +13,7 @@ def lazy_exports(
     """Return `__all__` and `__getattr__` of a package.
 
     Args:
-        names: The public names of each module, separated by spaces, by module name.
+        names: For each module name, the module's public names separated by spaces.
     """
     modules = {name: module for module, some in names.items() for name in some.split()}
 

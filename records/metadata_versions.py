@@ -1,4 +1,4 @@
-"""Levels of metadata.version: their names, and which of them changed the form of metadata.
+"""Levels of metadata.version: their names, and which levels changed the format of metadata.
 
 Source: MetadataVersion of Kafka 4.0; for the levels above 25, MetadataVersion of 2026.
 """

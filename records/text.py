@@ -1,4 +1,4 @@
-"""Text forms of ids, bytes, times and durations, the same in every answer, digest and document."""
+"""Text forms of ids, bytes, times and durations, the same in all output of the project."""
 
 import base64
 import datetime

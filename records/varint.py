@@ -1,8 +1,8 @@
 """Variable-length integers: groups of seven bits, lowest first; a set high bit means more bytes.
 
-Signed integers are zigzag-encoded, so that small values of either sign are short. They are Avro's
-long, and the integers around the records of a Kafka batch. Unsigned integers are used inside
-Kafka's messages.
+Signed integers are zigzag-encoded, so that small values of either sign are short. Avro's long has
+this form, and so have the lengths and deltas that frame the records in a Kafka batch. Unsigned
+integers are used inside Kafka's messages.
 
 Source: Apache Avro 1.12 (long), KIP-98 (zigzag), KIP-482 (unsigned).
 """

@@ -52,7 +52,7 @@ def archive(
 ) -> CopyResult | None:
     """Copy the sealed segments of a log, and the base checkpoint they need, to an archive.
 
-    Running it again copies the segments sealed since, and continues an interrupted run.
+    A later call copies the segments that were sealed in between, and completes an interrupted one.
 
     Args:
         place: The store's path or URL; recorded in the log for `retain`.
@@ -125,11 +125,12 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
     """Check that each segment is intact in one of the log's archives, by reading it back.
 
-    The segments are about to be dropped: a file that was damaged in the archive since it was
-    written can only be replaced now.
+    The segments are about to be dropped from the log. If the archive's file is damaged, this is the
+    last time that it can be replaced.
 
     Raises:
-        RequestError: a segment is missing or damaged there; names it, and the command to run.
+        RequestError: no archive has an intact copy of a segment; names the segment and the command
+            to run.
     """
     stores = [open_store(place, fs) for place in archive_places(fs, directory)]
     lists = [(store, read_archive_list(store)) for store in stores]
@@ -188,9 +189,7 @@ def _mark_after(
 def _list_files(
     store: Store, reader: LogReader, sealed: list[CommittedSegment], mark: CommitMark
 ) -> None:
-    """Write the archive's list: the files already listed, and those copied and read back in this
-    run.
-    """
+    """Write the archive's list: the old entries, and the files copied and read back in this run."""
     before = read_archive_list(store)
     files = {file.name: file for file in before.files} if before else {}
     base = [] if reader.base is None else [reader.base.path.name]

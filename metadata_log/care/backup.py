@@ -108,7 +108,7 @@ def copy_until(
     *,
     progress: Progress = no_progress,
 ) -> CopyResult:
-    """Copy a log up to `mark` as `back_up` does; the caller has entered `writing`.
+    """Copy a log up to `mark` as `back_up` does; to be called inside `with writing(...)`.
 
     Args:
         mark: The mark of `reader`, or a mark that the log had at the end of a segment.
@@ -186,7 +186,7 @@ def _put_tables(run: _Run) -> None:
 
 
 def _copy_before(run: _Run) -> LogReader | None:
-    """Open the copy left by earlier runs; return None if no run completed."""
+    """Open the copy left by earlier runs; return None if no earlier run was completed."""
     names = run.store.names()
     if COMMIT_MARK in names and MANIFEST not in names:
         # The manifest is written last; only it is missing.

@@ -64,10 +64,10 @@ class BlockWalk:
                 yield self._before_broken_link(error) or self._skip(error)
 
     def _before_broken_link(self, error: CorruptLogError) -> BadBytes | None:
-        """Return the preceding block as bad bytes if the next block is valid but does not link to
-        it.
+        """Return the preceding block as bad bytes if the next block is valid but not linked to it.
 
-        Otherwise return None. The walk continues at the valid block, without checking that link.
+        The walk then continues at the valid block, without checking that link. Return None if there
+        is no such block.
         """
         position, next_offset = self.scan.position, self.scan.next_offset
         if self._last is None or self.scan.last_crc32c is None:

@@ -37,12 +37,12 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def continues_source(self) -> bool:
-        """`continues_source` for the header of a mirror's segment that starts at the cut."""
+        """Header field `continues_source` of a mirror's segment that starts at the cut."""
         return self.segment.header.continues_source or not self.replaces_segment
 
 
 class CutEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """A segment whose only block has the kept rows of a cut block."""
+    """The last segment of a cut log: its only block has the kept rows of the block that was cut."""
 
     header: SegmentHeader
     stored: bytes
@@ -95,7 +95,7 @@ def _inside(cut: Cut, block: ReadBlock, end_offset: int) -> Cut:
 
 
 def encode_cut_end(cut: Cut, cluster_id: str, *, is_mirror: bool) -> CutEnd:
-    """Return a segment with the kept rows of the cut block.
+    """Return a new segment that contains only the kept rows of the block that was cut.
 
     The rows need a segment of their own, because the segment before may have an older schema.
     """

@@ -20,7 +20,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inspection(msgspec.Struct, kw_only=True):
-    """All findings in a log, and the amounts examined."""
+    """Result of inspecting a log: the findings, the log's offsets, and how much was examined."""
 
     damage: list[Finding] = []
     notes: list[Finding] = []

@@ -40,8 +40,10 @@ class IndexCheck:
         self._wrong: str | None = None
 
     def see(self, block: ReadBlock, highest: int | None) -> None:
-        """Compare the next block with its index entry; `highest` is the highest append time before
-        it.
+        """Compare a block that was read with its index entry, if it has one.
+
+        Args:
+            highest: The highest append time before the block, ms since 1970; None if there is none.
         """
         entry = self._index.at_offset(block.base_offset)
         if entry is None or entry.offset != block.base_offset or self._wrong:
@@ -55,12 +57,12 @@ class IndexCheck:
         self._seen += 1
 
     def problem(self, grows_from: int | None) -> tuple[int, str] | None:
-        """Return the byte of the first wrong entry and a description; None if all entries are
-        right.
+        """Return the byte and a description of the first wrong entry; None if all are right.
 
         Args:
-            grows_from: Entries for this offset and later ones are allowed without a block that was
-                read, because a live writer may add them; None if no such entries are allowed.
+            grows_from: Entries at or above this offset may be without a block that was read,
+                because a live writer may have added them meanwhile. None if every entry must have
+                its block.
         """
         byte = self._seen * ENTRY_SIZE
         if self._wrong is not None:

@@ -95,7 +95,10 @@ def _inspect(fs: ByteStore, directory: Path, progress: Progress) -> Inspection:
 
 
 def _proven_end(fs: ByteStore, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
-    """Return the mark advanced to the end that later blocks prove; report damage below that end."""
+    """Return the mark, advanced to the end that later blocks prove to have been acknowledged.
+
+    Damage below that end is added to `found`.
+    """
     if not fs.exists(directory / segment_name(mark.segment_offset)):
         return mark
     for _ in range(_TRIES):

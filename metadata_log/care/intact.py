@@ -19,7 +19,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The current end of the copy, in its last segment."""
+    """The end of the intact blocks copied so far: its place, and the values of the last block."""
 
     segment_offset: int
     position: int

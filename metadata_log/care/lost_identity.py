@@ -56,10 +56,11 @@ def find_manifest(
 def find_base(
     fs: ByteStore, directory: Path, cluster_id: str, names: list[str], start: int
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Return the oldest intact checkpoint that segments from `start` on need, and the rejected
-    ones.
+    """Find the oldest intact checkpoint for the segments from `start` on.
 
-    The checkpoint is None if none is needed. The rejected ones are messages with name and reason.
+    Returns:
+        The checkpoint, None if the segments need none; and a message for each checkpoint that was
+        rejected, with its name and the reason.
 
     Raises:
         CorruptLogError: a checkpoint is needed, and none is intact and of this log.

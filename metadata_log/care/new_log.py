@@ -92,9 +92,8 @@ class NewLog:
         """Finish the log, run `check` on it, and rename it into place.
 
         Args:
-            claimed_epoch: The next writer of an own log claims a higher epoch.
-            check: Raises an error if the log is not as it must be; then nothing appears at the
-                target.
+            claimed_epoch: The next writer of the log claims a higher epoch.
+            check: Raises an error if the log is not usable; then nothing appears at the target.
         """
         write_whole(self.fs, self.directory / COMMIT_MARK, mark_file(mark))
         if manifest.kind is Kind.OWN:

@@ -127,7 +127,7 @@ class _Kept(NamedTuple):
 
 
 class _Ranges:
-    """Requests ranges of objects; caches the first bytes of many and the last other range."""
+    """Reads byte ranges of objects. Caches the start of many objects, and the last other range."""
 
     def __init__(self, store: S3Store) -> None:
         self._store = store

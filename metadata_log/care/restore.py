@@ -1,5 +1,6 @@
-"""Restore: makes a log from a backup or archive, up to any offset, optionally with the tail of a
-log.
+"""Restore: makes a log from a backup or archive, up to any offset.
+
+The tail of a log that continues the copy can be added.
 
 The restored log keeps its cluster id, offsets, epochs and times. If the old writer still runs, both
 logs continue from the same offset. The writers of the restored log therefore claim epochs far above
@@ -87,7 +88,8 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         """Read the parts of copy and tail below an offset, so that damage is reported with its
         place.
 
-        Does nothing without a tail: the proof by replay then reads the whole copy anyway.
+        Does nothing without a tail: the replay that checks the restored log reads the whole copy
+        then.
 
         Raises:
             CorruptLogError: a block is damaged.
@@ -108,7 +110,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         return sum(segment.size for segment in self.segments())
 
     def highest_epoch(self) -> int:
-        """Return the highest epoch known to either log."""
+        """Return the highest epoch in the marks and claims of copy and tail."""
         epoch = highest_epoch(self.copy_fs, self.copy)
         if self.tail is not None and self.tail_fs is not None:
             epoch = max(epoch, highest_epoch(self.tail_fs, self.tail))

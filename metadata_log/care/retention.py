@@ -2,9 +2,9 @@
 removed.
 
 Segments are removed oldest first, and each removal is on stable storage before the next. So after a
-crash at any point there is no gap between segments, and a checkpoint at or above the first of them:
-the log opens and gives the same images. A running writer is not disturbed: it uses only the last
-segment, which is never removed.
+crash at any point the remaining segments have no gap, and there is a checkpoint at or above the
+start of the first one: the log opens and gives the same images. A running writer is not disturbed:
+it uses only the last segment, which is never removed.
 """
 
 import os

@@ -108,9 +108,7 @@ class Salvage:
         copy.add_tables(self._fs, self._directory)
 
     def take(self, copy: NewLog, base: int) -> None:
-        """Copy the intact part of the next segment; after earlier damage, only report what it
-        contains.
-        """
+        """Copy the intact part of the next segment; after damage, only report its contents."""
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:

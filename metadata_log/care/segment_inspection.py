@@ -116,9 +116,7 @@ class SegmentInspector:
         return min(size, position)
 
     def _length_before(self, base: int) -> int:
-        """Return the length of the preceding file as the segment's header gives it; 0 if it is
-        damaged.
-        """
+        """Return the preceding file's length from a segment's header; 0 if it is unreadable."""
         path = self._directory / segment_name(base)
         try:
             return read_segment_header(self._fs, path).previous_length

@@ -76,7 +76,7 @@ class BatchHeader(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_plain(self) -> bool:
-        """True if our encoder writes these attributes, times and producer fields itself."""
+        """True if our encoder would write the same attributes, times and producer fields."""
         return (
             self.attributes in _PLAIN_ATTRIBUTES
             and self.max_timestamp == self.base_timestamp

@@ -34,8 +34,10 @@ def common_part(a: BatchIndex, b: BatchIndex) -> CommonPart | None:
 
 
 def _at_checkpoint(bare: BatchIndex, other: BatchIndex) -> CommonPart | None:
-    """Compare `bare`, if it has no batches, to `other`; None if it has some or `other` is too
-    short.
+    """Compare a log that is only a checkpoint with another log, by the checkpoint's last epoch.
+
+    Returns:
+        None if `bare` has batches, or if `other` does not have the checkpoint's last offset.
     """
     end = bare.end_offset
     if len(bare):

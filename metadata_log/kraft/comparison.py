@@ -16,11 +16,11 @@ from metadata_log.kraft.common_part import CommonPart, common_part
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """A log that diverges from the heads of all earlier branches, and the first offset not in any
-    of them.
+    """The head of a branch, and the offset at which the branch begins.
 
-    For the first branch, whose head is the log ahead, it is the first offset that some other log
-    lacks.
+    The head is a log that diverges from the heads of all earlier branches; `start_offset` is its
+    first offset that differs from each of them. The head of the first branch is the log ahead;
+    there `start_offset` is its first offset that some other log lacks.
     """
 
     head: int
@@ -32,9 +32,9 @@ class Comparison:
 
     Attributes:
         ahead: The log that would win a vote.
-        common_end: All logs are equal below it; None if some have no offset in common.
-        parting: The first offset at which two of them differ.
-        branches: The branches, first the one with the log ahead.
+        common_end: All logs are equal below this offset; None if some have no offset in common.
+        parting: The first offset at which two logs differ; None if no two logs diverge.
+        branches: The branches; the first is that of the log ahead.
     """
 
     def __init__(self, logs: Sequence[BatchIndex]) -> None:

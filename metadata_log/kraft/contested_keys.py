@@ -47,8 +47,10 @@ class ContestedKeys:
         return contested
 
     def checked(self, row: Envelope) -> Envelope:
-        """Return the next row of the log or its base; an UnregisterControllerRecord below its level
-        as UnknownRecord.
+        """Return a row, with an UnregisterControllerRecord below its level as UnknownRecord.
+
+        Args:
+            row: The next row of the log or of its base checkpoint.
         """
         record = row.payload
         if isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION:

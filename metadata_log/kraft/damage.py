@@ -8,7 +8,11 @@ from records.errors import CorruptLogError, UnavailableError
 def corrupt(
     path: Path, position: int, what: str, intact_below: int | None = None
 ) -> CorruptLogError:
-    """Return the error for damage at a place, with what is known to be intact, and advice."""
+    """Return the error for a damaged file: names file, byte and intact offsets, and gives advice.
+
+    Args:
+        what: Description of the damage.
+    """
     intact = f"; offsets below {intact_below} are intact" if intact_below else ""
     return CorruptLogError(
         f"{path} byte {position}: {what}{intact}; copy the file from its node again, "

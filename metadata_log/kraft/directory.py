@@ -80,7 +80,7 @@ class KraftDirectory:
     Attributes:
         path: The partition's directory.
         all_segments: All segments by base offset, including stale ones, which `segments` excludes.
-        checkpoints: By end offset.
+        checkpoints: All checkpoints, ascending by end offset.
         trailing_bytes: Size of an incomplete last batch; set once `batches` has reached the end.
     """
 

@@ -103,7 +103,11 @@ class EpochGuard:
         )
 
     def _check_turn(self, placed: Placed, held: list[Placed]) -> None:
-        """Check a batch that may begin an epoch or have its LeaderChangeMessage."""
+        """Check a batch that may begin an epoch or contain the LeaderChangeMessage of one.
+
+        Args:
+            held: The batches held back until the epoch's LeaderChangeMessage follows.
+        """
         batch = placed[1]
         announces = _announces_leader(batch)
         if batch.leader_epoch == self._epoch:

@@ -1,8 +1,8 @@
 """Gathering of whole batches of the source into blocks of a mirror.
 
-A live controller writes batches of one or two records. Alone in a block, a batch takes about three
-times the bytes that it takes together with others. Gathered batches are not written yet; the source
-still has them.
+A live controller writes batches of one or two records. In a block of its own, a batch takes about
+three times as many bytes as in a block with others. Gathered batches are not written yet; the
+source still has them.
 """
 
 import time

@@ -31,7 +31,7 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """How to bring a mirror up to date with its source.
 
     The mirror is cut at `end_offset`, unless it ends there; `last_timestamp` is the append time of
-    the batch before that offset. Reading continues after `position`; None means at the source's
+    the batch before that offset. The source is then read from after `position`; None means from its
     start. `source_end` is set if there is nothing to read, because the source is only a beginning
     of the mirror.
     """
@@ -158,7 +158,7 @@ def _another_log(
 
 
 def _is_same(source: KraftDirectory, header: BatchHeader, batch: Batch) -> bool:
-    """True if a batch of the source is the mirror's batch, or inside its run of NoOps.
+    """True if a batch of the source is the mirror's batch, or is part of the mirror's NoOp run.
 
     Raises:
         RequestError: the batches differ although their epochs are the same.

@@ -27,8 +27,9 @@ class RecordParts(msgspec.Struct, frozen=True, gc=False):
 
 
 class _PlainPrefixes(dict[int, bytes]):
-    """Table of the bytes between a plain data record's length and its value's length, by offset
-    delta.
+    """Table of the bytes before the value's length in plain data records, by offset delta.
+
+    The bytes start after the record's own length: attributes, time delta, offset delta, null key.
     """
 
     def __missing__(self, offset_delta: int) -> bytes:

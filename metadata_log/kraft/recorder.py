@@ -1,8 +1,8 @@
-"""Recording: keeps a mirror up to date with its source, while Kafka writes to that log.
+"""Recording: keeps a mirror up to date with its source, while Kafka writes to the source.
 
-Each step reads the new batches: those after the last batch read, if that batch is still there;
-else, after Kafka truncated or cleaned its log, the two logs are compared (reconcile.py). The source
-is only read, and nothing is locked there. New batches are gathered before they are written
+Each step reads the batches after the last batch read, if the source still has that batch. If not,
+because Kafka truncated or cleaned its log, the two logs are compared (reconcile.py). The source is
+only read, and nothing is locked there. New batches are gathered before they are written
 (gathering.py); a crash may lose them, but the source still has them.
 """
 
@@ -163,7 +163,8 @@ class Recorder:
         """Write and commit the gathered batches, without reading the source.
 
         Raises:
-            UnavailableError: the disk is full; the gathered batches are now in the source only.
+            UnavailableError: the disk is full; the gathered batches were not written, and only the
+                source still has them.
         """
         if self._mirror.is_usable:
             self._keep_gathered()
@@ -182,7 +183,7 @@ class Recorder:
         )
 
     def _reconcile(self, source: KraftDirectory) -> None:
-        """Find where to continue, after cutting the mirror where Kafka replaced its log."""
+        """Find where to continue reading; first cut the offsets that Kafka has replaced."""
         check_cluster(source, self._mirror)
         self._keep_gathered()
         self._commit()

@@ -1,10 +1,10 @@
 """Export of a mirror's batches as Kafka's segments, with the same bytes as in the source.
 
-An exported segment begins where a segment of the mirror begins: an exact import starts a new
-segment wherever the source does. If the mirror began a segment for another reason, the segment's
-header has the mark `continues_source`, and its batches are added to the exported segment before.
-Releases that wrote one block for each batch did not set this mark; such a segment is recognized
-because the segment before was full or had another schema.
+An exported segment begins where a segment of the mirror begins, because an exact import starts a
+new segment wherever the source does. If the mirror began a segment for another reason, the
+segment's header has the mark `continues_source`, and its batches are added to the preceding
+exported segment. Releases that wrote one block for each batch did not set this mark; such a segment
+is recognized because the preceding segment was full or had another schema.
 """
 
 import itertools
@@ -40,9 +40,9 @@ class SegmentsExport(msgspec.Struct, frozen=True, kw_only=True):
 def export_segments(
     reader: LogReader, target: Path, end_offset: int, *, progress: Callable[[int], None]
 ) -> SegmentsExport:
-    """Write a new node directory with the mirror's segments up to an end, exclusive.
+    """Write a new node directory with the mirror's segments up to `end_offset`, exclusive.
 
-    A base checkpoint is written too, as a checkpoint of the same records.
+    If the mirror has a base checkpoint, a Kafka checkpoint with the same records is written too.
 
     Args:
         progress: Called with the end offset of each batch.

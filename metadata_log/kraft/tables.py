@@ -1,7 +1,8 @@
 """The tables of a mirror: Kafka's files about record types that this release does not know.
 
-They are stored unchanged, in one file of the mirror, so that every later command can show such
-records with their fields. Without them the records are shown raw; nothing else depends on them.
+They are stored unchanged, in one file of the mirror, so that every later command can show records
+of these types with their fields. Without the tables such records are shown raw; nothing else
+depends on the tables.
 """
 
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ def read_table_files(directory: Path) -> dict[str, str]:
 
 
 def keep_tables(log: Path, texts: Mapping[str, str], fs: Fs | None = None) -> None:
-    """Store the tables in a mirror, replacing those it had."""
+    """Store tables in a mirror; they replace the tables stored there before."""
     content = msgspec.json.format(msgspec.json.encode(_Kept(files=dict(texts))), indent=2)
     write_whole(fs or OsFs(), log / KRAFT_TABLES, content + b"\n")
 

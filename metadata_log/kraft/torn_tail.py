@@ -2,7 +2,7 @@
 
 The CRC does not cover the length. A flipped bit in the length can make a complete batch, and
 everything after it, look as if the batch ran past the end of the file. So a batch counts as
-incomplete only if nothing contradicts it:
+incomplete only if all of this is true:
 
 1. The bytes of its base offset, length, epoch and magic, as far as they exist, have the values that
 must come next.

@@ -1,5 +1,4 @@
-"""Add a snapshot's origin: its position, the version of the replay rules, and the records not
-understood.
+"""Add to snapshots: the CRC at their position, the replay rules' version, and unknown records.
 
 Existing rows keep null, because the rules they were made under are not known.
 """

@@ -1,4 +1,7 @@
-"""Mark snapshots of which only the newest are kept; existing snapshots are not marked."""
+"""Add the column `rotated`: True for snapshots of which only the newest are kept.
+
+It is False for existing snapshots.
+"""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,6 +1,7 @@
-"""Check of union branches in rows. fastavro lacks it and reads branch -1 as the last branch.
+"""Check that the union branches in rows are valid.
 
-Used only for rows whose schema our own decoder does not know; it walks over each value.
+fastavro does not check them: it reads branch -1 as the last branch. Used only for rows whose schema
+our own decoder does not know. The check visits each value of a row.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ def check_branches(data: bytes, count: int, schema: dict[str, Any]) -> None:
 
     Raises:
         ValueError: a row has a branch number that its union does not have.
-        CorruptLogError, IndexError: the bytes cannot be read on after such a branch.
+        CorruptLogError, IndexError: the bytes after such a branch cannot be decoded.
     """
     # fastavro writes each reference to a named type with its full name.
     parsed: Any = fastavro.parse_schema(schema)

@@ -50,21 +50,19 @@ def encoder_of(field: str) -> generated.Encoder:
 
 @functools.cache
 def decoder_of(field: str) -> generated.Decoder:
-    """Return the decoder of a nullable envelope field, to be called after the union branch was
-    read.
-    """
+    """Return the decoder of a nullable envelope field; it starts after the union branch."""
     return generated.decoder(_nested_schema(field), _OPTIONAL[field])
 
 
 @functools.cache
 def encoders_of(field_count: int) -> generated.PayloadEncoders:
-    """Return the encoders of records that have the first `field_count` of the added fields."""
+    """Return the encoders of records that have the first `field_count` of `layout.ADDED_FIELDS`."""
     return generated.PayloadEncoders(Layout(field_count=field_count))
 
 
 @functools.cache
 def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadDecoders:
-    """Return the decoders of records that have the first `field_count` of the added fields.
+    """Return the decoders of records that have the first `field_count` of `layout.ADDED_FIELDS`.
 
     Args:
         strict: Accept only the encoding that our encoders write (`records.avro.strict`).
@@ -169,14 +167,15 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
     """True if a batch contains one of the wanted records, recognized by their first bytes.
 
     Rows are found by searching for the bytes that all rows of a batch share (epoch, time, base
-    offset). This is exact and much cheaper than decoding. Also True if the batch cannot be
-    searched: its rows are damaged, or its time is before 1970-01-01T00:00:00.064, so short that its
-    bytes may occur anywhere.
+    offset). This is exact and much cheaper than decoding.
+
+    Also True if the batch cannot be searched: its rows are damaged, or its time is before
+    1970-01-01T00:00:00.064. Such a time is encoded in so few bytes that they may occur anywhere.
 
     Args:
         data: `count` rows of the newest layout, of one batch.
-        beginnings: The first bytes of the wanted records, by record type: its position in the
-            registry, encoded in one byte.
+        beginnings: The first bytes of the wanted records, by record type. The type is the byte that
+            encodes its position in the registry.
     """
     try:
         rows = _split(data)
@@ -193,10 +192,10 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
 
 
 def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """Quick check for many rows: False if none of them can have one of the wanted record types.
+    """False if certainly none of the rows has one of the wanted record types; a quick check.
 
-    It is quick because between version and record most rows of a batch have the same bytes, and few
-    record types occur.
+    Most rows of a batch are equal between `record_version` and the record, and few record types
+    occur. So few distinct beginnings have to be compared.
     """
     if not rows:
         return False
@@ -227,9 +226,7 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _payload_position(row: bytes) -> int:
-    """Return where the record begins in `row`, a row of the newest layout cut to start at its
-    version.
-    """
+    """Return the position of the record in a row of the newest layout that `_split` returned."""
     if row.startswith(SIX_NULLS, 1) and row[0] < 0x80:
         return 1 + len(SIX_NULLS)
     _, position = decode_long(row, 0)

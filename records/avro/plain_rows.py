@@ -56,7 +56,7 @@ def encode_records(
     layout: Layout = NEWEST,
     payloads: Sequence[bytes] = (),
 ) -> bytes:
-    """Return records as rows of one batch, as `codec.encode_rows` does.
+    """Encode records as the rows of one batch; the bytes are those of `codec.encode_rows`.
 
     Args:
         versions: The layout version of each record.
@@ -144,7 +144,7 @@ def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
 
 
 class _Head(msgspec.Struct, frozen=True):
-    """The bytes between a row's offset and the fields of its record, and their values.
+    """The bytes between a row's offset and the fields of its record, and the values they encode.
 
     `content` ends with the record's union branch; `size` is its length without that branch.
     """

@@ -120,8 +120,8 @@ def encode_value(record: Record, version: int, unknown_tags: Sequence[UnknownTag
     """Encode the value of a metadata record in one version of its layout.
 
     Raises:
-        RequestError: Kafka has no such record or version, a field that the version lacks does not
-            have its default, or a value does not fit its field.
+        RequestError: Kafka has no such record or version; a field that does not exist in this
+            version differs from its default; or a value does not fit its field.
     """
     if type(record) is UnknownRecord:
         return record.value

@@ -174,8 +174,8 @@ def encode(layout: Layout, record: Record, unknown_tags: Sequence[UnknownTag] = 
     """Encode one structure, including unknown tagged fields.
 
     Raises:
-        RequestError: a field that this version lacks does not have its default, or a value does not
-            fit its field.
+        RequestError: a field that does not exist in this version differs from its default, or a
+            value does not fit its field.
     """
     encoder = _Encoder(unknown_tags)
     encoder.structure(layout, record)

@@ -91,7 +91,7 @@ class NamedTag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tables:
-    """Record tables by API key."""
+    """Record tables from Kafka's message files, by API key."""
 
     def __init__(self, tables: Iterable[Table] = ()) -> None:
         self._by_key = {table.api_key: table for table in tables}
@@ -218,9 +218,7 @@ def parse_table(text: str) -> Table | None:
 
 
 def _versions(range_: str) -> Iterable[int]:
-    """Return the versions of a range for which the layout is tried; of an open range only the
-    first.
-    """
+    """Return the versions of a range; for an open range such as `3+`, only the first version."""
     first, _, last = range_.rstrip("+").partition("-")
     return range(int(first), min(int(last or first), int(first) + 100) + 1)
 

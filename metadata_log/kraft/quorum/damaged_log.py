@@ -35,7 +35,7 @@ class BadPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
-    """Return the size of the log's end if it is one unfinished write; None if there is more.
+    """Return the size of the unreadable end if it is one unfinished write; None if it is not.
 
     After a power loss a file can have its new length but not the new bytes. Kafka truncates such a
     batch.
@@ -68,10 +68,11 @@ def was_unwritten(place: BadPlace) -> bool:
 def headers_behind(
     place: BadPlace, segments: Sequence[KraftSegment]
 ) -> tuple[list[FoundBatch], bool]:
-    """Return the last unbroken run of complete batches after a bad place, and True if it reaches
-    the end.
+    """Return the last unbroken run of complete batches after a bad place.
 
-    It does not reach the log's end if there is a second bad place.
+    Returns:
+        The batches of the run; and True if the run reaches the end of the log, False if there is
+        another bad place after it.
     """
     tail = _tail(place)
     start = whole_batch_behind(tail, place.next_offset, place.leader_epoch)

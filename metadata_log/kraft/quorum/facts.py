@@ -57,7 +57,8 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         offset: Everything below it in the file is intact.
         text: File, byte, expected and found values.
-        is_covered: True if the newest checkpoint lies above it, and all after that can be read.
+        is_covered: True if the newest checkpoint ends after the damage, and all offsets from that
+            end on can be read.
         behind: The end of the complete batches after the damage; None if none was found.
     """
 
@@ -83,18 +84,18 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
         end: End of the log, by its last complete batch or its newest checkpoint; None if there is
             no record.
         batches: The batches of the log, the oldest first.
-        checkpoints: The intact ones, ascending.
+        checkpoints: The intact checkpoints, ascending.
         voter_sets: The voters in each VotersRecord, in order. Empty in a static quorum.
-        leader_voters: The voters in the last LeaderChangeMessage; for a static quorum.
-        election: From `quorum-state`; None without that file.
+        leader_voters: The voters in the last LeaderChangeMessage; used for a static quorum.
+        election: Epoch, vote and leader from `quorum-state`; None if there is no such file.
         bad_state: Why `quorum-state` is unreadable; None if it is readable or missing.
         state_voters: The voters in `quorum-state`, version 0.
-        damage: None if all batches are intact.
+        damage: The first bad batch with data after it; None if there is none.
         torn_bytes: Size of an incomplete last batch.
-        is_tail_damaged: True if that batch was completely written and damaged later.
+        is_tail_damaged: True if that last batch was once complete and was damaged later.
         inconsistent: Why Kafka refuses to start from the directory; None if it does not refuse.
-        unknown_records: Number of records this release does not know; `first_unknown` is the offset
-            of the first.
+        unknown_records: Number of records this release does not know.
+        first_unknown: Offset of the first of these records; None if there is none.
         transaction_start: Offset of the BeginTransactionRecord of a transaction that is open at the
             end.
         is_in_use: True if a process has locked the directory, or it changed while it was read.

@@ -107,8 +107,9 @@ def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = froze
 
 
 def best_of(nodes: Sequence[NodeFacts]) -> NodeFacts | None:
-    """Return the directory with the highest log; of equal ones, one that can start. None without a
-    log.
+    """Return the directory with the highest log; among equal ones, one that can start.
+
+    Returns None if no directory has a log.
     """
     with_log = [node for node in nodes if node.end is not None]
     return max(
@@ -162,10 +163,10 @@ def voter_sets(
 def proven_end(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> int:
     """Return the end of the part that is proven to be committed.
 
-    A checkpoint proves everything below it. So does a common prefix of a majority of the voters, if
-    it ends in the highest epoch found in any log or `quorum-state`: a voter that has seen a later
-    epoch may follow a leader without that prefix. A voter with an unreadable `quorum-state` may
-    have seen one.
+    A checkpoint proves everything below its end. So does a common prefix of a majority of the
+    voters, if it ends in the highest epoch found in any log or `quorum-state`: a voter that has
+    seen a later epoch may follow a leader without that prefix. A voter with an unreadable
+    `quorum-state` may have seen a later epoch.
     """
     if any(node.bad_state is not None for node in nodes):
         return _newest_checkpoint(nodes)
@@ -246,11 +247,10 @@ def _seed(
 
 
 def _set_back(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> str | None:
-    """Return the evidence that voters' disks were restored from older copies; None if there is
-    none.
+    """Return evidence that voters' disks were restored from older copies; None if there is none.
 
-    A leader is elected by a majority, and each voter writes its vote to `quorum-state` first. If
-    too few of the directories can have voted for a leader that is known, disks were restored.
+    A leader is elected by a majority, and each voter writes its vote to `quorum-state` first. So if
+    a leader is known, and too few directories can have voted for it, disks were restored.
     """
     newest = max(map(_elected_epoch, nodes))
     unaware = [n for n in nodes if n.election is not None and n.epochs_seen < newest]
