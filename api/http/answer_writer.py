@@ -1,6 +1,7 @@
 """Sends the head of an HTTP response together with the first part of its body, in one write."""
 
 import asyncio
+from collections.abc import Callable
 
 
 class AnswerWriter(asyncio.Transport):
@@ -10,8 +11,15 @@ class AnswerWriter(asyncio.Transport):
     turn.
     """
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        close: Callable[["AnswerWriter"], None],
+    ) -> None:
+        """Create with what ends the connection behind the answer."""
         super().__init__()
+        self._close = close
         self._transport = transport
         self._loop = loop
         self._head: bytes | None = None
@@ -37,4 +45,4 @@ class AnswerWriter(asyncio.Transport):
 
     def close(self) -> None:
         self._flush()
-        self._transport.close()
+        self._close(self)

@@ -58,6 +58,8 @@ class Connection(HttpToolsProtocol):
         # Since the parser last found anything.
         self._unparsed_bytes = 0
         self._is_receiving = self._is_in_body = False
+        # Answered, and closed once the rest of the body is received.
+        self._is_ending = False
         # Their answers are not complete; the first one's is in progress.
         self._cycles: deque[RequestResponseCycle] = deque()
         # Requests that are whole and wait for their answer.
@@ -105,8 +107,9 @@ class Connection(HttpToolsProtocol):
             self._unread = self._head_without_upgrade() + piece[upgrade.args[0] :] + self._unread
             self.parser = httptools.HttpRequestParser(self)
         except httptools.HttpParserError:
-            self.logger.warning("Invalid HTTP request received.")
-            self.send_400_response("This is not HTTP/1.1.")
+            if not self.transport.is_closing():
+                self.logger.warning("Invalid HTTP request received.")
+                self.send_400_response("This is not HTTP/1.1.")
 
     def _head_without_upgrade(self) -> bytes:
         version = self.parser.get_http_version().encode()
@@ -135,12 +138,14 @@ class Connection(HttpToolsProtocol):
             raise ValueError("the head is too long")  # for the parser, which stops
 
     def on_headers_complete(self) -> None:
+        if self._is_ending:
+            raise ValueError("the answer before was the last")  # for the parser, which stops
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
                 raise ValueError("this is no proxy")  # for the parser, which stops
             return  # it is read again without
         super().on_headers_complete()
-        self.cycle.transport = AnswerWriter(self.transport, self.loop)
+        self.cycle.transport = AnswerWriter(self.transport, self.loop, self._close_behind)
         self._cycles.append(self.cycle)
         if self.cycle.waiting_for_100_continue:
             # If it is refused, it need not send the body: the next request would be taken for it.
@@ -157,6 +162,8 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
         self._is_receiving = self._is_in_body = False
         self._unparsed_bytes = 0
+        if self._is_ending:
+            self.transport.close()
         if self._place is None:
             return
         self._place.frame_ended()
@@ -173,6 +180,14 @@ class Connection(HttpToolsProtocol):
                 self._place.frame_begun()
         super().on_response_complete()
         self._read()
+
+    def _close_behind(self, answer: AnswerWriter) -> None:
+        # A client that still sends its body to a closed connection does not get the answer.
+        is_of_newest = self.cycle.transport is answer
+        if is_of_newest and self._is_in_body and not self.expect_100_continue:
+            self._is_ending = True
+        else:
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse bytes that are not valid HTTP; if a response is due or has begun, disconnect

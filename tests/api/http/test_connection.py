@@ -224,13 +224,21 @@ async def test_what_never_ends_is_not_kept(web: Web, client: Client, endless: by
     assert (await web.http.get("/ready")).status_code == 200
 
 
-async def test_a_refusal_before_the_body_is_not_lost_with_the_connection(client: Client) -> None:
-    size = 4 << 20
-    head = POST.replace(b"x-ndjson", b"other") + b"Content-Length: %d\r\n\r\n" % size
-    client.transport.write(head)
-    assert (await client.pieces.get()).startswith(b"HTTP/1.1 415 ")
-    client.transport.write(b" " * size + GET + b"Connection: close\r\n\r\n")
-    assert (await client.rest()).startswith(b"HTTP/1.1 200 ")
+@pytest.mark.parametrize("header", [b"X: y", b"Connection: close", b"Host: other"])
+async def test_a_refusal_before_the_body_is_not_lost_with_the_connection(
+    web: Web, client: Client, header: bytes
+) -> None:
+    size, end = 4 << 20, _end(web)
+    head = POST.replace(b"x-ndjson", b"other")
+    client.transport.write(head + header + b"\r\nContent-Length: %d\r\n\r\n" % size)
+    answer = await client.pieces.get()
+    assert answer.startswith((b"HTTP/1.1 415 ", b"HTTP/1.1 400 "))
+    assert not client.transport.is_closing()
+    client.transport.write(b" " * size)
+    client.transport.write(_append(1).replace(b"Host", b"Connection: close\r\nHost"))
+    is_last = b"connection: close" in answer
+    assert (b"200 OK" in await client.rest()) is not is_last
+    assert _end(web) == end + (not is_last)
 
 
 async def test_a_body_without_a_length_has_a_limit(client: Client) -> None:
