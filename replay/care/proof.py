@@ -35,7 +35,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None = None) -> Proof:
-    """Replay a log to offset `at`, inclusive, and return the digest of the image.
+    """Replay a log to offset `at`, inclusive, and return the proof of the image as of `at`.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as `load_image`.

@@ -104,10 +104,10 @@ class Outage(msgspec.Struct, gc=False):
 
 
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
-    """The outages in a range of a log, longest first, and the image at its end.
+    """The outages in a range of a log, longest first, and the image at the end of the range.
 
-    `known_topics` and `unknown_topics` count the topics that had partitions in the range: known if
-    their min.insync.replicas is in the log.
+    `known_topics` and `unknown_topics` count the topics that had partitions in the range. A topic
+    is known if its min.insync.replicas is in the log.
     """
 
     intervals: list[Outage]

@@ -168,7 +168,15 @@ class Watch:
         kinds: Sequence[str],
         cause: Cause | None,
     ) -> None:
-        """Begin and end outages of a partition at a row (None: at the start of the history)."""
+        """Update the outages of a partition: begin those in `kinds`, end all others.
+
+        Args:
+            row: The row at which they begin or end; None at the start of the history.
+            before: The partition before the row.
+            partition: The partition after the row.
+            kinds: The kinds of outages that the partition is now in.
+            cause: Cause of the outages that begin.
+        """
         topic_id = partition.topic_id
         key = topic_id, partition.partition_id
         known = self._take(key, kinds, row)

@@ -120,7 +120,7 @@ def field_changes(name: str, before: Fields | None, after: Fields | None) -> lis
 
 
 def _label(kind: Kind, key: Key, image: MetadataImage, other: MetadataImage) -> str:
-    """Return an object's name in an image; its id if another object has the name in `other`."""
+    """Return an object's name in an image; its id if that name means another object in `other`."""
     label = kind.label(image, key)
     if _found(kind, other, label) in (None, key):
         return label

@@ -150,7 +150,10 @@ def count_of(atoms: Iterable[Atom]) -> int:
 
 
 class _State(msgspec.Struct, frozen=True):
-    """An image, and True if the expression has had the opposite value, so that it can flip."""
+    """An image and, in `is_ready`, whether the expression has already had the opposite value.
+
+    Only then can the expression flip.
+    """
 
     image: MetadataImage
     is_ready: bool
@@ -215,9 +218,10 @@ class _Search:
         return is_smaller
 
     def _states(self, starts: Sequence[int]) -> list[tuple[int, _State | None]]:
-        """Return, for each start index, where its unit starts and the state before the unit.
+        """Return, for each start index, the index where its unit begins, and the state at that
+        index.
 
-        The state is None before the first unit.
+        The state is None at the beginning of the first unit.
         """
         wanted, found = set(starts), list[tuple[int, _State | None]]()
         self._spend(count_of(self.atoms))
@@ -232,7 +236,7 @@ class _Search:
         return found
 
     def _tried(self, state: _State | None, atoms: list[Atom]) -> list[Atom] | None:
-        """Return the atoms of a candidate up to its flip, None if it does not flip."""
+        """Return the atoms of a candidate up to the flip, None if the expression does not flip."""
         self._spend(count_of(atoms))
         self.tried += 1
         try:
