@@ -1,7 +1,7 @@
 """Logged answer of a request with an id: the response, and the versions of changed objects.
 
-A response alone is MessagePack in the form of the log (`controller.wire`), as in all releases. With
-versions, both are in a MessagePack extension.
+Without versions, the answer is only the response as MessagePack in the form of the log
+(`controller.wire`), as in all releases. With versions, a MessagePack extension contains both.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class _Both(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode_answer(response: Any, versions: Sequence[ObjectVersion] | None) -> bytes:
-    """Encode a response, in the form of `plain_of`, and versions; None: leave them out."""
+    """Encode a response, which is in the form of `plain_of`, and versions if there are any."""
     raw = msgspec.msgpack.encode(response)
     if versions is None:
         return raw

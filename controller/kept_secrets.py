@@ -37,13 +37,15 @@ def restored(
     records: Sequence[Record],
     what_stored: str = "request",
 ) -> bytes:
-    """Return a logged request, or (`what_stored` "response") response, with its secrets.
+    """Return a logged request, or response, with its secrets restored.
 
-    A secret that is in no record belongs to a refused item; it becomes a placeholder. The HMAC of a
-    token stays null.
+    A secret that is in no record belongs to a refused item and is replaced by a placeholder. The
+    HMAC of a token stays null.
 
     Args:
+        raw: The logged request or response.
         records: The decision's records.
+        what_stored: `request` or `response`.
     """
     plain = msgspec.msgpack.decode(raw)
     for secret in secrets:
@@ -67,12 +69,13 @@ def without_secrets(wire: bytes) -> bytes | None:
 def has_same_secrets(
     request: Any, secrets: Sequence[SecretReference], records: Sequence[Record]
 ) -> bool:
-    """True if a request has the same secrets as an otherwise equal one whose records are given.
+    """True if a request has the same secrets as an earlier one that is equal otherwise.
 
-    Secrets of refused items are in no record; they are not compared.
+    Secrets of refused items are in no record, and are not compared.
 
     Args:
-        records: The first records of the decision.
+        secrets: References from the earlier request's secrets to its records.
+        records: The first records of the earlier request's decision.
     """
     held = [
         (secret.path.split("/")[1:], getattr(records[secret.record_index], secret.field))
@@ -142,7 +145,7 @@ class HiddenSecrets:
         return plain
 
     def _replacement(self, value: Any, path: str) -> Any:
-        """Return the replacement of a value that is or contains a secret, or the value itself."""
+        """Return a value with its secrets replaced; the value itself if it contains none."""
         if isinstance(wire := getattr(value, "request", None), bytes):  # a transaction's step
             return [value.command, self._hidden_step(value.command, wire, f"{path}/1")]
         match value:

@@ -70,15 +70,20 @@ class Draws:
 class Reads:
     """The values that one decision reads, by name.
 
-    A value can change between two steps of a transaction. So a later read whose value differs from
-    that of the read before is kept under its own name: `NAME (2)` for the second read.
+    In a transaction, a value can change between two steps. If a later read returns another value
+    than the previous read of that name, the value is kept under a numbered name, such as `NAME (2)`
+    for the second read.
 
     Attributes:
         kept: The values to log, by name.
     """
 
     def __init__(self, kept: Mapping[str, Any] | None = None) -> None:
-        """Start before the first read; `again` returns the values in `kept`."""
+        """Start before the first read.
+
+        Args:
+            kept: The logged values of a past decision, for `again`; None for a new decision.
+        """
         self.kept: dict[str, Any] = dict(kept or {})
         self._counts: Counter[str] = Counter()
         self._last: dict[str, Any] = {}
@@ -90,7 +95,7 @@ class Reads:
             self.kept[numbered] = self._last[name] = value
 
     def again(self, name: str) -> Any:
-        """Return the value that this read had in the past decision; None if there is none."""
+        """Return the value that the past decision got from the same read; None if there is none."""
         numbered = self._numbered(name)
         if numbered in self.kept:
             self._last[name] = self.kept[numbered]
@@ -172,7 +177,7 @@ class RecordedSessions(Sessions, frozen=True, kw_only=True):
 
 
 class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
-    """Buckets that record how much of its quota a client had left."""
+    """Buckets that record the remaining quotas read from them."""
 
     reads: Reads
 
@@ -227,7 +232,10 @@ class ObservedAuthorizer:
 
 
 class RecordedAuthorizer:
-    """An authorizer that refuses the operations that were refused to a past decision."""
+    """Authorizer for making a past decision again: refuses what was refused then.
+
+    It refuses exactly the operations in the logged values of the decision.
+    """
 
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
@@ -235,7 +243,7 @@ class RecordedAuthorizer:
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
     ) -> bool:
-        """True unless the operation was refused to the past decision."""
+        """True unless this operation was refused when the decision was first made."""
         return _denied(operation, resource) not in self._reads.kept
 
 

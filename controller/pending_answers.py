@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):
-    """A response, valid once everything below `end_offset` is committed (exclusive).
+    """A response, valid once all records before `end_offset` are committed.
 
     Attributes:
         wrote: True if the request wrote records, False if nothing had to change.
-        versions: Versions of the objects that a client's command changed, right after it; the
-            caller can expect them in its next conditional change. None: not known, because there
-            are too many, or because the request is repeated.
+        versions: Versions of the objects that a client's command changed, right after the command;
+            the caller can expect them in its next conditional change. None: not known, because
+            there are too many, or because the request is repeated.
     """
 
     response: T

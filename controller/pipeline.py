@@ -215,7 +215,8 @@ class Pipeline:
 
         Args:
             start_offset: Offset of the answer's first record; the next offset if it has none.
-            is_transaction: The records take effect only with the last one of them.
+            is_transaction: The records form a transaction, so they take effect only when its last
+                record is committed.
             versions: Versions of the objects that the records changed.
         """
         wrote = start_offset < self.next_offset
@@ -326,13 +327,16 @@ class Pipeline:
         self.is_open = False
 
     def _give_up(self) -> None:
-        """Accept no more batches: a bug has made the latest state unusable."""
+        """Accept no more batches, because a bug has made the latest state unusable."""
         self.is_open, self.is_lost = False, True
         if not self._in_flight:
             self._settle()
 
     def _settle(self) -> None:
-        """Continue from the committed state; the log is lost if it does not end there."""
+        """Continue from the committed state after a failure.
+
+        If the log does not end at the committed state's end, the log is lost.
+        """
         failed, self._failed = self._failed, []
         if failed:
             self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))

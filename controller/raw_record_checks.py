@@ -167,7 +167,10 @@ _CHECKS: Mapping[type[Record], Callable[[MetadataImage, Any], None]] = {
 
 
 def _check_namespaces_left(after: MetadataImage) -> None:
-    """Refuse to remove a namespace that has namespaces below it, or configs; O(all of these)."""
+    """Refuse the records if a removed namespace still has configs, or namespaces below it.
+
+    Costs O(all namespaces and configs).
+    """
     orphans = [n.name for n in after.namespaces() if _lacks_a_tier(after, n.name)]
     if orphans:
         raise invalid(f"namespace {min(orphans)!r} would have nothing above it")

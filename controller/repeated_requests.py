@@ -171,9 +171,10 @@ def first_answer(
         decision: The request, bound to its decision.
 
     Raises:
-        RequestError: DUPLICATE_REQUEST, the answer is lost: it was too large, an earlier release
-            wrote the log, or history starts after it; or INVALID_REQUEST, a secret differs from
-            the first request's: the id was used for another request.
+        RequestError: DUPLICATE_REQUEST, the request was executed but its answer is lost: the answer
+            was too large, an earlier release wrote the log, or the kept history starts after the
+            request. INVALID_REQUEST, a secret differs from the first request's: the id was used for
+            another request.
         CorruptLogError, UnavailableError: the batch cannot be read.
 
     The error's outcome is NOTHING if the id was used for another request, else DONE.

@@ -33,7 +33,7 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
     @property
     def is_transaction(self) -> bool:
-        """True if the records take effect only with the last one of them."""
+        """True if the records form a transaction, so they take effect only with the last one."""
         return bool(self.records) and isinstance(self.records[0], BeginTransactionRecord)
 
     def unless(self, validate_only: bool) -> Self:

@@ -1,8 +1,8 @@
 """Timers of the controller: periodic decisions, submitted when they are due.
 
-After a timer is submitted, it is due again after its interval; after a moment if it has more to do,
-after a minute if it failed. Time comes only from the clock, so a test or a simulation advances the
-clock and calls `run_due`; `run` sleeps in between.
+After a timer is submitted, it is due again after its interval; after a short pause if it has more
+to do, and after a minute if it failed. Time comes only from the clock, so a test or a simulation
+advances the clock and calls `run_due`; `run` sleeps in between.
 
 Source: docs/kafka_rules.md, sections 1 (failed events), 5 (rebalance, unclean sweep) and 8
 (sessions); KIP-694 (check of delayed removals).

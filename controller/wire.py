@@ -129,7 +129,10 @@ def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
 
 
 def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
-    """Return the branch of a union that a value belongs to; their plain types are distinct."""
+    """Return the type in a union that a plain value belongs to.
+
+    Values of different types of a union have different plain types.
+    """
     for branch in branches:
         if isinstance(plain, _plain_types(form, branch)):
             return branch

@@ -13,8 +13,9 @@ from replay.transactions import Transactions
 def applied(state: State, rows: Sequence[Envelope]) -> State:
     """Return the state after the rows of one decision, or of one whole transaction.
 
-    The rows' offsets need not continue those of the state. Rows of the fork have the offsets of the
-    same decision in the log, so that later decisions keep their offsets, and brokers their epochs.
+    The rows' offsets need not continue those of the state: rows written in the fork get the offsets
+    that the same decision's rows have in the log. Thus later decisions keep their offsets, and
+    brokers their epochs.
 
     Raises:
         ContradictionError: a row contradicts the state before it.

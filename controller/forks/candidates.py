@@ -200,7 +200,7 @@ def _reassignments(changes: _Records, image: MetadataImage) -> Trigger:
 
 
 def _creation(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield the creation of all consecutive topics, and of the first one only."""
+    """Yield the creation of all consecutive topics in one request, and of only the first topic."""
     found: list[NewTopic] = []
     rest = list(records)
     while rest and isinstance(rest[0], topics.TopicRecord):
@@ -249,7 +249,7 @@ def _deletion(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _configs(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield a config change; also the creation of a topic whose record comes next (Kafka 3.3)."""
+    """Yield a config change; if a topic's record follows, also the topic's creation (Kafka 3.3)."""
     values = _run(records, configs.ConfigRecord)
     following = records[len(values) :]
     if following and isinstance(following[0], topics.TopicRecord):

@@ -78,8 +78,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """All changes to the past of a fork.
 
     Attributes:
-        drop: Offsets; the decisions that wrote them are left out.
-        drop_records: Offsets; only these records are left out.
+        drop: Offsets; the decisions that wrote the records at these offsets are left out.
+        drop_records: Offsets; only the records at these offsets are left out.
         drop_commands: Command names; all decisions of these commands are left out.
         without: Objects, fields or values; decisions that changed or set one of them are left out.
     """

@@ -1,4 +1,4 @@
-"""Comparison of the log's past with a fork: fields that differ, and from where to where."""
+"""Comparison of the log's past with a fork: fields that differ, and the offsets where they do."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
@@ -38,9 +38,9 @@ class Comparison:
 
     Attributes:
         partings: Differences that have ended, in the order of their ends; see `all_partings`.
-        first: First offset at which anything differed; None if nothing has.
-        equal_from: First offset from which both are equal, ignoring epochs and the order of ISRs;
-            None while they differ.
+        first: First offset at which anything differed; None if there was no difference.
+        equal_from: First offset from which past and fork are equal, ignoring epochs and the order
+            of ISRs; None while they differ.
     """
 
     def __init__(self, start_offset: int) -> None:
@@ -78,7 +78,8 @@ class Comparison:
         Args:
             offset: The step's last offset.
             rows: All rows written by the step, in the past or in the fork.
-            before: The images before the step.
+            before: The two images before the step.
+            past, fork: The images after the step.
         """
         for of in _touched(rows, before):
             self._compare(of, offset, past, fork)

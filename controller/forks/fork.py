@@ -278,8 +278,8 @@ class Fork:
 def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:
     """Yield the rows of each decision; those of a transaction only when it has ended.
 
-    The second value is True for a transaction of several decisions, or of some that the log does
-    not separate.
+    The second value is True if the rows are those of several decisions in a transaction, or of a
+    transaction without a logged request, whose decisions cannot be told apart.
     """
     transactions, held, count = Transactions(), list[Envelope](), 0
     for group in recorded_decisions(batches):
@@ -308,7 +308,10 @@ def _first(pair: tuple[int, Added]) -> int:
 
 
 def _rows(decided: Decided, recorded: Rows) -> Rows:
-    """Return records as rows with the offsets of the logged rows, none beyond their last one."""
+    """Return the fork's records as rows, with offsets from the logged rows' first one on.
+
+    If the fork has more records than the log, the last ones all get the last logged offset.
+    """
     first, last = recorded[0], recorded[-1].offset
     level = decided.context.metadata_version
     return [
@@ -330,7 +333,7 @@ def _violations(state: State, affected: Affected) -> Iterator[Violation]:
 
 
 def _text(asked: Asked, request: Any, rows: Rows) -> str:
-    """Return a text for a decision: its command, the brokers concerned, and the reason."""
+    """Return a description of a decision: its command, the brokers concerned, and the reason."""
     affected = Affected()
     affected.add([row.payload for row in rows])
     sender = getattr(request, "broker_id", None)

@@ -14,7 +14,11 @@ from records.envelope import Envelope, Origin
 
 
 def recorded_decisions(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Group the batches that belong to one decision: all but its last batch are full."""
+    """Group the batches by decision.
+
+    A decision continues in the next batch only if the batch is full, and the next one has the same
+    origin and no logged inputs.
+    """
     group: list[Batch] = []
     for batch in batches:
         if group and not _goes_on(group[-1], batch):

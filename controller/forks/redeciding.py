@@ -27,8 +27,9 @@ from replay.timeline import Timeline
 class Redecided(msgspec.Struct, frozen=True, kw_only=True):
     """One decision of a log, made again.
 
-    `command` is None if the log does not have the request. `problem` is why the decision could not
-    be made again; `difference` is how the result differs from the log, None if it does not.
+    `command` is None if the log does not have the request. `problem` is the reason why the decision
+    could not be made again. `difference` is the first difference between the new result and the
+    log; None if both are equal.
     """
 
     offset: int

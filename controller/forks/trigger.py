@@ -61,7 +61,8 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one decision, or of several that cannot be separated, and their trigger.
 
-    `problem` is why there is no trigger. If both are None, the rows do not depend on a state.
+    `problem` is the reason why the trigger is not known. If both `trigger` and `problem` are None,
+    the rows are observations, which do not depend on a state.
     """
 
     rows: tuple[Envelope, ...]
@@ -78,7 +79,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _refused(response: Any, image: MetadataImage) -> Iterator[Named]:
-    """Yield the refused items of a response, each with its name in an image."""
+    """Yield each refusal in a response, with the name of the refused item."""
     if isinstance(response, tuple):
         for item in response:
             yield from _refused(item, image)

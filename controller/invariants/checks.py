@@ -18,7 +18,7 @@ from replay.image.topics import Topic
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A violated invariant: the name of its check, and the finding."""
+    """A violated invariant: the name of its check, and a text that says what is wrong."""
 
     invariant: str
     finding: str
@@ -88,9 +88,9 @@ class HistoryCheck:
     def step(self, batch: Batch, after: MetadataImage) -> Iterator[Violation]:
         """Check the image after a batch.
 
-        The topics that the batch affected are checked completely, as are all objects that are not
-        topics. The partitions of other topics are checked only if a broker changed, because it may
-        lead some of them.
+        All topics affected by the batch are checked completely, and so are all objects that are not
+        topics. The partitions of other topics are checked only if a broker changed, because that
+        broker may lead some of them.
         """
         self._touched.add(row.payload for row in batch.rows)
         if after.provenance.pending_transaction is not None:

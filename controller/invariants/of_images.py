@@ -21,7 +21,7 @@ Findings = Iterator[str]
 
 
 def names_are_unique(image: MetadataImage) -> Findings:
-    """C1: no two topics of a namespace have the same name, and no two namespaces have."""
+    """C1: the names of a namespace's topics are unique, and so are the names of namespaces."""
     for topic in image.topics():
         if image.topic_by_name(topic.name, topic.namespace_id) != topic:
             yield f"topic {topic.name!r} of id {uuid_text(topic.topic_id)} is not found by its name"
@@ -31,7 +31,7 @@ def names_are_unique(image: MetadataImage) -> Findings:
 
 
 def ids_are_unique(image: MetadataImage) -> Findings:
-    """C2: no topics or namespaces share an id; none is the reserved zero or starts with '-'."""
+    """C2: ids of topics and namespaces are unique; none is zero (reserved) or starts with '-'."""
     for topic in image.topics():
         count = 1 if image.namespace(topic.topic_id) is None else 2
         if count > 1 or _is_reserved(topic.topic_id):
@@ -70,7 +70,7 @@ def configs_are_of_topics_that_exist(image: MetadataImage) -> Findings:
 
 
 def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
-    """C5: every pending removal is of an existing partition."""
+    """C5: every partition with a pending removal exists."""
     for removal in image.pending_removals():
         if image.partition(removal.topic_id, removal.partition_id) is None:
             yield (
@@ -80,7 +80,11 @@ def removals_are_of_partitions_that_exist(image: MetadataImage) -> Findings:
 
 
 def deletions_are_under_way(image: MetadataImage) -> Findings:
-    """C6: a replica deletion is started, successful or ineligible; its partition has mode NONE."""
+    """C6: each tracked replica deletion is in one of three states, and its partition has mode NONE.
+
+    The states are ReplicaDeletionStarted, ReplicaDeletionSuccessful and ReplicaDeletionIneligible.
+    The deletion is of one of the partition's replicas.
+    """
     for (topic_id, partition_id, broker_id), state in deletion_states(image).items():
         who = f"replica {broker_id} of partition {partition_id} of {uuid_text(topic_id)}"
         if state not in (DELETION_STARTED, DELETION_SUCCESSFUL, DELETION_INELIGIBLE):
@@ -93,7 +97,7 @@ def deletions_are_under_way(image: MetadataImage) -> Findings:
 
 
 def removals_end(image: MetadataImage) -> Findings:
-    """C7: partitions are removed once all replicas of a topic's leaving partitions are deleted."""
+    """C7: no topic keeps partitions to be removed once all of their replicas are deleted."""
     states = deletion_states(image)
     for topic_id in {removal.topic_id for removal in image.pending_removals()}:
         leaving = [

@@ -29,7 +29,10 @@ def replicas_are_a_set(image: MetadataImage, some: Some) -> Findings:
 
 
 def isr_is_of_replicas(image: MetadataImage, some: Some) -> Findings:
-    """P3: the ISR is a subset of the replicas, without duplicates; it is empty only with ELR."""
+    """P3: the ISR is a subset of the replicas, without duplicates.
+
+    It may be empty only if the feature for eligible leader replicas (ELR) is enabled.
+    """
     for p in some:
         in_sync = set(p.isr)
         if len(in_sync) < len(p.isr) or not in_sync.issubset(p.replicas):
@@ -102,14 +105,17 @@ def recovering_leader_stands_alone(image: MetadataImage, some: Some) -> Findings
 
 
 def directories_are_of_replicas(image: MetadataImage, some: Some) -> Findings:
-    """P9: directories are unknown, or there is one for each replica."""
+    """P9: a partition has either no directories, or one for each replica."""
     for p in some:
         if p.directories and len(p.directories) != len(p.replicas):
             yield _says(p, f"{len(p.directories)} directories, {len(p.replicas)} replicas")
 
 
 def modes_are_of_removals(image: MetadataImage, some: Some) -> Findings:
-    """P10: exactly the partitions being removed are not READ_WRITE; mode NONE has no leader."""
+    """P10: a partition is READ_WRITE unless it is being removed; one of mode NONE has no leader.
+
+    A partition that is being removed is READ_ONLY or NONE.
+    """
     ids_of: dict[Uuid, set[int]] = {}
     for p in some:
         pending = ids_of.get(p.topic_id)

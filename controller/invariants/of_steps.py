@@ -71,7 +71,10 @@ def new_leaders_have_new_epochs(step: Step) -> Findings:
 
 
 def modes_only_go_forward(step: Step) -> Findings:
-    """S3: modes go READ_WRITE, READ_ONLY, NONE, removed; back only from READ_ONLY, by a cancel."""
+    """S3: a partition's mode goes from READ_WRITE to READ_ONLY to NONE; only then is it removed.
+
+    The only way back is from READ_ONLY to READ_WRITE, when a removal is cancelled.
+    """
     order = (READ_WRITE, READ_ONLY, NONE)
     for old, new in step.changed:
         if old.mode not in order or new.mode not in order:

@@ -31,7 +31,7 @@ _FENCED = 1 << 48
 
 
 class BalancedPlacer:
-    """Places new partitions by how many partitions each broker leads and has replicas of."""
+    """Places new partitions on the least loaded brokers, by preferred leaders and by replicas."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
         """See `Placer.start`; the partitions of each topic count as load for the next one."""

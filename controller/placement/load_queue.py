@@ -32,9 +32,10 @@ class TieBreaker:
 
 
 class LoadQueue:
-    """Brokers, the least loaded first; brokers that have their share of the topic come last.
+    """Queue of brokers, the least loaded first; those that have their share of the topic come last.
 
-    Invariant: a ready broker had load `ready_load` when it became ready, and no bucket is lower.
+    Invariant: each ready broker had load `ready_load` when it became ready, and no bucket is for a
+    lower load.
     """
 
     __slots__ = (
@@ -68,8 +69,11 @@ class LoadQueue:
         self._limit = 1
 
     def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
-        """Start a topic; a broker has its share once its load is `limit` above its load in
-        `before`.
+        """Start a topic.
+
+        Args:
+            before: Load by broker id, before the topic.
+            limit: Share of each broker: how much the topic may add to its load.
         """
         self._before = before
         self._limit = limit
@@ -79,8 +83,8 @@ class LoadQueue:
     def front(self, excluded: Collection[int] = ()) -> int:
         """Return the load of the first broker that is not excluded.
 
-        If that broker already has its share, the result is higher than any real load; NOBODY if all
-        are excluded.
+        If that broker already has its share, the result is higher than any real load. If all
+        brokers are excluded, it is NOBODY.
         """
         broker_id = self._pop(excluded)
         if broker_id is None:

@@ -11,8 +11,8 @@ from controller.refusals import invalid_partitions, invalid_replication_factor
 class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker that is not shutting down, and its load before the placement.
 
-    `leaders` is the number of partitions whose preferred leader it is; `replicas` is the number of
-    all its replicas, including those.
+    `leaders` is the number of partitions of which the broker is the preferred leader; `replicas` is
+    the number of all its replicas, those of such partitions included.
     """
 
     broker_id: int

@@ -1,4 +1,4 @@
-"""The placements by name."""
+"""Registry of the placements: looks up a placement by its name."""
 
 from collections.abc import Mapping
 

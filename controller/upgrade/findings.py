@@ -209,5 +209,9 @@ def _migration(image: MetadataImage, target: Target) -> Iterator[Finding]:
 
 
 def voters_of(image: MetadataImage, last_named: Iterable[int]) -> frozenset[int]:
-    """Return the voters: of a dynamic quorum from the image, else as listed by the last leader."""
+    """Return the ids of the quorum's voters.
+
+    Those of a dynamic quorum are in the image; for a static quorum, `last_named` is returned: the
+    voters listed by the last leader.
+    """
     return frozenset(voter.voter_id for voter in image.voters()) or frozenset(last_named)

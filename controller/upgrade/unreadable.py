@@ -12,7 +12,10 @@ from records.envelope import Envelope
 
 
 def unreadable_records(rows: Iterable[Envelope], target: Target) -> Iterator[Finding]:
-    """Yield a finding for each record type that needs a higher level: first record, and count."""
+    """Yield one finding for each record type that the target's level cannot read.
+
+    It has the offset of the type's first such record, and their number.
+    """
     first: dict[str, tuple[int, str]] = {}
     counts: dict[str, int] = {}
     for row in rows:
