@@ -218,8 +218,7 @@ class _Search:
         return is_smaller
 
     def _states(self, starts: Sequence[int]) -> list[tuple[int, _State | None]]:
-        """Return, for each start index, the index where its unit begins, and the state at that
-        index.
+        """Return, for each start index, where its unit begins and the state at that beginning.
 
         The state is None at the beginning of the first unit.
         """
