@@ -1,4 +1,4 @@
-"""Handlers of a broker's listener: local ones, and forwarding to the controller."""
+"""The request handlers of a broker's listener: local ones, or forwarding to the controller."""
 
 from collections.abc import Mapping
 
@@ -31,9 +31,11 @@ def broker_answering(
     strict_modes: bool = False,
     creation: TopicCreation | None = None,
 ) -> Answering:
-    """Return a listener's handlers: local ones, and forwarding to the controller.
+    """Return a listener's handlers, which answer locally or forward to the controller.
 
     Args:
+        own: More handlers of requests that the broker answers itself.
+        forward: Sends a client's request to the controller.
         strict_modes: Report no leader for READ_ONLY partitions to clients that do not know modes.
         creation: Creates missing topics that clients request in Metadata; None: no topic is
             created.
@@ -69,7 +71,7 @@ def broker_answering(
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:
-    """True if the request has the replica id of a follower; clients send a negative one."""
+    """True if the request comes from a follower: its replica id is not negative."""
     if isinstance(frame.body, FetchRequest):
         return frame.body.follower >= 0
     replica_id: int = getattr(frame.body, "replica_id", NOT_A_REPLICA)

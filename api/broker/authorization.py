@@ -1,4 +1,4 @@
-"""Authorization on a broker: its authorizer, with the ACLs and levels that the controller sends."""
+"""Authorization of a broker's clients, by the ACLs and feature levels that the controller sends."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from replay.image.provenance import Provenance
 
 
 class Authorization:
-    """Determines the rights of callers, as of the last update.
+    """Determines the rights of callers, from the controller's last update.
 
     The image has only the records that an authorizer needs. Before the first update it is empty,
     and the broker serves no partition.
@@ -25,7 +25,7 @@ class Authorization:
 
     @property
     def image(self) -> MetadataImage:
-        """What the controller has sent: ACLs, feature levels and, if requested, users."""
+        """Image of the ACLs, feature levels and requested users that the controller has sent."""
         return self._image
 
     def access(self, caller: Caller) -> Access:
@@ -38,7 +38,7 @@ class Authorization:
         return self._image.features()
 
     def update(self, request: UpdateMetadataRequest) -> None:
-        """Apply the rights in a request; if its type is FULL, they replace all earlier ones.
+        """Apply the rights in a request; if its type is FULL, they replace all earlier rights.
 
         Raises:
             CorruptLogError: a record cannot be read, or removes an ACL that does not exist.

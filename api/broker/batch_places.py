@@ -1,4 +1,4 @@
-"""Positions of a replica's batches on disk, with header fields that are kept in memory."""
+"""Positions of a replica's batches on disk; kept in memory with some fields of their headers."""
 
 from operator import attrgetter
 
@@ -10,7 +10,7 @@ from api.broker.producer_states import Produced
 
 
 class BatchPlace(msgspec.Struct, frozen=True, gc=False):
-    """A batch's position in its segment, and fields of its header. `end_offset` is exclusive."""
+    """A batch's position in its segment, and header fields. `end_offset` is exclusive."""
 
     base_offset: int
     end_offset: int
@@ -23,7 +23,7 @@ class BatchPlace(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, batch: RawBatch, segment_base: int, position: int) -> "BatchPlace":
-        """Return the place of a batch at byte `position` of a segment."""
+        """Return the place of a batch that begins at byte `position` of a segment."""
         header = batch.header
         return cls(
             base_offset=header.base_offset,
@@ -45,7 +45,7 @@ class EpochEnd(msgspec.Struct, frozen=True):
 
 
 class TimedOffset(msgspec.Struct, frozen=True):
-    """Offset, time (ms since 1970) and leader epoch of a record found by its time."""
+    """Offset, time (ms since 1970) and leader epoch of a record that was looked up by time."""
 
     offset: int
     timestamp: int

@@ -30,10 +30,10 @@ def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTim
     """Return the first record whose time is at or after `timestamp`; None if there is none.
 
     Args:
-        first_delta: Offset delta of the first record of the batch that was not deleted.
+        first_delta: Offset delta of the batch's first record that has not been deleted.
 
     Raises:
-        CorruptLogError: the records cannot be read, or are too large to expand.
+        CorruptLogError: the records cannot be read, or are too large to decompress.
     """
     for found in record_times(batch):
         if found.offset_delta >= first_delta and found.timestamp >= timestamp:
@@ -42,13 +42,13 @@ def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTim
 
 
 def greatest(batch: bytes, *, first_delta: int = 0) -> RecordTime:
-    """Return the record with the greatest time; if several have it, the first of them.
+    """Return the record with the greatest time; of several such records, the first.
 
     Args:
-        first_delta: Offset delta of the first record of the batch that was not deleted.
+        first_delta: Offset delta of the batch's first record that has not been deleted.
 
     Raises:
-        CorruptLogError: the records cannot be read, or are too large to expand.
+        CorruptLogError: the records cannot be read, or are too large to decompress.
     """
     kept = (found for found in record_times(batch) if found.offset_delta >= first_delta)
     return max(kept, key=lambda found: found.timestamp)
@@ -58,7 +58,7 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
     """Yield the offset and time of each record of a complete batch.
 
     Raises:
-        CorruptLogError: the records cannot be read, or are too large to expand.
+        CorruptLogError: the records cannot be read, or are too large to decompress.
     """
     header = parse_header(batch)
     if header.attributes & _LOG_APPEND_TIME:

@@ -1,4 +1,4 @@
-"""Record batches as clients send them; only their headers are parsed.
+"""Record batches as clients send them; only the headers of batches are parsed.
 
 Source: KIP-98 (the format), KIP-101 (the leader epoch in it).
 """
@@ -30,7 +30,7 @@ _AFTER_LEADER_EPOCH = LENGTH_END + _LEADER_EPOCH.size
 
 
 class RawBatch(msgspec.Struct, frozen=True, gc=False):
-    """A complete batch with a valid CRC; its records stay encoded."""
+    """A complete batch with a valid CRC, whose records stay encoded."""
 
     header: BatchHeader
     data: bytes
@@ -41,7 +41,7 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
         return self.header.last_offset_delta + 1
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "RawBatch":
-        """Return the batch with this base offset and leader epoch; its CRC does not cover them."""
+        """Return the batch with this base offset and leader epoch, which its CRC does not cover."""
         data = b"".join(
             (
                 _BASE_OFFSET.pack(base_offset),
@@ -84,7 +84,7 @@ def produced_batches(data: bytes) -> list[RawBatch]:
 
 
 def whole_batches(data: bytes, position: int = 0) -> Iterator[RawBatch]:
-    """Yield the consecutive batches from `position` to the end of the bytes.
+    """Yield the consecutive batches from byte `position` to the end of `data`.
 
     Raises:
         CorruptLogError: a batch is incomplete, not of format 2, or has a wrong CRC; the message

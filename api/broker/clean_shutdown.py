@@ -1,4 +1,4 @@
-"""Clean shutdown marker: a file with the last broker epoch, written once all records are synced."""
+"""Clean shutdown marker: a file with the last broker epoch, written after the final sync."""
 
 import logging
 from pathlib import Path

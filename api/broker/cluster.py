@@ -25,8 +25,8 @@ class Cluster:
 
     Attributes:
         controller_id: Node id of the controller, -1 before the first request.
-        controller_epoch: The highest leader epoch of a controller seen.
-        metadata_offset: Last offset of the log that this broker has applied, inclusive.
+        controller_epoch: The highest leader epoch of a controller that was seen.
+        metadata_offset: Last offset of the metadata log that this broker has applied, inclusive.
     """
 
     def __init__(self, between_brokers: ListenerAddress = LOCAL) -> None:
@@ -45,7 +45,7 @@ class Cluster:
         self.metadata_offset = _NOTHING
 
     def check_controller(self, controller_epoch: int) -> None:
-        """Refuse a controller if a later one has been seen; otherwise record its epoch.
+        """Record a controller's epoch; refuse the controller if a later epoch has been seen.
 
         Raises:
             RequestError: STALE_CONTROLLER_EPOCH.
@@ -78,7 +78,7 @@ class Cluster:
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
-        """Return host and port of a live broker for connections from brokers; None if not live."""
+        """Return host and port of a live broker's listener for brokers; None if it is not live."""
         broker = self._brokers.get(broker_id)
         point = None if broker is None else _endpoint(broker, self._between_brokers)
         return None if point is None else (point.host, point.port)
@@ -102,7 +102,7 @@ class Cluster:
         return [self._known(topic) for _, topic in sorted(self._topics.items())]
 
     def nodes(self, listener: ListenerAddress) -> tuple[MetadataBroker, ...]:
-        """Return the live brokers with the addresses for clients of the listener."""
+        """Return the live brokers, each with its address for clients of the listener."""
         live = [self._brokers[broker_id] for broker_id in sorted(self._brokers)]
         return tuple(
             [

@@ -56,7 +56,7 @@ def _lz4(content: bytes, size_max: int) -> bytes:
 
 
 def _frames(decoder: Callable[[], Any], content: bytes, size_max: int) -> bytes:
-    """Decompress consecutive gzip members, or zstd or LZ4 frames."""
+    """Decompress consecutive gzip members, zstd frames, or LZ4 frames."""
     out = bytearray()
     frame = None
     for start in range(0, len(content), _CHUNK_SIZE_BYTES):

@@ -1,6 +1,6 @@
-"""Configs that a broker follows, and their effective values.
+"""The configs that a broker receives from the controller, and their effective values.
 
-A value is looked up in these levels, in this order: the broker's own configs in the log, the
+The first of these levels with a value is effective: the broker's own configs in the log, the
 cluster's default in the log, the broker's command line, the controller's static configs, the
 built-in default.
 
@@ -24,7 +24,7 @@ FOLLOWED = (DELETE_STALE_DELAY,)
 def broker_configs(
     image: MetadataImage, broker_id: int, static: Mapping[str, str]
 ) -> tuple[BrokerConfig, ...]:
-    """Return the followed configs that are set for a broker, in the log or statically.
+    """Return the configs to send to a broker; a value in the log overrides a static value.
 
     Args:
         static: The controller's static configs.
@@ -42,11 +42,11 @@ def broker_configs(
 
 
 def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
-    """Return the effective delay before stale folders are deleted, in ms.
+    """Return the effective delay in ms before stale folders are deleted.
 
     Args:
         told: The latest configs from the controller.
-        own: The value from the broker's command line, None if not given.
+        own: The value from the broker's command line; None if not given.
     """
     by_name = {config.name: config for config in told}
     config = by_name.get(DELETE_STALE_DELAY)

@@ -1,6 +1,6 @@
-"""A broker's connection to the controller: registration, heartbeats, and the stream of updates.
+"""A broker's connections to the controller: registration, heartbeats, and the stream of updates.
 
-One connection carries the broker's requests. On a second one, the stream, the controller sends
+One connection carries the broker's requests. On the other, the stream, the controller sends
 requests and the broker answers. When either connection ends, both are reopened; the broker does not
 register again unless the controller has dropped its registration.
 """
@@ -61,7 +61,7 @@ over."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """The broker's data in its registration."""
+    """The data that a broker sends in its registration."""
 
     broker_id: int
     cluster_id: str
@@ -80,8 +80,9 @@ class ControllerLink:
     """Keeps a broker registered, sends its heartbeats and receives the controller's updates.
 
     Attributes:
-        broker_epoch: Epoch of the registration, -1 before the first.
-        is_fenced: True if the broker is fenced, according to the controller's last response.
+        broker_epoch: Epoch of the broker's registration, -1 before the first one.
+        is_fenced: True if the broker is fenced, according to the controller's last heartbeat
+            response.
     """
 
     def __init__(
@@ -98,11 +99,12 @@ class ControllerLink:
         can_serve: Callable[[], bool],
         unfenced: Callable[[], None],
     ) -> None:
-        """Create the link without connecting; see `run`.
+        """Create the link without connecting; `run` connects.
 
         Args:
             answering: Handles the controller's requests on the stream.
-            can_serve: Called before each heartbeat; if False, the broker asks to be fenced.
+            can_serve: Called before each heartbeat; if it returns False, the broker asks to be
+                fenced.
             unfenced: Called each time the broker is unfenced.
         """
         self._address = address
@@ -127,7 +129,7 @@ class ControllerLink:
         self.is_fenced = True
 
     async def run(self) -> None:
-        """Stay connected until the controller allows the shutdown that `stop` requests.
+        """Stay connected until `stop` was called and the controller has allowed the shutdown.
 
         If the controller cannot be reached after `stop`, return without its permission.
 
@@ -152,15 +154,15 @@ class ControllerLink:
             await asyncio.sleep(_RECONNECT_S)
 
     def stop(self) -> None:
-        """Start a controlled shutdown, in which leaderships first move to other brokers."""
+        """Start a controlled shutdown: the controller first moves leaderships to other brokers."""
         self._stopping.set()
 
     def follow_anew(self) -> None:
-        """Request a full update, so that operations that failed are retried."""
+        """Request a full update from the controller, so that failed disk operations are retried."""
         self._anew.set()
 
     def mark_clean_end(self) -> None:
-        """Record a clean shutdown for the next start, if the controller allowed it.
+        """Record a clean shutdown for the next start, if the controller allowed the shutdown.
 
         Call this after all records are on stable storage.
         """
@@ -168,7 +170,7 @@ class ControllerLink:
             self._clean_shutdown.write(self.broker_epoch)
 
     async def alter_partitions(self, topics: tuple[AlteredTopic, ...]) -> AlterPartitionResponse:
-        """Send AlterPartition to propose ISRs.
+        """Send an AlterPartition request, which proposes ISRs, and return the response.
 
         Raises:
             UnavailableError: no response arrived; the outcome is unknown.
@@ -184,7 +186,7 @@ class ControllerLink:
         return response
 
     async def allocate_producer_ids(self) -> range:
-        """Request a block of producer ids from the controller.
+        """Request and return a block of producer ids from the controller.
 
         Raises:
             UnavailableError: no response arrived.
@@ -203,9 +205,9 @@ class ControllerLink:
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
-        Waits a few seconds for an unreachable controller; never sends a request twice. A read-only
-        query uses a separate connection, so that it delays no heartbeat and the controller abandons
-        it when this call is cancelled.
+        Waits a few seconds if the controller cannot be reached; never sends a request twice. Each
+        read-only query uses its own connection, so that the query delays no heartbeat, and the
+        controller abandons the query if this call is cancelled.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was sent; or the controller does not accept
@@ -318,7 +320,7 @@ class ControllerLink:
             await self._until_next_beat()
 
     async def _until_next_beat(self) -> None:
-        """Wait until the next heartbeat is due; only briefly while fenced or shutting down."""
+        """Wait until the next heartbeat is due: sooner than usual while fenced or stopping."""
         if self.is_fenced or self._stopping.is_set():
             await asyncio.sleep(min(self._heartbeat_s, _RECONNECT_S))
             return

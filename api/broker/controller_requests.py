@@ -35,14 +35,13 @@ class ControllerRequests:
         configured: Callable[[tuple[BrokerConfig, ...]], None],
         update_rights: Callable[[UpdateMetadataRequest], None],
     ) -> None:
-        """Take the objects that the requests change.
+        """Create the handlers' state: the objects that the requests change.
 
         Args:
             broker_epoch: Returns the broker epoch that requests must have.
             changed: Called after each request.
-            configured: Called with the followed configs in a request, before the request is
-                applied.
-            update_rights: Called with each UpdateMetadata request, before it is applied.
+            configured: Called with the broker configs in a request, before the request is applied.
+            update_rights: Called with each UpdateMetadata request, before the request is applied.
         """
         self._replicas = replicas
         self._cluster = cluster

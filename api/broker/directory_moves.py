@@ -1,9 +1,8 @@
-"""Moves of running replicas between the log directories of a broker.
+"""Moves replicas between the log directories of a broker, while the replicas are in use.
 
-The replica stays in use while its records are copied to a future log. Then writes are blocked, the
-rest is copied and synced, and renames replace the log by the future log: the old folder moves to
-`deleting/`, and the new folder gets the partition's name. The replica continues in the other
-directory.
+The replica's records are first copied to a future log. Then writes are blocked, the rest is copied
+and synced, and renames replace the log by the future log: the old folder moves to `deleting/`, and
+the new folder gets the partition's name. The replica continues in the other directory.
 
 Source: KIP-113.
 """
@@ -27,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Move(msgspec.Struct, eq=False):
-    """A move in progress; `future` is None until its folder exists."""
+    """A move in progress. `future` is None until the folder of the future log exists."""
 
     replica: Replica
     target: LogDirectory
@@ -36,10 +35,10 @@ class Move(msgspec.Struct, eq=False):
 
 
 class DirectoryMoves:
-    """Moves replicas, with at most one move in progress for each replica."""
+    """Moves replicas to other log directories; each replica has at most one move in progress."""
 
     def __init__(self, registry: ReplicaRegistry, disk: Disk, one_at_a_time: asyncio.Lock) -> None:
-        """Start without moves.
+        """Create the object, with no move in progress.
 
         Args:
             one_at_a_time: Lock that requests hold while they create, rename or remove folders.
@@ -52,13 +51,13 @@ class DirectoryMoves:
         self._is_closed = False
 
     def get(self, replica: Replica) -> Move | None:
-        """Return the move of a replica that is in progress; None if there is none."""
+        """Return the move that is in progress for a replica; None if there is none."""
         return self._moves.get(replica)
 
     async def start(self, replica: Replica, target: LogDirectory) -> None:
-        """Start to move a replica; a move of it to another directory is cancelled.
+        """Start to move a replica; cancel its current move if that has another target.
 
-        Once this returns, the move survives a restart of the broker.
+        Once this returns, the move is continued even after a restart of the broker.
 
         Raises:
             OSError: the copy cannot be created; the replica stays where it is.
@@ -83,7 +82,11 @@ class DirectoryMoves:
             task.add_done_callback(self._tasks.discard)
 
     async def start_again(self, interrupted: Mapping[PartitionId, LogDirectory]) -> None:
-        """Start again the moves that were interrupted when the last process ended."""
+        """Restart the moves that were not finished when the last process ended.
+
+        Args:
+            interrupted: The partitions to move, and their target directories.
+        """
         for (topic_id, partition), target in interrupted.items():
             replica = self._registry.of(topic_id, partition)
             if replica is not None:
@@ -93,7 +96,7 @@ class DirectoryMoves:
                     log.warning("%s is not moved to %s: %s", replica.path, target.path, error)
 
     async def close(self) -> None:
-        """Stop copying; incomplete moves start again with the next process."""
+        """Stop copying; the broker's next process restarts the incomplete moves."""
         self._is_closed = True
         await asyncio.gather(*self._tasks)
 

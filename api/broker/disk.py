@@ -1,7 +1,7 @@
-"""A broker's disk work: a few threads, a cache of open files, and a hook for the health check.
+"""A broker's disk work: a thread pool, a cache of open files, and a signal for the health check.
 
-The event loop never waits for a disk. The order of calls is not kept; callers that need it use a
-lock.
+The event loop never waits for a disk. The order of calls is not kept; callers that need an order
+use a lock.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Disk:
 
     @property
     def longest_s(self) -> float:
-        """How long the oldest unfinished work has been running, in seconds; 0 if there is none."""
+        """Age of the oldest unfinished work in seconds; 0 if no work is in progress."""
         begun = list(self._begun.values())
         return time.monotonic() - min(begun) if begun else 0.0
 
@@ -84,10 +84,11 @@ class Disk:
 
 
 def check_writable(folder: os.PathLike[str]) -> None:
-    """Write a small file, sync it and remove it.
+    """Check that a folder can be written: write a small file, sync it and remove it.
 
     Raises:
-        OSError: the disk is full, failing or read-only, or the process is out of descriptors.
+        OSError: the disk is full, failing or read-only, or the process has no file descriptors
+            left.
     """
     path = os.path.join(folder, ".health")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

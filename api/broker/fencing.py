@@ -1,4 +1,4 @@
-"""Finds the replica for a request, and checks that it may be read or written.
+"""Finds the replica for a request, and checks that the replica may be read or written.
 
 A topic id in a request is checked against the data on disk, not only against the metadata. Reads of
 a deleted topic are therefore rejected even before the broker learns of the deletion.
@@ -20,7 +20,7 @@ from replay.image.partitions import NONE, READ_WRITE
 
 
 class Fence(Protocol):
-    """Finds the replicas for requests; raises RequestError if one is missing or not allowed."""
+    """Finds the replica for a request; raises RequestError if it is missing or not allowed."""
 
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the full name of a topic; None if the id is unknown."""
@@ -36,14 +36,19 @@ class Fence(Protocol):
 
 
 class NoReplicas:
-    """The fence of a node without replicas, such as the controller.
+    """The fence of a node without replicas, such as the controller; it refuses every request.
 
-    With it, the node's listener supports the requests about records. Clients that connect to the
-    node first learn from it the API versions of the whole cluster, and the brokers' addresses.
+    With this fence, the node's listener supports the requests about records. Clients that connect
+    to the node first learn from the node which API versions the whole cluster supports, and the
+    brokers' addresses.
     """
 
     def __init__(self, topic_name: Callable[[Uuid], str | None] = lambda _: None) -> None:
-        """Take the function that returns a topic's full name for its id."""
+        """Create the fence.
+
+        Args:
+            topic_name: Returns the full name of the topic with an id, or None.
+        """
         self._topic_name = topic_name
 
     def topic_name(self, topic_id: Uuid) -> str | None:
@@ -59,10 +64,10 @@ class NoReplicas:
         raise RequestError("NOT_LEADER_OR_FOLLOWER", f"this node leads no {name}-{partition}")
 
     def check_readable(self, name: str, partition: int) -> None:
-        """Do nothing, because `replica` always raises."""
+        """Do nothing; `replica` has already refused the request."""
 
     def check_writable(self, name: str, partition: int) -> None:
-        """Do nothing, because `replica` always raises."""
+        """Do nothing; `replica` has already refused the request."""
 
 
 TopicCheck = Callable[[Access, str], bool]
@@ -70,17 +75,17 @@ TopicCheck = Callable[[Access, str], bool]
 
 
 def may(operation: Operation) -> TopicCheck:
-    """Return a check that the caller's rights allow `operation` on a topic."""
+    """Return a function that checks if the caller may do `operation` on a topic."""
     return lambda access, name: access.allows(operation, topic_resource(name))
 
 
 def may_replicate(access: Access, _: str) -> bool:
-    """True if the caller is a broker, which may copy any topic."""
+    """True if the caller has the right of brokers to copy any topic."""
     return access.allows(Operation.CLUSTER_ACTION, CLUSTER)
 
 
 class AuthorizedFence:
-    """A fence for one request that first checks the caller's rights on the topic."""
+    """Wraps a fence for one request: checks the caller's rights on a topic first."""
 
     def __init__(self, fence: Fence, access: Access, is_allowed: TopicCheck) -> None:
         self._fence = fence
@@ -93,10 +98,10 @@ class AuthorizedFence:
         return self._fence.topic_name(topic_id)
 
     def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Return the requested replica.
+        """Check the caller's rights on the topic, and return the requested replica.
 
         Raises:
-            RequestError: UNKNOWN_TOPIC_ID, the request has only a topic id, which is unknown;
+            RequestError: UNKNOWN_TOPIC_ID, the request has an unknown topic id and no name;
                 TOPIC_AUTHORIZATION_FAILED; or an error of the wrapped fence.
         """
         if not name and topic_id != ZERO_UUID:
@@ -119,7 +124,7 @@ class AuthorizedFence:
 
 
 class Fencing:
-    """The fence of a broker, based on its replicas and its view of the cluster."""
+    """The fence of a broker, which uses the broker's replicas and view of the cluster."""
 
     def __init__(self, replicas: Replicas, cluster: Cluster) -> None:
         self._replicas = replicas

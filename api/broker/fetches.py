@@ -1,4 +1,4 @@
-"""Fetch: the event loop decides which batches may be read, and a thread reads them.
+"""Fetch requests: the event loop decides which batches may be read, and a thread reads the batches.
 
 There are no fetch sessions: each request lists all its partitions, and the response has session id
 0.
@@ -33,7 +33,7 @@ FETCH_SIZE_BYTES_MAX = 55 * 1024 * 1024
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """A permitted read of one partition; `up_to` is exclusive."""
+    """A permitted read of one partition, up to the offset `up_to` (exclusive)."""
 
     replica: Replica
     wanted: FetchPartition
@@ -48,7 +48,7 @@ _Answer = FetchedPartition | _Read
 
 
 async def fetch(request: FetchRequest, fence: Fence) -> Response:
-    """Read batches; wait up to the deadline while fewer than `min_bytes` are available."""
+    """Read batches; if fewer than `min_bytes` are available, wait for more until the deadline."""
     if request.session_id != _NO_SESSION:
         # The session of another process that had this address: the client starts a new one.
         return FetchResponse(error_code=CODES["FETCH_SESSION_ID_NOT_FOUND"])
@@ -130,7 +130,10 @@ def _permitted(fence: Fence, topic: FetchTopic, wanted: FetchPartition, replica_
 
 
 def _read_all(reads: list[_Read], size_bytes_max: int) -> dict[int, bytes | None]:
-    """Return the batches of each read, keyed by the read's id(); None if its disk read failed."""
+    """Return a dict from each read's `id()` to the bytes that were read; None if the disk failed.
+
+    Once `size_bytes_max` bytes have been read, the remaining reads are left out.
+    """
     contents: dict[int, bytes | None] = {}
     left = size_bytes_max
     for read in reads:
@@ -169,7 +172,7 @@ def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedParti
 
 
 def _is_worth(response: FetchResponse, min_bytes: int) -> bool:
-    """True if the response need not wait: it has at least `min_bytes`, or an error to report."""
+    """True if the response can be sent now: it has at least `min_bytes`, or contains an error."""
     partitions = [p for topic in response.responses for p in topic.partitions]
     if any(partition.error_code for partition in partitions):
         return True

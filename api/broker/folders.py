@@ -1,7 +1,7 @@
 """Folder names of partitions: `topic1_0`, and in a namespace `org/apache/kafka/topic1_0`.
 
-The name of a partition's folder contains an underscore; the folder name of a namespace's tier never
-does.
+The folder name of a partition contains an underscore; the folder names of a namespace's parts never
+do.
 """
 
 import re

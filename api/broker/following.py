@@ -1,8 +1,8 @@
-"""Follower fetching: find where the logs diverge, truncate, then copy.
+"""Follower fetching: find where the follower's log diverges from the leader's, truncate, then copy.
 
 There is one task for each broker that leads a partition followed here. For every partition, the
-follower first asks the leader where the epoch of the follower's last batch ends, and truncates its
-own log there.
+follower first asks the leader where the epoch of the follower's last batch ends, and truncates the
+follower's log there.
 
 Source: KIP-101, KIP-279 (truncation by leader epoch).
 """
@@ -45,7 +45,7 @@ _Life = tuple[bytes, int, int]
 
 
 class Following:
-    """The tasks with which a broker fetches from leaders."""
+    """The tasks in which a broker fetches from leaders, one task per leader."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Following:
         cluster: Cluster,
         security: ConnectionSecurity = PLAIN_TEXT,
     ) -> None:
-        """Start without tasks; see `refresh`.
+        """Create the object, without tasks; `refresh` starts them.
 
         Args:
             security: TLS and authentication of connections to other brokers.
@@ -67,7 +67,10 @@ class Following:
         self._lags: dict[_Life, int] = {}
 
     def refresh(self) -> None:
-        """Start a task for each current leader that has none; other tasks end by themselves."""
+        """Start a task for each current leader that has none.
+
+        The tasks of former leaders end by themselves.
+        """
         for leader in {r.leader_to_follow for r in self._replicas}:
             if leader is None:
                 continue
@@ -78,9 +81,9 @@ class Following:
                 )
 
     def lags(self) -> list[ReplicaLag]:
-        """Return the lag in records of each followed partition whose lag is known.
+        """Return the lags in records of the followed partitions.
 
-        It is unknown before the first fetch from a leader and after a failed fetch.
+        A partition is left out before its first fetch from a leader and after a failed fetch.
         """
         return [
             ReplicaLag(
@@ -100,7 +103,7 @@ class Following:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _follow(self, leader: int) -> None:
-        """Fetch from one leader as long as it leads a followed partition."""
+        """Fetch from one leader as long as it leads a partition that is followed here."""
         while self._followed(leader):
             address = self._cluster.address(leader)
             if address is not None:
@@ -140,7 +143,7 @@ class Following:
         return [r for r in self._replicas if r.leader_to_follow == leader]
 
     async def _is_cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate a replica as `_cut` does; False if its disk fails, so that others continue."""
+        """Truncate a replica as `_cut` does; on a disk failure, log it and return False."""
         try:
             return await self._cut(connection, replica)
         except OSError as error:
@@ -148,7 +151,7 @@ class Following:
             return False
 
     async def _cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate the records that the leader does not have; True if that is finished.
+        """Truncate the records that the leader does not have; True if the truncation is complete.
 
         Raises:
             OSError: the disk failed.
@@ -170,7 +173,10 @@ class Following:
     async def _epoch_end(
         self, connection: Connection, replica: Replica, epoch: int
     ) -> tuple[int, int] | None:
-        """Return the leader's highest epoch at or below `epoch` and its end; None if it refuses."""
+        """Return the leader's highest epoch at or below `epoch`, and the end offset of that epoch.
+
+        None if the leader refuses the request.
+        """
         metadata = replica.metadata
         asked = EpochPartition(
             partition=metadata.partition,
@@ -187,7 +193,7 @@ class Following:
         return partition.leader_epoch, max(partition.end_offset, 0)
 
     async def _copy(self, connection: Connection, replicas: list[Replica]) -> set[_Life]:
-        """Fetch once and write the batches; return the partitions for which that failed."""
+        """Fetch once and write the batches; return the partitions for which this failed."""
         by_place = {(r.metadata.name, r.metadata.partition): (r, _life(r)) for r in replicas}
         response = await connection.request(
             self._request(replicas), FetchResponse, version=NAMES_UNTIL
@@ -247,10 +253,10 @@ class Following:
 
 
 def _must_restart(replica: Replica, fetched: FetchedPartition) -> bool:
-    """True if the log must restart at the start of the leader's log.
+    """True if the replica must drop its log and restart at the start of the leader's log.
 
-    Either the leader has deleted the records that come next here, or the log here is empty but
-    starts beyond the leader's end.
+    Either the leader has deleted the records that the replica needs next, or the replica's log is
+    empty and starts beyond the end of the leader's log.
     """
     if fetched.error_code != CODES["OFFSET_OUT_OF_RANGE"] or fetched.log_start_offset < 0:
         return False

@@ -42,14 +42,14 @@ PartitionId = tuple[Uuid, int]
 
 
 class FutureLog:
-    """The copy of one log. Its methods use the disk; call them in threads, one at a time.
+    """A copy of one log. Its methods use the disk; call them in threads, one at a time.
 
     Attributes:
         log: The copy itself.
     """
 
     def __init__(self, log: PartitionLog) -> None:
-        """Use `FutureLog.create` instead."""
+        """Use an existing, empty log as the copy; `FutureLog.create` also creates its folder."""
         self.log = log
         self._truncations: int | None = None
 
@@ -57,7 +57,7 @@ class FutureLog:
     def create(
         cls, directory: LogDirectory, metadata: PartitionMetadata, files: OpenFiles
     ) -> "FutureLog":
-        """Create an empty copy in a directory.
+        """Create an empty copy in a log directory.
 
         Raises:
             OSError: the disk failed.
@@ -71,18 +71,18 @@ class FutureLog:
         return cls(PartitionLog(folder, files))
 
     def is_behind_truncation(self, source: PartitionLog) -> bool:
-        """True if copying must restart: the log was truncated, or starts after the copy's end."""
+        """True if copying must restart: the source was truncated or starts after the copy's end."""
         return self._truncations != source.truncations or (
             source.start_offset > self.log.end_offset
         )
 
     def catch_up(self, source: PartitionLog) -> bool:
-        """Copy some of the missing records; True if the copy has reached the log's end.
+        """Copy some of the missing records; True if the copy has reached the source's end.
 
-        Records written to the log during the call do not count.
+        The end is that at the start of the call; records written later do not count.
 
         Raises:
-            CorruptLogError: a batch of the log is damaged.
+            CorruptLogError: a batch of the source is damaged.
             OSError: a disk failed.
         """
         if self.is_behind_truncation(source):
@@ -95,10 +95,12 @@ class FutureLog:
         return self.log.end_offset >= end
 
     def complete(self, source: PartitionLog) -> None:
-        """Copy the rest of the log, which must not be written meanwhile, and sync the copy.
+        """Copy the remaining records of the source, and sync the copy.
+
+        The source must not be written during the call.
 
         Raises:
-            CorruptLogError: a batch of the log is damaged.
+            CorruptLogError: a batch of the source is damaged.
             OSError: a disk failed.
         """
         while not self.catch_up(source):

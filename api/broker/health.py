@@ -26,10 +26,10 @@ _STANDARD_ERROR = 2
 
 
 class Health:
-    """Tests whether the log directories can be written.
+    """Checks that the log directories can be written.
 
     Attributes:
-        problem: Why a directory cannot be written; None if all can.
+        problem: Why a log directory cannot be written; None if all can be written.
     """
 
     def __init__(
@@ -41,7 +41,14 @@ class Health:
         slow_s: float = _SLOW_S,
         look_s: float = _LOOK_S,
     ) -> None:
-        """Start without a problem; `recovered` is called whenever a problem is over."""
+        """Create the check, which has found no problem yet.
+
+        Args:
+            recovered: Called each time a problem is over.
+            slow_s: Seconds that disk work may take before the disks are tested, and that a test may
+                take.
+            look_s: Seconds between two checks.
+        """
         self._disk = disk
         self._directories = directories
         self._recovered = recovered
@@ -50,7 +57,7 @@ class Health:
         self.problem: str | None = None
 
     async def watch(self) -> None:
-        """Check the disks periodically, for ever."""
+        """Check periodically, for ever, whether the disks must be tested; if so, test them."""
         while True:
             await asyncio.sleep(self._look_s)
             is_slow = self._disk.longest_s > self._slow_s
@@ -79,7 +86,7 @@ class Health:
 
 
 def _can_open_files() -> bool:
-    """True if the process can open another file."""
+    """True if the process can open another file descriptor."""
     try:
         os.close(os.dup(_STANDARD_ERROR))
     except OSError:

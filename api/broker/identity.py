@@ -1,4 +1,4 @@
-"""Identity of the partition in a folder, compared with the partition in a request.
+"""Identity of the partition in a folder, and its comparison with the partition in a request.
 
 Source: KIP-516; the creation offset is not in Kafka.
 """
@@ -15,12 +15,12 @@ _UNKNOWN_CREATION = -1
 
 
 def nobodys(found: Found) -> PartitionMetadata:
-    """Return the identity of a folder without a metadata file, from the folder's name alone."""
+    """Return the identity of a folder without a metadata file: topic name and partition only."""
     return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
 
 
 def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> PartitionMetadata:
-    """Return the identity of the partition in a request."""
+    """Return the identity of a partition in a LeaderAndIsr request."""
     return PartitionMetadata(
         topic_id=topic.topic_id,
         name=topic.topic,
@@ -32,7 +32,7 @@ def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Partitio
 def completed_by(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> PartitionMetadata:
-    """Return the known identity, with its unknown fields filled in from a request."""
+    """Return a folder's known identity, with unknown fields filled in from a request."""
     told = named_by(topic, state)
     return replace(
         known,
@@ -44,7 +44,7 @@ def completed_by(
 def why_stale(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> str | None:
-    """Return why a folder's partition is not the request's partition; None if it is the same.
+    """Return why a folder does not belong to the request's partition; None if it does.
 
     Fields that are unknown on one side are not compared.
     """

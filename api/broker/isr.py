@@ -30,7 +30,7 @@ Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
 
 
 class _Proposal(msgspec.Struct, frozen=True):
-    """A replica with a pending ISR. If `is_retry`, an earlier proposal of it may have succeeded."""
+    """A replica with a pending ISR; on a retry, an earlier proposal may have succeeded."""
 
     replica: Replica
     is_retry: bool
@@ -41,9 +41,14 @@ async def keep_isr(
 ) -> None:
     """Maintain the ISR of every partition that this broker leads, for ever.
 
-    A proposed ISR stays pending and is proposed again until the controller has answered or sent a
-    newer state. Until then the members of the proposed ISR count for the high watermark, because
-    the controller may elect one of them.
+    A proposed ISR stays pending, and is proposed again, until the controller has answered or sent a
+    newer state. While it is pending, its members count for the high watermark, because the
+    controller may elect one of them.
+
+    Args:
+        alter: Sends the proposals to the controller.
+        lag_ms_max: How long a follower may be behind before it leaves the ISR, in ms.
+        is_live: True if the broker with this id is live.
     """
     while True:
         await asyncio.sleep(_CHECK_S)

@@ -11,10 +11,10 @@ _SIZE_BYTES_MAX = 64 * 1024
 
 
 def read_key_values(path: Path) -> dict[str, str]:
-    """Return the keys and values of a file.
+    """Return the keys and values in a file.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
         CorruptLogError: the file is not text or too large, or a line is not `key: value`; the
             message gives file and line.
     """
@@ -39,7 +39,7 @@ def _read(path: Path) -> str:
 
 
 def write_key_values(path: Path, values: Mapping[str, object]) -> None:
-    """Atomically write a file: write, fsync, rename."""
+    """Atomically write or replace a file, and fsync it."""
     new = path.with_name(f"{path.name}.new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

@@ -1,11 +1,11 @@
-"""One log directory of a broker: its id, its partitions' folders, and folders to be deleted.
+"""One log directory of a broker: its id, folders of partitions, and folders to be deleted.
 
     meta.properties                        id and owner of this directory
     orders_0/partition.metadata            identity of one partition
     org/apache/kafka/orders_0/             a partition of a topic in a namespace
     deleting/{topic_id}_{partition}/       stale, removed after a delay
 
-A folder to be deleted is first renamed into `deleting/`. A crash during its deletion therefore
+A folder to be deleted is first renamed into `deleting/`. A crash during the deletion therefore
 never leaves a partial folder that looks like a partition.
 """
 
@@ -40,7 +40,7 @@ _STAGED_AT, _DELETE_AT = "staged_at_ms", "delete_at_ms"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition's folder on disk. `metadata` is None if it has no metadata file.
+    """A partition's folder on disk. `metadata` is None if the folder has no metadata file.
 
     `name` and `partition` are taken from the folder's name.
     """
@@ -52,7 +52,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in `deleting/`, and the time to remove it, in ms since 1970."""
+    """A folder in `deleting/`, and the time at which to remove it, in ms since 1970."""
 
     path: Path
     delete_at_ms: int
@@ -62,11 +62,11 @@ class LogDirectory:
     """One log directory of a broker.
 
     Attributes:
-        directory_id: Random, created with the directory.
+        directory_id: Id of the directory, generated at random when the directory was created.
     """
 
     def __init__(self, path: Path, directory_id: Uuid) -> None:
-        """Use `LogDirectory.open` instead."""
+        """Create the object for an existing directory; see also `LogDirectory.open`."""
         self.path = path
         self.directory_id = directory_id
         # Times read from the files in stale folders; they never change.
@@ -133,7 +133,7 @@ class LogDirectory:
             names[:] = [n for n in names if n != DELETING and partition_of(here / n) is None]
 
     def create(self, metadata: PartitionMetadata) -> Path:
-        """Create the folder of a new partition, or reuse the empty one of an earlier attempt.
+        """Create the folder of a new partition, or reuse an empty folder from an earlier attempt.
 
         Raises:
             OSError: the disk failed, or the folder has segments.
@@ -149,14 +149,17 @@ class LogDirectory:
         return path
 
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Move a folder to a temporary path, so that another topic's folder can take its name."""
+        """Move a folder to a temporary path, so that another topic's folder can take its name.
+
+        Return the temporary path.
+        """
         waiting = self.path / MOVING
         with self._names:
             waiting.mkdir(mode=0o700, exist_ok=True)
             return self._rename(path, waiting / _id_name(metadata.topic_id, metadata.partition))
 
     def rename(self, path: Path, metadata: PartitionMetadata) -> Path:
-        """Rename a folder to its topic's current name, and return its new path."""
+        """Rename a folder to the partition's current name in `metadata`; return the new path."""
         target = self._path(metadata.name, metadata.partition)
         write_partition_metadata(path, metadata)
         with self._names:
@@ -193,10 +196,10 @@ class LogDirectory:
         return target
 
     def stale(self, delay_ms: int) -> list[Stale]:
-        """Return the folders in `deleting/` with their times of removal.
+        """Return the folders in `deleting/`, each with the time at which to remove it.
 
         Args:
-            delay_ms: How long a folder stays there.
+            delay_ms: How long a folder stays in `deleting/`, in ms.
         """
         waiting = self._waiting()
         self._deletions = {p: self._deletions[p] for p in waiting if p in self._deletions}
@@ -243,7 +246,7 @@ class LogDirectory:
         return target
 
     def _remove_empty_parents(self, path: Path) -> None:
-        """Remove the namespace folders above a path that are now empty."""
+        """Remove the namespace folders above a path, as far as they are empty."""
         for parent in path.parents:
             if parent == self.path:
                 return

@@ -1,4 +1,4 @@
-"""Requests about log directories: replicas and sizes, and moves between directories.
+"""Requests about a broker's log directories: describe them, and move replicas between them.
 
 Source: KIP-113, KIP-827.
 """
@@ -50,7 +50,7 @@ class LogDirsRequests:
         disk: Disk,
         access: Callable[[Caller], Access],
     ) -> None:
-        """Take the objects that the requests are about.
+        """Create the handlers of the requests.
 
         Args:
             access: Returns the current rights of a caller.
@@ -94,7 +94,7 @@ class LogDirsRequests:
         )
 
     async def _moved(self, path: str, name: Name) -> str:
-        """Start to move a replica; return the name of the error code, NONE on success."""
+        """Start to move a replica to directory `path`; return the error code's name, or NONE."""
         targets = [each for each in self._directories if str(each.path) == path]
         if not targets:
             return "LOG_DIR_NOT_FOUND"
@@ -109,7 +109,7 @@ class LogDirsRequests:
         return "NONE"
 
     async def describe(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Describe every directory with its requested replicas; needs DESCRIBE on the cluster."""
+        """Describe the log directories and requested replicas; needs DESCRIBE on the cluster."""
         request = frame.body
         assert isinstance(request, DescribeLogDirsRequest)
         try:
@@ -156,7 +156,7 @@ class LogDirsRequests:
     def _logs(
         self, replica: Replica, directory: LogDirectory
     ) -> Iterator[DescribeLogDirsPartition]:
-        """Yield a replica's logs in a directory: its own log, or the copy of a move to it."""
+        """Yield the logs of a replica in a directory: its own log, or the copy made by a move."""
         index = replica.metadata.partition
         if replica.directory is directory:
             yield DescribeLogDirsPartition(

@@ -1,8 +1,8 @@
-"""`log-start-offset-checkpoint`: the offset at which the log in a folder starts.
+"""`log-start-offset-checkpoint`: a file with the offset at which the log in a folder starts.
 
 Kafka has one such file for each log directory. Here the file is in the partition's folder, so that
-it moves with the folder when the topic is renamed or the folder is staged. Without a file, the log
-starts at offset 0.
+it moves with the folder when the topic is renamed or the folder becomes stale. Without a file, the
+log starts at offset 0.
 
 Source: KIP-107.
 """
@@ -17,7 +17,7 @@ _KEY = "log_start_offset"
 
 
 def read_log_start(folder: Path) -> int:
-    """Return the offset of the first record that was not deleted.
+    """Return the log's start offset from the folder's file; 0 if there is no file.
 
     Raises:
         CorruptLogError: the file cannot be read; the message gives its path and the right format.
@@ -37,7 +37,7 @@ def read_log_start(folder: Path) -> int:
 
 
 def write_log_start(folder: Path, offset: int) -> None:
-    """Write the offset atomically and durably.
+    """Write the log's start offset to the folder's file, atomically and durably.
 
     Raises:
         OSError: the disk failed.

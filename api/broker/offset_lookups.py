@@ -1,4 +1,4 @@
-"""ListOffsets: the ends of a partition, and offsets by time.
+"""ListOffsets: looks up the start and end of a partition, and offsets by time.
 
 Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (tiers; only the local one
 exists here), KIP-207 (a new leader that does not know its high watermark yet).
@@ -109,9 +109,13 @@ class OffsetLookups:
     async def _found(self, replica: Replica, timestamp: int, *, is_client: bool) -> TimedOffset:
         """Return the offset for a timestamp or a special timestamp.
 
+        Args:
+            is_client: True to look only below the high watermark, False to look up to the log's
+                end.
+
         Raises:
             RequestError: OFFSET_NOT_AVAILABLE, a new leader does not know its high watermark yet.
-            CorruptLogError: a batch cannot be expanded.
+            CorruptLogError: a batch cannot be decompressed.
             OSError: the disk failed.
         """
         end = replica.high_watermark if is_client else replica.log.end_offset

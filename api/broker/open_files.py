@@ -1,7 +1,7 @@
 """A cache of open partition log files.
 
-The cache closes the least recently used file first. A file in use is not in the cache, so at most
-`idle_max` files plus one per working thread are open.
+When the cache is full, it closes the least recently used file. A file in use is not in the cache,
+so at most `idle_max` files plus one per working thread are open.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 
 
 class OpenFiles:
-    """A thread-safe cache of file descriptors, by keys that callers choose."""
+    """A thread-safe cache of file descriptors; callers choose the key of each file."""
 
     def __init__(self, idle_max: int) -> None:
-        """Start empty; at most `idle_max` unused files stay open."""
+        """Create an empty cache, which keeps at most `idle_max` unused files open."""
         self._idle_max = idle_max
         self._idle: OrderedDict[Hashable, int] = OrderedDict()
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class OpenFiles:
                 self._close_above(self._idle_max)
 
     def forget(self, key: Hashable) -> None:
-        """Close the unused file of a key, if it is open."""
+        """Close the file with a key, if it is open and not in use."""
         with self._lock:
             descriptor = self._idle.pop(key, None)
         if descriptor is not None:

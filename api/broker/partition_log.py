@@ -4,9 +4,9 @@ Deliberately simple: every batch's position is kept in memory, and no records ar
 written before it is acknowledged, but not synced: as in Kafka, the copies on other brokers protect
 against the loss of a machine.
 
-Records at the start of the log are removed only by deletion: first the new start is synced, then
-the segments that lie entirely below it are removed. The last segment is never removed, as in Kafka,
-so that its leader epochs and producers stay known.
+Records at the start of the log are removed only by DeleteRecords: first the new start is synced,
+then the segments that lie entirely below the new start are removed. As in Kafka, the last segment
+is never removed, so that the log's last leader epochs and producers stay known.
 
 Methods that use the disk are called in threads, one at a time per log. The properties and
 `epoch_end` only read memory and may be called at any time.
@@ -43,10 +43,10 @@ class PartitionLog:
     """The log of one replica.
 
     Attributes:
-        start_offset: The first offset that may be read. It may lie within a batch. Invariant:
-            start_offset <= end_offset, and on stable storage.
-        truncations: How often records were removed at the end of the log, since the start of the
-            process.
+        start_offset: The first offset that may be read, which may lie within a batch. It is on
+            stable storage and never above `end_offset`.
+        truncations: How often records were removed from the end of the log since the process
+            started.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PartitionLog:
         files: OpenFiles,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> None:
-        """Create an empty log in a folder without segments; see also `PartitionLog.open`."""
+        """Create an empty log in a folder without segments; `open` reads an existing log."""
         self._segments = SegmentFiles(folder, files)
         self._segment_size_bytes_max = segment_size_bytes_max
         self._lock = threading.Lock()
@@ -73,7 +73,7 @@ class PartitionLog:
         *,
         segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     ) -> "PartitionLog":
-        """Read the segments of a folder, and truncate a torn end of the last segment.
+        """Open the log in a folder, and truncate an incomplete batch at its end.
 
         Raises:
             CorruptLogError: a segment is damaged before its end, a segment is missing, or the log's
@@ -91,7 +91,7 @@ class PartitionLog:
 
     @property
     def end_offset(self) -> int:
-        """The offset after the last record, which the next record gets."""
+        """The offset after the last record; the next record gets this offset."""
         last = self._batches.last
         return last.end_offset if last else self.start_offset
 
@@ -112,7 +112,7 @@ class PartitionLog:
         return self._batches.epoch_at(self.start_offset)
 
     def append(self, batches: Iterable[RawBatch]) -> None:
-        """Append batches that already have the next offsets; either all of them or none.
+        """Append batches that continue the log's offsets; on failure, none of them is appended.
 
         Raises:
             OSError: the disk failed.
@@ -121,13 +121,13 @@ class PartitionLog:
             self._append(batches)
 
     def append_stamped(self, batches: Sequence[RawBatch], leader_epoch: int) -> tuple[int, int]:
-        """Assign the next offsets to batches and append them; either all of them or none.
+        """Assign the next offsets to batches and append them; on failure, none of them is appended.
 
         A batch that its producer has sent before is not written again.
 
         Returns:
-            The offset of the first record, and the one after the last; for a repeated batch, those
-            of its first write.
+            The offset of the first record, and the offset after the last record; for a repeated
+            batch, the offsets of its first write.
 
         Raises:
             RequestError: as `ProducerStates.written`, or INVALID_RECORD, several batches of an
@@ -149,8 +149,8 @@ class PartitionLog:
     def read(self, offset: int, *, up_to: int, size_bytes_max: int) -> bytes:
         """Return complete batches, starting with the batch that contains `offset`.
 
-        At least one batch is returned, even if it is larger than `size_bytes_max`, unless there is
-        none below `up_to`.
+        The first batch is returned even if it is larger than `size_bytes_max`. The result is empty
+        if no batch at or after `offset` ends at or below `up_to`.
 
         Args:
             up_to: Exclusive; batches that end above this offset are left out.
@@ -189,10 +189,10 @@ class PartitionLog:
                 self._cut(first_gone.segment_base, first_gone.position)
 
     def delete_before(self, offset: int) -> None:
-        """Move the log's start to `offset`, and remove the segments that lie entirely below it.
+        """Move the log's start to `offset`, and remove all segments below that offset.
 
-        `offset` must not be above the log's end. If the log already starts there or later, nothing
-        is done.
+        `offset` must not be above the log's end. If the log already starts at `offset` or later,
+        nothing is done.
 
         Raises:
             OSError: the disk failed. If segments below the start remain, the next deletion removes
@@ -220,7 +220,7 @@ class PartitionLog:
             self._cut_behind_tail()
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """Return the highest epoch at or below `leader_epoch` that has records, with its end.
+        """Return the highest epoch at or below `leader_epoch` that has records, and its end.
 
         None if there is no such epoch. The last epoch's end is the log's end.
         """
@@ -304,7 +304,7 @@ class PartitionLog:
         self._is_torn = False
 
     def _written(self, batches: Sequence[RawBatch]) -> Produced | None:
-        """Return the earlier write of an idempotent producer's batch; None if there is none.
+        """Return the earlier write of a batch, if an idempotent producer repeats it; else None.
 
         Raises:
             RequestError: as `append_stamped`.
@@ -317,20 +317,20 @@ class PartitionLog:
         return self._batches.producers.written(produced[0]) if produced else None
 
     def _tail(self) -> tuple[int, int]:
-        """Return the base offset of the last batch's segment, and the byte after that batch."""
+        """Return the last batch's end: the base offset of its segment, and the byte position."""
         last = self._batches.last
         if last is None:
             return self.start_offset, 0
         return last.segment_base, last.position + last.size
 
     def _read(self, places: list[BatchPlace]) -> bytes:
-        """Read batches that are contiguous in one segment."""
+        """Read consecutive batches of one segment."""
         first, last = places[0], places[-1]
         size = last.position + last.size - first.position
         return self._segments.read(first.segment_base, first.position, size)
 
     def _first_delta(self, place: BatchPlace) -> int:
-        """Return the offset delta of the first record of a batch that was not deleted."""
+        """Return the offset delta of the batch's first record that has not been deleted."""
         return max(self.start_offset - place.base_offset, 0)
 
     def _cut_behind_tail(self) -> None:
@@ -361,7 +361,7 @@ class PartitionLog:
         self._cut_behind_tail()
 
     def _load_segment(self, base: int, expected: int, *, is_last: bool) -> int:
-        """Read a segment that must begin at offset `expected`; return the offset after its end."""
+        """Load a segment, whose base offset must be `expected`; return the offset after its end."""
         path = self._segments.path(base)
         if base != expected:
             raise CorruptLogError(f"{path}: offset {expected} is missing before it")

@@ -1,7 +1,7 @@
-"""`partition.metadata`: the identity of the partition in a folder.
+"""`partition.metadata`: a file that identifies the partition in its folder.
 
 The file moves with the folder between log directories. The creation offset is not in Kafka: it
-distinguishes two incarnations of one partition id.
+distinguishes incarnations of a partition that was deleted and created again with the same id.
 
 Source: KIP-516 (partition metadata file).
 """
@@ -20,7 +20,7 @@ SCHEMA_VERSION = 1
 
 
 class PartitionMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file. `create_offset` is None if the controller did not know it."""
+    """Content of a `partition.metadata` file. `create_offset` is None if it is unknown."""
 
     topic_id: Uuid
     name: str
@@ -59,7 +59,7 @@ def read_partition_metadata(folder: Path) -> PartitionMetadata | None:
 
 
 def write_partition_metadata(folder: Path, metadata: PartitionMetadata) -> None:
-    """Write the metadata file of a folder, replacing an earlier one."""
+    """Write or replace the metadata file of a folder."""
     values: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "id": uuid_text(metadata.topic_id),

@@ -1,4 +1,4 @@
-"""A log's batches ordered by offset, for lookups by offset and epoch.
+"""The positions of a log's batches in order of offset, for lookups by offset and by leader epoch.
 
 To remove batches, a log replaces the whole object; to add batches, it appends to the object.
 Readers without the log's lock therefore see consistent states.
@@ -28,7 +28,12 @@ class PlacedBatches:
     def __init__(
         self, places: Iterable[BatchPlace] = (), producers: ProducerStates | None = None
     ) -> None:
-        """Start with these places; if `producers` is None, it is derived from them."""
+        """Create the object.
+
+        Args:
+            places: The places of the log's batches, ordered by offset.
+            producers: The last batches of each producer; None: determine them from `places`.
+        """
         self._places = list(places)
         self.size_bytes = sum([place.size for place in self._places])
         if producers is None:
@@ -42,7 +47,7 @@ class PlacedBatches:
         return tail[0] if tail else None
 
     def add(self, place: BatchPlace) -> None:
-        """Add the next batch at the end."""
+        """Add a batch, whose offsets must follow those of the last batch."""
         self._places.append(place)
         self.size_bytes += place.size
         if place.produced is not None:
@@ -56,16 +61,16 @@ class PlacedBatches:
             index += 1
 
     def epoch_at(self, offset: int) -> int | None:
-        """Return the leader epoch of the batch with an offset.
+        """Return the leader epoch of the batch that contains an offset.
 
-        For an offset beyond the end, return the last batch's epoch; None if there is no batch.
+        For an offset beyond the end, return the last batch's epoch. None if there are no batches.
         """
         places = self._places
         found = places[bisect_right(places, offset, key=end_offset_of) :][:1] or places[-1:]
         return found[0].leader_epoch if found else None
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """Return the highest epoch at or below `leader_epoch` that has records, with its end.
+        """Return the highest epoch at or below `leader_epoch` that has records, and its end.
 
         None if there is no such epoch. The last epoch's end is the log's end.
         """
@@ -76,7 +81,7 @@ class PlacedBatches:
         return EpochEnd(places[index - 1].leader_epoch, places[index - 1].end_offset)
 
     def cut_at(self, offset: int) -> tuple["PlacedBatches", BatchPlace] | None:
-        """Return the batches that end at or below `offset`, and the batch after them.
+        """Return the batches that end at or below `offset`, and the first batch that ends above it.
 
         None if no batch ends above `offset`.
         """
@@ -88,6 +93,9 @@ class PlacedBatches:
         return PlacedBatches(self._places[:keep]), self._places[keep]
 
     def without_segments_before(self, segment_base: int) -> "PlacedBatches":
-        """Return the batches without those of lower segments; `producers` is kept whole."""
+        """Return the batches of segment `segment_base` and later ones.
+
+        `producers` still contains batches of the earlier segments.
+        """
         kept = [place for place in self._places if place.segment_base >= segment_base]
         return PlacedBatches(kept, self.producers)

@@ -54,9 +54,10 @@ _FIND_AGAIN_S = 0.3
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that is part of the cluster, and its addresses.
+    """A broker that has joined the cluster, and the broker's addresses.
 
-    `listen` is the first listener's address; `listeners` has all of them if there is more than one.
+    `listen` is the first listener's address; `listeners` has all addresses if there is more than
+    one.
     """
 
     broker: int
@@ -68,14 +69,14 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a broker; port 0 lets the system choose.
+    """Options of a broker. A listener with port 0 gets a port that the system chooses.
 
     Clients are sent to `advertised_host` instead of the hosts of the listeners. `between_brokers`
-    is the name of the listener that other brokers use; None: the first. `token_key` is the
+    is the name of the listener that other brokers use; None: the first listener. `token_key` is the
     cluster's `delegation.token.secret.key`.
 
     `client` has the broker's credentials for the service and for other brokers.
-    `delete_stale_delay_ms` applies if the log sets no value; None: the controller's static config,
+    `delete_stale_delay_ms` is used if the log sets no value; None: the controller's static config,
     or the default.
     """
 
@@ -98,7 +99,7 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_broker_until_stopped(options: BrokerOptions, ready: Callable[[Ready], None]) -> None:
-    """Run a broker until SIGTERM or SIGINT; then hand over its leaderships and exit.
+    """Run a broker until SIGTERM or SIGINT; then move its leaderships to other brokers and exit.
 
     Args:
         ready: Called each time the broker becomes part of the cluster.
@@ -133,7 +134,7 @@ async def _first_end(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None:
-    """Ask for the cluster id until the controller answers; None if the broker is stopped first.
+    """Ask the controller for the cluster id until it answers; None if the broker is stopped first.
 
     Raises:
         RequestError: the URL or a file is wrong, or the broker's authentication fails.

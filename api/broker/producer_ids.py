@@ -1,4 +1,4 @@
-"""Allocates producer ids, from blocks that the controller allocates to the broker.
+"""Allocates producer ids to producers, from blocks of ids that the controller gives to the broker.
 
 Transactions are not supported: a request with a transactional id is refused.
 
@@ -46,7 +46,7 @@ class ProducerIds:
     """Handles InitProducerId requests on one broker."""
 
     def __init__(self, allocate: Allocate, access: Callable[[Caller], Access]) -> None:
-        """Start without a block of ids.
+        """Create the handler, without a block of ids.
 
         Args:
             allocate: Requests a block from the controller.
@@ -58,11 +58,11 @@ class ProducerIds:
         self._order = asyncio.Lock()
 
     def handlers(self) -> dict[Api, Handler]:
-        """Return the handlers of these requests for a listener."""
+        """Return the handler of InitProducerId requests, for a listener."""
         return {apis.INIT_PRODUCER_ID: self.init}
 
     async def init(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Give a producer a new id, with epoch 0."""
+        """Give a producer a new producer id, with epoch 0."""
         request = frame.body
         assert isinstance(request, InitProducerIdRequest)
         try:
@@ -94,7 +94,9 @@ def _check(request: InitProducerIdRequest) -> None:
 
 
 def _require(access: Access) -> None:
-    """Check that the caller may write idempotently: IDEMPOTENT_WRITE, or WRITE on any topic.
+    """Check that the caller may be an idempotent producer.
+
+    It needs IDEMPOTENT_WRITE on the cluster, or WRITE on any topic.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.
@@ -106,8 +108,8 @@ def _require(access: Access) -> None:
 def _topics_to_try(access: Access) -> Iterator[Resource]:
     """Yield topics to check for WRITE: an arbitrary name, and the names in ACLs that allow writes.
 
-    If the caller may write none of them, there is no topic that it may write. Kafka's
-    `authorizeByResourceType` checks the same.
+    If the caller may write none of these topics, it may write no topic at all. Kafka's
+    `authorizeByResourceType` makes the same check.
     """
     yield topic_resource(_ANY_NAME)
     for acl in access.image.acls():

@@ -1,10 +1,10 @@
 """The last batches of each idempotent producer of a partition, so that no batch is written twice.
 
 A producer numbers its records per partition. If it sends a batch again because the response was
-lost, it gets the offset of the first write; a batch with a gap before it is refused. The last five
-batches of each producer are kept, because a producer may have that many in flight.
+lost, it gets the offset of the first write. A batch is refused if batches before it are missing.
+The last five batches of each producer are kept, because a producer may have that many in flight.
 
-The state is derived from the log, so every replica with the batches has it.
+The state is derived from the log, so every replica with the same batches has the same state.
 
 Source: KIP-98, KIP-360; ProducerStateManager and ProducerAppendInfo of Kafka 3.9.
 """
@@ -25,7 +25,7 @@ _SEQUENCES = 2**31
 
 
 class Produced(msgspec.Struct, frozen=True, gc=False):
-    """A batch's producer and sequence numbers, and the offsets at which it was written."""
+    """A written batch: its producer, its sequence numbers, and its offsets."""
 
     producer_id: int
     producer_epoch: int
@@ -36,7 +36,7 @@ class Produced(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, header: BatchHeader) -> "Produced | None":
-        """Return the producer's data in a batch header; None if the batch has no producer id."""
+        """Return a batch's producer data from its header; None if the batch has no producer id."""
         if header.producer_id == NO_PRODUCER:
             return None
         return cls(
@@ -49,7 +49,7 @@ class Produced(msgspec.Struct, frozen=True, gc=False):
         )
 
     def is_same(self, other: "Produced") -> bool:
-        """True if both have the same epoch and sequence numbers, whatever their offsets."""
+        """True if both batches have the same epoch and sequence numbers, whatever their offsets."""
         mine = self.producer_epoch, self.first_sequence, self.last_sequence
         return mine == (other.producer_epoch, other.first_sequence, other.last_sequence)
 
@@ -58,7 +58,7 @@ class ProducerStates:
     """The last batches of each producer of a partition."""
 
     def __init__(self, batches: Iterable[Produced] = ()) -> None:
-        """Start with these batches, which must be in the order of the log."""
+        """Start with these batches, which must be in the order of their offsets."""
         self._last: dict[int, deque[Produced]] = {}
         for batch in batches:
             self.add(batch)
@@ -71,16 +71,15 @@ class ProducerStates:
         known.append(batch)
 
     def written(self, batch: Produced) -> Produced | None:
-        """Return the earlier write of a batch; None if the batch is the producer's next one.
+        """Return the earlier write of a repeated batch; None if the batch is not repeated.
 
         A producer without known batches may start with any sequence number, because its earlier
         batches may have been deleted.
 
         Raises:
-            RequestError: INVALID_PRODUCER_EPOCH, a later epoch of the producer has written;
-                OUT_OF_ORDER_SEQUENCE_NUMBER, batches before this one are missing;
-                DUPLICATE_SEQUENCE_NUMBER, the batch was written before the batches that are still
-                known.
+            RequestError: INVALID_PRODUCER_EPOCH, the producer has already written with a later
+                epoch; OUT_OF_ORDER_SEQUENCE_NUMBER, batches before this one are missing;
+                DUPLICATE_SEQUENCE_NUMBER, the batch is older than the batches that are still known.
         """
         known = self._last.get(batch.producer_id)
         if known is None:

@@ -1,4 +1,4 @@
-"""DeleteRecords: move the start of a partition's log, and wait for its live followers.
+"""DeleteRecords: moves the start of a partition's log, and waits until live followers did the same.
 
 The leader deletes immediately, followers with their next fetch. The low watermark in the response
 is the lowest start offset of the live replicas' logs.
@@ -31,7 +31,7 @@ IsLive = Callable[[int], bool]
 
 
 async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: IsLive) -> Response:
-    """Delete the requested records of all partitions concurrently."""
+    """Delete records as requested, in all partitions concurrently."""
     wait_s = min(max(request.timeout_ms, 0), _WAIT_MS_MAX) / 1_000
     deadline = asyncio.get_running_loop().time() + wait_s
 
@@ -69,9 +69,10 @@ async def _deleted(
 
 
 async def _delete(replica: Replica, asked: int, leader_epoch: int) -> int:
-    """Move the start of the leader's log to the requested offset, and return that offset.
+    """Move the start of the leader's log to the requested offset, and return the new start.
 
-    If the request is for HIGH_WATERMARK, the offset is the high watermark.
+    Args:
+        asked: The requested offset; HIGH_WATERMARK stands for the high watermark.
 
     Raises:
         RequestError: OFFSET_OUT_OF_RANGE, LEADER_NOT_AVAILABLE or NOT_LEADER_OR_FOLLOWER.

@@ -1,10 +1,10 @@
-"""Produce, Fetch, ListOffsets, DeleteRecords and OffsetsForLeaderEpoch requests on a broker.
+"""Handlers of Produce, Fetch, ListOffsets, DeleteRecords and OffsetForLeaderEpoch on a broker.
 
 Each topic of a request is authorized separately. Clients need WRITE, READ, DESCRIBE or DELETE on
-it; followers need CLUSTER_ACTION, as in Kafka.
+the topic, depending on the request; followers need CLUSTER_ACTION, as in Kafka.
 
 Fetch sessions are declined (session id 0), transactions and quotas are not supported, and
-min.insync.replicas is not enforced: this broker does not follow that config.
+min.insync.replicas is not enforced: this broker does not use that config.
 """
 
 import asyncio
@@ -68,11 +68,12 @@ class RecordsRequests:
         access: Callable[[Caller], Access],
         is_live: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """Take the objects that the requests are about.
+        """Create the handlers.
 
         Args:
+            fence: Finds the replicas for the requests.
             access: Returns the current rights of a caller.
-            is_live: True if a broker is alive; DeleteRecords waits only for live brokers.
+            is_live: True if a broker is live; DeleteRecords waits only for live brokers.
         """
         self._fence = fence
         self._access = access
@@ -119,7 +120,7 @@ class RecordsRequests:
         return await delete_records(request, fence, self._is_live)
 
     async def produce(self, frame: RequestFrame, caller: Caller) -> Response | None:
-        """Write batches, and respond once as many replicas have them as `acks` requires."""
+        """Write batches, and respond when as many replicas have them as `acks` requires."""
         request = frame.body
         assert isinstance(request, ProduceRequest)
         fence = self._authorized(caller, _MAY_WRITE)
@@ -167,7 +168,7 @@ def _named_topics(fence: Fence, request: ProduceRequest) -> Iterator[ProducedTop
 
 
 def _name(fence: Fence, name: str, topic_id: Uuid) -> str:
-    """Return a request's topic name, or the name for its topic id; "" if the id is unknown."""
+    """Return `name`, or the name for `topic_id` if `name` is empty; "" if the id is unknown."""
     return name or fence.topic_name(topic_id) or ""
 
 

@@ -1,7 +1,7 @@
 """One replica: its log, its role in the partition, and the progress of its followers.
 
-The high watermark is the offset below which every in-sync replica has all records; clients read up
-to it. A leader derives it from its followers' fetches, a follower gets it from the leader.
+The high watermark is the offset below which every in-sync replica has all records; clients read
+only below it. A leader derives it from its followers' fetches; a follower gets it from the leader.
 
 Source: KIP-101 and KIP-279 (leader epochs), KIP-497 (the ISR is changed by the controller).
 """
@@ -30,15 +30,15 @@ _UNKNOWN = -1
 
 
 def monotonic_ms() -> int:
-    """Return the monotonic clock in ms, for the lag of followers.
+    """Return the monotonic clock's time in ms, to measure the lag of followers.
 
-    The wall clock is not used, because setting it could shrink an ISR.
+    The wall clock is not used, because setting that clock could shrink an ISR.
     """
     return time.monotonic_ns() // 1_000_000
 
 
 class Progress(msgspec.Struct):
-    """A follower's progress: start and end of its log, and when it was last caught up."""
+    """A follower's progress: the start and end of its log, and when it had last caught up."""
 
     start_offset: int = _UNKNOWN
     end_offset: int = -1
@@ -49,11 +49,15 @@ class Replica:
     """A replica on this broker.
 
     Attributes:
-        state: The controller's latest state; None before the first, and after `stop`.
-        high_watermark: Exclusive. Invariant: neither below the start of the log nor above its end.
-        pending_isr: The ISR proposed to the controller, while its outcome is unknown; else None.
+        state: The partition's latest state from the controller; None before the first one, and
+            after `stop`.
+        high_watermark: The high watermark, exclusive. It is never below the start of the log or
+            above its end.
+        pending_isr: The ISR that was proposed to the controller, while the outcome is unknown; else
+            None.
         disk: Runs the log's disk work.
-        order: Lock for writing the log or changing its leader epoch, first come, first served.
+        order: Lock for writing the log or changing its leader epoch; waiting callers get it in
+            order.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Replica:
         log: PartitionLog,
         disk: Disk,
     ) -> None:
-        """Create a replica of a folder's log; it serves no requests before `assign`."""
+        """Create a replica with the log of a folder; it serves no requests before `assign`."""
         self._broker_id = broker_id
         self.metadata = metadata
         self.directory = directory
@@ -97,11 +101,11 @@ class Replica:
 
     @property
     def leader_epoch(self) -> int:
-        """The latest leader epoch from the controller; -1 if there is no state."""
+        """The latest leader epoch from the controller; -1 if `state` is None."""
         return ANY_EPOCH if self.state is None else self.state.leader_epoch
 
     def assign(self, state: LeaderAndIsrPartition, now_ms: int) -> None:
-        """Take on the role that the controller assigns; ignore a state older than the current one.
+        """Apply the partition's state from the controller, unless the current state is newer.
 
         Args:
             now_ms: The current time, from `monotonic_ms`.
@@ -158,14 +162,14 @@ class Replica:
         return state
 
     def append(self, content: bytes) -> "asyncio.Task[tuple[int, int]]":
-        """As leader, start to write a client's batches, after any writes already started.
+        """As leader, start to write a client's batches, after the writes that were already started.
 
         The write continues if the caller stops waiting for it.
 
         Returns:
-            A task with the offset of the first record and the one after the last. The task raises
-            RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the leader has changed),
-            or OSError: the disk failed. If it raises, nothing was written.
+            A task that returns the offset of the first record and the offset after the last record.
+            The task raises RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the
+            leader has changed), or OSError: the disk failed. If it raises, nothing was written.
         """
         task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
         task.add_done_callback(_look_at_error)
@@ -190,10 +194,10 @@ class Replica:
         leader_high_watermark: int,
         leader_start_offset: int = 0,
     ) -> None:
-        """As follower, write the batches that the leader sent; skip those that are already here.
+        """As follower, write the batches that the leader sent; skip those that the log already has.
 
-        Records that the leader has deleted are deleted here, too. If `leader_epoch` is no longer
-        the current epoch, nothing is done.
+        Records that the leader has deleted are deleted from this log, too. If `leader_epoch` is no
+        longer the current epoch, nothing is done.
 
         Raises:
             OSError: the disk failed.
@@ -269,10 +273,10 @@ class Replica:
         return self.high_watermark >= self._epoch_start
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
-        """As leader, return where an epoch ends; None for an epoch later than the current one.
+        """As leader, return the end of an epoch; None if the epoch is later than the current one.
 
-        An epoch without records ends where the next epoch begins. An epoch before all records ends
-        at the start of the log.
+        An epoch without records ends where the next epoch begins. An epoch earlier than those of
+        all records ends at the start of the log.
         """
         if leader_epoch > self.leader_epoch:
             return None
@@ -287,7 +291,7 @@ class Replica:
         """As leader, record that a follower has all records from `start_offset` up to `offset`.
 
         Args:
-            offset: Exclusive.
+            offset: The end of the follower's log, exclusive.
             now_ms: The current time, from `monotonic_ms`.
             start_offset: The start of the follower's log.
         """
@@ -303,7 +307,7 @@ class Replica:
         self._advance()
 
     def low_watermark(self, is_live: Callable[[int], bool]) -> int:
-        """As leader, return the lowest log start of all live replicas; -1 if one is unknown yet."""
+        """As leader, return the lowest start offset of the live replicas; -1 if one is unknown."""
         live = [each.start_offset for b, each in self._followers.items() if is_live(b)]
         return min([self.log.start_offset, *live])
 
@@ -312,8 +316,9 @@ class Replica:
     ) -> tuple[int, ...] | None:
         """Return the ISR to propose; None if the current ISR is right or a proposal is pending.
 
-        A live follower joins when it has all records below the high watermark and below the start
-        of the leader epoch. A follower leaves when it has been behind for longer than `lag_ms_max`.
+        A live follower is added if it has all records below the high watermark and below the start
+        of the current leader epoch. A follower is removed if it has been behind for longer than
+        `lag_ms_max`.
 
         Args:
             now_ms: The current time, from `monotonic_ms`.
@@ -335,7 +340,7 @@ class Replica:
         return None if set(isr) == set(state.isr) else tuple(isr)
 
     def isr_is(self, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """Apply the ISR that the controller has committed."""
+        """Apply the ISR that the controller has committed, and end the pending proposal."""
         self.pending_isr = None
         if self.state is not None and partition_epoch >= self.state.zk_version:
             self.state = msgspec.structs.replace(self.state, isr=isr, zk_version=partition_epoch)
@@ -354,7 +359,7 @@ class Replica:
         return behind and now_ms - progress.caught_up_ms > lag_ms_max
 
     def _advance(self) -> None:
-        """Advance the high watermark to the lowest log end in the ISR and any pending ISR."""
+        """Advance the high watermark to the lowest log end in the ISR and the pending ISR."""
         if self.state is None or not self.is_leader:
             return
         members = {*self.state.isr, *(self.pending_isr or ())} - {self._broker_id}
@@ -371,6 +376,6 @@ class Replica:
 
 
 def _look_at_error(task: "asyncio.Task[tuple[int, int]]") -> None:
-    """Retrieve the task's error, so that asyncio does not report it if the client has gone."""
+    """Retrieve a task's error, so that asyncio does not log it if the client is gone."""
     if not task.cancelled():
         task.exception()

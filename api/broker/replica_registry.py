@@ -1,4 +1,4 @@
-"""Index of a broker's replicas by name and by topic id. Changed only on the event loop."""
+"""Index of a broker's replicas by name and by topic id. It is changed only on the event loop."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ class ReplicaRegistry:
     """A broker's replicas by name and, if their topic id is known, also by topic id."""
 
     def __init__(self, directories: Sequence[LogDirectory]) -> None:
-        """Start without replicas."""
+        """Create a registry without replicas."""
         self._by_name: dict[Name, Replica] = {}
         self._by_topic: dict[Uuid, dict[int, Replica]] = {}
         self._counts = {directory.path: 0 for directory in directories}
@@ -34,7 +34,7 @@ class ReplicaRegistry:
         return self._by_name.get(name)
 
     def of(self, topic_id: Uuid, partition: int) -> Replica | None:
-        """Return the replica with this topic id and partition id, whatever its name; else None."""
+        """Return the replica with this topic id and partition, under any name; else None."""
         return self._by_topic.get(topic_id, {}).get(partition)
 
     def has_topic(self, topic_id: Uuid) -> bool:
@@ -63,7 +63,7 @@ class ReplicaRegistry:
                 del self._by_topic[metadata.topic_id]
 
     def describe(self, replica: Replica, metadata: PartitionMetadata) -> None:
-        """Change a replica's name or topic id."""
+        """Replace a replica's metadata, such as its topic name or id."""
         self.remove(replica)
         replica.metadata = metadata
         self.add(replica)
@@ -75,13 +75,13 @@ class ReplicaRegistry:
         replica.directory = directory
 
     def reserve_directory(self) -> LogDirectory:
-        """Return the directory with the fewest replicas, and count one more replica there."""
+        """Reserve a place for a new replica, in the directory with the fewest replicas."""
         directory = min(self._directories, key=lambda one: self._counts[one.path])
         self._counts[directory.path] += 1
         return directory
 
     def release_directory(self, directory: LogDirectory) -> None:
-        """Undo the count of `reserve_directory`, once the new replica was added or has failed."""
+        """Release a reserved place, after the replica was added or could not be created."""
         self._counts[directory.path] -= 1
 
 

@@ -1,7 +1,7 @@
 """All replicas of a broker: creates, renames and removes them as the controller requests.
 
 A FULL request lists every partition of the broker, so any other folder on disk is stale. For any
-type of request, a folder is stale if its topic id or creation offset differs from those in the
+type of request, a folder is stale if its topic id or creation offset differs from that in the
 request. Stale folders are moved to `deleting/` and removed after a delay. A folder whose topic id
 is in the request under another name is not stale, but renamed.
 
@@ -60,8 +60,8 @@ class Replicas:
     """The replicas of one broker.
 
     Attributes:
-        stale: The folders to be removed.
-        moves: Moves between log directories.
+        stale: Moves stale folders to `deleting/`, and removes them later.
+        moves: The moves of replicas between log directories.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class Replicas:
         *,
         delete_stale_delay_ms: int = _DELETE_STALE_DELAY_MS,
     ) -> None:
-        """Load the replicas on disk; none is served before the controller assigns its role.
+        """Load the replicas on disk; each is served once the controller has assigned its role.
 
         All segments are read, so call this in a thread or before the broker serves requests.
 
         Raises:
-            RequestError: INVALID_REQUEST, two directories hold the same partition.
+            RequestError: INVALID_REQUEST, two directories contain the same partition.
             CorruptLogError: a folder's content is damaged.
             OSError: a folder cannot be read.
         """
@@ -100,7 +100,7 @@ class Replicas:
         return iter(self._registry)
 
     def get(self, name: str, partition: int) -> Replica | None:
-        """Return the replica with this name; None if there is none."""
+        """Return the replica of a topic's partition; None if this broker has none."""
         return self._registry.get((name, partition))
 
     async def resume_moves(self) -> None:
@@ -112,21 +112,21 @@ class Replicas:
         return self._registry.has_topic(topic_id)
 
     async def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
-        """Create, rename or stage folders as the request requires, and assign the roles in it.
+        """Carry out a LeaderAndIsr request: create, rename or remove folders, and assign the roles.
 
-        If the call is cancelled, the request is still carried out to its end.
+        If the call is cancelled, the request is still carried out completely.
         """
         return await self._to_its_end(self._take_over(request))
 
     async def leave(self, request: StopReplicaRequest) -> tuple[ReplicaResult, ...]:
-        """Stop the replicas of partitions, and delete them if the request says so.
+        """Carry out a StopReplica request: stop replicas, and delete them if requested.
 
-        If the call is cancelled, the request is still carried out to its end.
+        If the call is cancelled, the request is still carried out completely.
         """
         return await self._to_its_end(self._leave(request))
 
     async def close(self) -> bool:
-        """Finish work in progress and sync all logs; True if everything is on stable storage."""
+        """Finish work in progress and sync all logs; True if all records are on stable storage."""
         await self.moves.close()
         async with self._one_at_a_time:
             closing = await asyncio.gather(
@@ -140,9 +140,9 @@ class Replicas:
     async def _to_its_end(
         self, request: Coroutine[Any, Any, tuple[ReplicaResult, ...]]
     ) -> tuple[ReplicaResult, ...]:
-        """Carry out a request even if the caller is cancelled.
+        """Carry out a request completely, even if the caller is cancelled.
 
-        If only half of it were carried out, the disk and the state in memory would differ.
+        If a request were carried out only in part, the disk and the state in memory could differ.
         """
         task = asyncio.create_task(request, name="controller request")
         self._under_way.add(task)
@@ -185,7 +185,7 @@ class Replicas:
         return Replica(self._broker_id, metadata, directory, replica_log, self._disk)
 
     async def _stage_absent(self, request: LeaderAndIsrRequest) -> None:
-        """Stage every replica that is not in a FULL request.
+        """Move the folder of every replica that is not in a FULL request to `deleting/`.
 
         Replicas are compared by topic id, or by name if their topic id is unknown.
         """
@@ -250,7 +250,7 @@ class Replicas:
         return replica
 
     async def _identify(self, replica: Replica, completed: PartitionMetadata) -> None:
-        """Write the completed identity into a folder's metadata file, if it has changed."""
+        """Write the completed identity into the replica's metadata file, if it has changed."""
         if completed != replica.metadata and completed.topic_id != ZERO_UUID:
             await self._disk.run(write_partition_metadata, replica.path, completed)
             self._registry.describe(replica, completed)
@@ -279,9 +279,9 @@ class Replicas:
 async def _side_by_side(
     partitions: Iterable[Coroutine[Any, Any, ReplicaResult]],
 ) -> tuple[ReplicaResult, ...]:
-    """Run the coroutines, a bounded number at a time, and return their results in order.
+    """Run the coroutines, a limited number at a time, and return their results in order.
 
-    Thousands at the same time would block the event loop.
+    Thousands of coroutines at the same time would block the event loop.
     """
     results: list[ReplicaResult] = []
     left = iter(partitions)

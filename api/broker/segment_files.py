@@ -1,6 +1,6 @@
-"""The segment files of a replica: write, read, truncate and sync at known positions.
+"""The segment files of a replica: write, read, truncate and sync at given positions.
 
-Used by one thread at a time.
+An object must be used by only one thread at a time.
 """
 
 import errno
@@ -35,7 +35,7 @@ class SegmentFiles:
         self._unsynced: set[int] = set()
 
     def write(self, base: int, position: int, content: bytes) -> None:
-        """Write bytes at a position of a segment, which is created if it does not exist.
+        """Write bytes at a position of a segment; create the segment if it does not exist.
 
         Raises:
             OSError: the disk failed; any part of the bytes may have been written.
@@ -47,7 +47,7 @@ class SegmentFiles:
             _write_all(descriptor, content, position)
 
     def read(self, base: int, position: int, size: int) -> bytes:
-        """Return bytes of a segment.
+        """Return `size` bytes at a position of a segment.
 
         Raises:
             OSError: the disk failed, or the file is too short.
@@ -59,7 +59,7 @@ class SegmentFiles:
         return content
 
     def cut(self, base: int, position: int) -> None:
-        """Remove the later segments, then truncate this one at a position.
+        """Remove all segments after segment `base`, then truncate that segment at a position.
 
         Raises:
             OSError: the disk failed.

@@ -19,10 +19,11 @@ now_ms = SystemClock().now_ms
 
 
 class StaleFolders:
-    """Moves the folders of stale replicas to `deleting/`, and removes them after the delay.
+    """Moves the folders of stale replicas to `deleting/`, and removes them after a delay.
 
     Attributes:
-        delay_ms: How long stale folders are kept, including those that are already stale.
+        delay_ms: How long stale folders are kept, in ms; also applies to folders that are already
+            in `deleting/`.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Automatic creation of topics that clients request in Metadata and that do not exist.
+"""Automatic creation of topics that do not exist and that clients request in Metadata.
 
-Off by default. The broker sends the controller a CreateTopics request as if from the client, and
+Off by default. The broker sends the controller a CreateTopics request in the client's name, and
 immediately answers that the topic is unknown; clients repeat Metadata until the topic exists.
 
 Source: KIP-590; AutoTopicCreationManager of Kafka 4.0.
@@ -31,10 +31,14 @@ _VERSION = apis.CREATE_TOPICS.max_version
 
 
 class TopicCreation:
-    """Asks the controller to create missing topics; each topic at most once at a time."""
+    """Requests missing topics from the controller, with at most one request in flight per topic."""
 
     def __init__(self, forward: Forward) -> None:
-        """Take the function that sends requests to the controller."""
+        """Create the object, with no request in flight.
+
+        Args:
+            forward: Sends a client's request to the controller.
+        """
         self._forward = forward
         self._in_flight: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -44,7 +48,8 @@ class TopicCreation:
     ) -> MetadataResponse:
         """Start creating the missing topics; return the response for the client.
 
-        In it, missing topics that the caller may not create are TOPIC_AUTHORIZATION_FAILED.
+        In that response, missing topics that the caller may not create have the error
+        TOPIC_AUTHORIZATION_FAILED.
         """
         request = frame.body
         assert isinstance(request, MetadataRequest)
@@ -97,7 +102,7 @@ def _missing(topics: tuple[MetadataTopic, ...]) -> Iterator[str]:
 
 
 def _creation(frame: RequestFrame, names: set[str]) -> RequestFrame:
-    """Return the CreateTopics request that the client of a Metadata request could have sent."""
+    """Return a CreateTopics request, as if the client of the Metadata request had sent it."""
     request = CreateTopicsRequest(
         topics=tuple(
             [

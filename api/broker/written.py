@@ -1,4 +1,4 @@
-"""Produce requests in progress: they wait for the leader's write and the in-sync replicas."""
+"""Writes of Produce requests, in progress: waits for the leader and the in-sync replicas."""
 
 import asyncio
 
@@ -11,15 +11,16 @@ _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknow
 
 
 class Writing:
-    """A write of a client's batches to one partition, in progress."""
+    """A write of a client's batches to one partition that is in progress."""
 
     def __init__(
         self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
     ) -> None:
-        """Wrap a write that has been started.
+        """Create the object for a write that has been started.
 
         Args:
             index: The partition's id, for the result.
+            append: The task of the leader's write.
             by_all: True to wait for all in-sync replicas, False to wait only for the leader.
         """
         self._index = index
@@ -29,7 +30,11 @@ class Writing:
         self._by_all = by_all
 
     async def result(self, deadline: float) -> ProducedPartitionResult:
-        """Wait for the write, and for the in-sync replicas until the deadline (event loop time)."""
+        """Wait for the write, and return its result.
+
+        Args:
+            deadline: Until when to wait for the in-sync replicas, by the event loop's clock.
+        """
         try:
             # The write continues if the client disconnects.
             base_offset, end_offset = await asyncio.shield(self._append)
@@ -51,7 +56,7 @@ class Writing:
         )
 
     async def _is_everywhere(self, end_offset: int) -> bool:
-        """Wait for all in-sync replicas; False if the leader epoch changes in the meantime."""
+        """Wait until all in-sync replicas have the batches; False if the leader epoch changes."""
         # Check the epoch first: in a later one, other records may have the same offsets.
         while self._replica.leader_epoch == self._leader_epoch:
             if self._replica.high_watermark >= end_offset:

@@ -218,8 +218,7 @@ class _Conversation:
     async def _exchanged(
         self, token: bytes, frame: RequestFrame | None
     ) -> tuple[bytes, Login | None]:
-        """Pass a client's message to the mechanism; return the mechanism's reply, and the login if
-        it is complete.
+        """Return the mechanism's reply to a client's message, and the login once it is complete.
 
         Args:
             frame: The request to which an error response is sent if the login fails; None if the
@@ -269,8 +268,7 @@ def repeated_login(frame: RequestFrame) -> Response:
 
 
 def _check_key(raw: bytes) -> None:
-    """Raise a clear error if a frame is a known request that must not be sent before
-    authentication.
+    """Raise a clear error if a frame is a known request that is not allowed before login.
 
     Raises:
         AuthenticationError: the frame is such a request.

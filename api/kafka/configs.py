@@ -103,9 +103,7 @@ def description_refused(
 def _entry(
     request: DescribeConfigsRequest, resource: DescribeConfigsResource, config: ConfigExplained
 ) -> DescribeConfigsResourceResult | None:
-    """Return a config's entry; None if the resource is the cluster default and does not set the
-    config.
-    """
+    """Return a config's entry; None if the resource is the cluster default and lacks the config."""
     levels = _levels(resource, config)
     if not levels and _is_cluster(resource):
         return None
@@ -150,9 +148,7 @@ def _levels(resource: DescribeConfigsResource, config: ConfigExplained) -> Seque
 
 
 def _of_group(config: ConfigExplained) -> ConfigAtLevel:
-    """Return a group config's value as a level: the group's own level if it is set, else the
-    default.
-    """
+    """Return a group config's value as a level: GROUP if the group sets it, else DEFAULT."""
     nearest = config.levels[0] if config.levels else None
     own = ConfigSource.GROUP.code
     is_own = nearest is not None and nearest.source_code == own

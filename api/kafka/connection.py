@@ -222,9 +222,7 @@ class Connection:
                     future.set_exception(_unanswered(str(problem)))
 
     def _answer(self, frame: bytes) -> bool:
-        """Resolve the pending request that a response belongs to; False if no request is waiting
-        for it.
-        """
+        """Resolve the pending request that a response answers; False if none is waiting."""
         number = frames.correlation_id_of(frame)
         if number not in self._waiting:
             return False  # its caller has given up, or this is no Kafka

@@ -34,9 +34,7 @@ _UPGRADE_TYPES = {
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """The finalized feature levels that a node knows, after applying the metadata log up to
-    `offset`.
-    """
+    """The finalized feature levels that a node knows, as of the metadata log's `offset`."""
 
     levels: Mapping[str, int] = {}
     offset: int = -1

@@ -37,9 +37,7 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 def since(first: int, last: int | None = None) -> Presence:
-    """Mark a field that exists from version `first` on, or up to version `last` (inclusive) if
-    given.
-    """
+    """Mark a field that exists from version `first` on, or only up to `last` (inclusive)."""
     return Presence(first, last)
 
 
@@ -49,9 +47,7 @@ def until(last: int) -> Presence:
 
 
 def tagged(tag: int, first: int = 0, last: int | None = None) -> Presence:
-    """Mark a tagged field: it exists only in flexible versions, and is omitted at its default
-    value.
-    """
+    """Mark a tagged field: only in flexible versions, and omitted at its default value."""
     return Presence(first, last, tag)
 
 

@@ -77,9 +77,7 @@ def refused(
 
 
 def _names(request: DescribeTopicPartitionsRequest, access: Access, first: str) -> Sequence[str]:
-    """Return the sorted names, from `first` on, of the requested topics, or else of all visible
-    topics.
-    """
+    """Return the requested (or else all visible) topic names from `first` on, sorted."""
     if request.topics:
         names = {asked.name for asked in request.topics}
     else:

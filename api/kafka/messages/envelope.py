@@ -16,9 +16,7 @@ class EnvelopeRequest(Request, frozen=True, kw_only=True):
 
 
 class EnvelopeResponse(Response, frozen=True, kw_only=True):
-    """The response to the forwarded request, with its header; or the error that the envelope
-    caused.
-    """
+    """The response to the forwarded request, with its header; or the envelope's error."""
 
     response_data: bytes | None = None
     error_code: Int16 = 0
