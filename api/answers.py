@@ -197,7 +197,7 @@ class Answers:
         await self._workers.close()
 
     async def _of_present(self, question: Question, request: Any, caller: Caller) -> Page:
-        """Answer from the latest state, after it is committed."""
+        """Answer from the controller's current state, once that state is committed."""
         decide = partial(_with_provenance, question, caller)
         answer = await self._controller.submit(
             BoundDecision(question.name, decide, request, question.response)

@@ -98,7 +98,8 @@ class MetadataClient(CommandClient):
         `sasl_ssl://HOST:PORT`.
 
         Args:
-            security: User and files; None: those of `$METALOG_CLIENT`.
+            security: The user for SASL and the files for TLS; None: as in the file
+                `$METALOG_CLIENT`.
 
         Raises:
             UnavailableError: the address does not answer, or a certificate is refused.

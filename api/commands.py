@@ -270,8 +270,9 @@ def any_command(name: str) -> Command:
 
 
 def request_class(name: str) -> Any:
-    """Return the request struct of a command or question; for a bare value, a struct that contains
-    it.
+    """Return the request struct of a command or question.
+
+    If the request is a bare value, such as a string, this is a struct that contains the value.
 
     Raises:
         RequestError: INVALID_REQUEST, there is no command or question of that name.

@@ -14,7 +14,7 @@ _CLIENT_ID = "metalog"
 
 
 async def connect(url: str) -> MetadataClient | SocketClient:
-    """Connect with the user and the files of `$METALOG_CLIENT`.
+    """Connect to a service, with the user and the certificates in the file `$METALOG_CLIENT`.
 
     Args:
         url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as

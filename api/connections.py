@@ -28,8 +28,11 @@ _UNLIMITED = 1 << 20
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
     """The number of places that the connections of one listener may take.
 
-    `reserve` of them are for important connections: of brokers, or of monitoring; 0 if there are
-    none.
+    Attributes:
+        name: The listener's name.
+        places_max: Maximum number of places, including `reserve`.
+        reserve: Number of places for important connections only: those of brokers, or of
+            monitoring.
     """
 
     name: str
@@ -42,9 +45,9 @@ class Place:
 
     Attributes:
         quota: The quota of the connection's listener.
-        is_reserved: A reserved place: the connection must prove to be of the kind it is reserved
-            for.
-        is_kept: A broker's connection, which is never closed to make room.
+        is_reserved: True if the place is reserved: the connection must still prove that it is a
+            broker's, or monitoring.
+        is_kept: True if the connection is a broker's, and is never closed to make room.
     """
 
     def __init__(
@@ -263,9 +266,9 @@ class Connections:
         return 2 * self._kept.total() < self.places_max
 
     def may_refuse(self) -> bool:
-        """True if one more connection may stay open to receive its refusal; it is then counted.
+        """True if one more refused connection may stay open to receive the error.
 
-        Call `refused` when it is closed.
+        If True, the connection is counted; call `refused` when it is closed.
         """
         if self._refusals >= limits.REFUSALS_MAX:
             return False

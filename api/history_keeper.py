@@ -42,7 +42,7 @@ class HistoryKeeper:
         """Store the arguments; the child is started by `run`.
 
         Args:
-            database: URL; None is the default in the log directory.
+            database: URL of the database; None: the default database, in the log directory.
         """
         self._directory = directory
         self._options = () if database is None else ("--database", database)

@@ -60,8 +60,9 @@ class HostMask:
             self._hosts.update(_hosts_of_config(record["value"]))
 
     def replacing(self) -> Callable[[Any], Any]:
-        """Return a function that replaces the hosts collected so far, in every text of its
-        argument.
+        """Return a function that replaces hosts in every string of its argument, at any depth.
+
+        It replaces the hosts collected so far, each with that host's stand-in.
         """
         hosts = sorted(self._hosts - _PUBLIC)
         replace = _replacer({host: f"host-{number}" for number, host in enumerate(hosts, 1)})

@@ -1,7 +1,8 @@
 """Converts requests and responses of commands and questions to and from JSON values, by type.
 
-A topic is its name, or its id as `@ID`; another id is its text; other bytes are base64. In a struct
-with a command's name, that command's encoded request is written as JSON, too.
+In JSON, a topic is given by its name, or by its id as `@ID`. Other ids are text, and other bytes
+are base64. A struct may contain the name and the encoded request of a command: that request is then
+JSON, too.
 """
 
 import enum
@@ -103,7 +104,10 @@ def is_name_or_id(as_type: Any) -> bool:
 
 
 def _branch(value: Any, as_type: Any) -> Any:
-    """Return the type in an optional type, Any for another union; a name or id keeps its type."""
+    """Return T for the type `T | None`, Any for a union of several types, else the type itself.
+
+    A reference to a topic by name or id stays that type, although it is a union.
+    """
     if is_name_or_id(as_type):
         return _NAME_OR_ID
     found = branches(as_type)

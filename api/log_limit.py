@@ -34,9 +34,9 @@ class _Window(msgspec.Struct):
 
 
 class LineLimit(logging.Filter):
-    """Limits the log lines of each place to a rate.
+    """Limits the log lines of each place in the code to a rate.
 
-    The first line of a new window says how many lines were left out before. Only the first line of
+    The first line of a new window gives the number of lines omitted before. Only the first line of
     a window has its traceback.
     """
 

@@ -30,7 +30,8 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 
 
 class ReconnectingClient(CommandClient):
-    """A client of the service at a URL, in the form of `connect`; connects with the first request.
+    """A client of the service at a URL; takes the same URLs as `connect`, and connects when first
+    used.
 
     Errors are those of the last attempt. `subscribe` continues after the last batch that it
     yielded.

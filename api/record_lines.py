@@ -47,9 +47,7 @@ class LineBatch(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A parsed line. Other fields printed by `dump` are accepted and ignored: the log assigns its
-    own.
-    """
+    """A parsed line. Other fields that `dump` prints are ignored: the log assigns new ones."""
 
     type: str
     data: dict[str, Any]
@@ -83,13 +81,13 @@ def line_batches(
     """Parse lines into batches, one batch in memory at a time; empty lines are ignored.
 
     Args:
-        size: Records per batch; None: the records of a batch printed by `dump` form a batch again.
+        size: Records per batch; None: the same batches as in the log that `dump` printed.
         skip: Names of record types to leave out.
         progress: Called with the number of bytes read.
 
     Raises:
-        RequestError: INVALID_RECORD, gives the line. The batch that contains the line is not
-            yielded.
+        RequestError: INVALID_RECORD; the message gives the line. The batch that contains the line
+            is not yielded.
     """
     waiting: list[_Parsed] = []
     for parsed in _parsed(source, skip, progress):

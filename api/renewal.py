@@ -30,7 +30,9 @@ class Renewal:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, read: Callable[[], Use]) -> None:
-        """Add a function that reads files and returns how to apply them, or raises RequestError."""
+        """Add a function that reads files, and returns a function that applies them or raises
+        RequestError.
+        """
         self._reads.append(read)
 
     def begin(self) -> None:

@@ -46,12 +46,15 @@ DEFAULT_DATABASE = "default"
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a service; port 0 lets the system choose.
 
-    `kafka` are the listeners for Kafka's protocol; `security` is shared by all listeners. `socket`
-    is the address or the unix socket for appends (docs/socket.md), `http` that for HTTP
-    (docs/http.md); None: no such listener. A snapshot is made every `snapshot_every` records, 0:
-    never. `sql_history` is the URL of the database for the SQL history, "default" for the one in
-    the log directory, None for no SQL history. `upkeep` is the archive and retention in the
-    background.
+    Attributes:
+        kafka: Addresses of the listeners for Kafka's protocol.
+        socket: Address, or path of the unix socket, for appends (docs/socket.md); None: no socket.
+        security: The security options that all listeners share.
+        http: Options of the HTTP listener (docs/http.md); None: no HTTP.
+        snapshot_every: Number of records between two snapshots; 0: no snapshots.
+        sql_history: URL of the database for the SQL history; "default": the database in the log
+            directory; None: no SQL history.
+        upkeep: Options of archive and retention, which run in the background.
     """
 
     log: Path

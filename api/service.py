@@ -232,8 +232,8 @@ class Service:
     ) -> AppendResult:
         """Append records unchanged, if the current state allows it.
 
-        The cluster determines layouts and time. The principal in the batch's origin is an identity
-        that the caller acts as, if it has the right. All else as `MetadataLog.append`.
+        The cluster determines layouts and time. If the batch's origin has a principal, the caller
+        acts as that identity, which requires a right. All else as `MetadataLog.append`.
 
         Args:
             expected_versions: Objects, and the versions they must have.

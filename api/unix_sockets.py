@@ -1,4 +1,4 @@
-"""Unix sockets: only this process's user and root can connect; the system reports which."""
+"""Unix sockets: only root and this process's user can connect; the system reports who did."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Listening(socket.socket):
-    """A listening unix socket, whose file is removed when it is closed."""
+    """A listening unix socket; `close` also removes the socket's file."""
 
     def __init__(self) -> None:
         super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -105,11 +105,11 @@ def _is_dead(path: Path) -> bool:
 
 
 def peer_user(connection: socket.socket) -> str | None:
-    """Return the name of the user that connected to a unix socket, as the operating system reports
-    it.
+    """Return the user who connected to a unix socket, as the operating system reports it.
 
-    None for other sockets, and if the system does not report it. For a user without a name, the
-    user id.
+    Returns:
+        The user's name, or user id if the user has no name. None if the socket is not a unix
+        socket, or the system does not report the user.
     """
     if connection.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
         return None

@@ -21,8 +21,12 @@ log = logging.getLogger(__name__)
 
 
 class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Background jobs: `archive` is a directory or URL, `retain` an age, None: no such job; and the
-    pause between runs.
+    """Options of the background jobs.
+
+    Attributes:
+        archive: Directory or URL of the archive; None: no archive.
+        retain: Age, such as 30d, from which archived history is dropped; None: all history is kept.
+        every_s: Pause between two runs, in seconds.
     """
 
     archive: str | None = None

@@ -71,7 +71,7 @@ class _Reading:
     """The visible part of one answer, read so far.
 
     Attributes:
-        points: The answer's points as offsets; known once a whole page has a successor.
+        points: The answer's points as offsets; empty until a page with a following page was read.
         about: The answer's position in the log; None until everything is read.
     """
 

@@ -47,11 +47,15 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class WireAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of a command or question as `controller.pending_answers.Answer`, with an encoded
-    response.
+    """The answer to a command or question, as connections send it.
 
-    For a question, `about` is on the last page and `cursor` on all others, both encoded. `versions`
-    is encoded; it is empty from a service that does not report them, and if nothing was written.
+    Attributes:
+        response: The encoded response.
+        about: The answer's position in the log, encoded; only on the last page of a question's
+            answer.
+        cursor: Encoded cursor of the next page; on all pages but the last.
+        versions: Encoded versions of the changed objects; empty if nothing was written, or if the
+            service does not report versions.
     """
 
     response: bytes
@@ -174,10 +178,10 @@ class CommandClient(ABC):
         Args:
             at: The point of the question, as on the command line; times without a zone are in UTC,
                 and ages count back from the service's clock.
-            cursor: That of the previous page.
+            cursor: The `cursor` of the previous page; empty for the first page.
             principal: As for `run`.
-            min_offset: An offset that the answer must include, such as the last one of a change,
-                which is its answer's `end_offset` - 1. The service waits for it for a while.
+            min_offset: An offset that the answer must include; the service waits a while until it
+                is committed. To see a change, pass the `end_offset` of the change's answer, less 1.
 
         Raises:
             RequestError: the question is refused; or OFFSET_NOT_AVAILABLE, the log does not contain

@@ -198,10 +198,10 @@ async def _explained(answers: Answers, code: str, message: str, object_: str) ->
 
 
 async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str, Any]]:
-    """Return the errors of the requested items that were not found.
+    """Return the errors (code and message) of the requested items that were refused.
 
     Raises:
-        RequestError: none was found.
+        RequestError: all items were refused.
     """
     name = answers.question.name
     items = {"topics describe": lambda: answer.topics, "users describe": lambda: answer}.get(name)

@@ -47,10 +47,11 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_renamed(self) -> bool:
-        """True if DNS rebinding is possible: a page points its own host name here, and gets
-        answers.
+        """True if DNS rebinding is possible: a foreign page makes its own host name resolve to this
+        host.
 
-        With TLS the certificate does not match that name, and a page does not know any token.
+        It is impossible with TLS, as the certificate does not match the page's host name, and with
+        tokens, as the page does not know any.
         """
         return self.host is not None and not self.has_tls and not self.tokens
 
@@ -81,8 +82,9 @@ def _names_one_host(scope: Mapping[str, Any]) -> bool:
 
 
 def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """True if a link on another page opens the web page itself, which contains nothing of a
-    cluster.
+    """True if the request opens the web page from a link on another page.
+
+    That is harmless: the web page itself contains no data of a cluster.
 
     Source: Fetch Metadata Request Headers, 2.
     """

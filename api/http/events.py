@@ -144,7 +144,7 @@ class _Events:
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self, within_s: float) -> bytes:
-        """Return the next wanted events as bytes; empty if there are none within the time."""
+        """Return the next wanted events as bytes; empty if none comes within `within_s` seconds."""
         if self._first is not None:
             return await self._from_log()
         await self._feed.beyond(self._offset, within_s)

@@ -80,9 +80,7 @@ class Gate:
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
-    """Return a problem if the connection has a place reserved for monitoring but requests another
-    path.
-    """
+    """Return a problem if the connection's place is reserved for monitoring, but not the path."""
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 
@@ -90,8 +88,8 @@ def _refused_by_place(scope: "Scope") -> Problem | None:
 def _refused_by_form(scope: "Scope") -> Problem | None:
     """Return a problem if the body does not have the required content type, else None.
 
-    A foreign web page can send some other content types without the browser asking the service
-    first.
+    The required types are ones that a browser sends for a foreign web page only if the service
+    permits it.
     """
     path = scope["path"]
     if scope["method"] != "POST" or path not in _TAKE_BODIES:  # type: ignore[typeddict-item]

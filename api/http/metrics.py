@@ -39,7 +39,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         connections: Returns the number of connections of each listener.
         jobs: The background jobs.
-        authenticators: Those of the listeners with SASL.
+        authenticators: The authenticators of the listeners with SASL.
     """
 
     connections: Callable[[], dict[str, int]]

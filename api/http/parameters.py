@@ -45,8 +45,8 @@ def parameters_of(question: Question, request: Any) -> tuple[Parameter, ...]:
     """Return the parameters of a question.
 
     Args:
-        request: The struct with the fields; differs from the question's request if that is a bare
-            value.
+        request: The struct whose fields become parameters: the question's request type, or a struct
+            around it if that type is a bare value such as a string.
     """
     found = [_parameter(field, hint) for field, hint in typed_fields(request)]
     has_range = any(parameter.name == "from" for parameter in found)

@@ -1,7 +1,7 @@
 """Requests with a body: commands and appends, whose handlers take bytes and return a reply.
 
-Litestar routes them and handles their errors. Its own request and response objects support handlers
-of any signature; they alone would cost as much as the rest of an append.
+Litestar routes these requests and handles their errors. Litestar's request and response objects are
+not used: creating them would cost as much as all the rest of an append.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

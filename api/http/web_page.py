@@ -66,7 +66,9 @@ def _modules(prefix: str) -> list[tuple[str, str]]:
 
 
 def _policy(imports: str) -> str:
-    """Return the Content-Security-Policy: scripts and requests only of the service itself."""
+    """Return the Content-Security-Policy: only scripts of the service, and requests to it, are
+    allowed.
+    """
     digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; "
@@ -94,10 +96,10 @@ def _unless_known(
 
 
 async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return the columns of a range; without a first point, of the newest records.
+    """Return the columns of a range of records; without a first point, of the newest records.
 
-    A reader who may not describe the cluster gets only the columns of the topics that this reader
-    may describe.
+    A reader who may not describe the cluster gets only the columns of topics that this reader may
+    describe.
 
     The question workers compute the columns. If the log has not grown since the answer that the
     client has cached, nothing is computed.
@@ -129,8 +131,10 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 
 def _topics(access: Access, wanted: ShowReport) -> tuple[str, ...] | None:
-    """Return the topics to include, None for all; a reader without the cluster right gets visible
-    ones.
+    """Return the names of the topics to include in the columns; None: all.
+
+    If the request names no topics and the reader may not describe the cluster, these are the topics
+    that the reader may describe.
     """
     if wanted.topics is not None or access.allows(Operation.DESCRIBE, CLUSTER):
         return wanted.topics

@@ -1,1 +1,1 @@
-"""The socket: length-prefixed binary frames, many requests in flight."""
+"""The append socket: length-prefixed binary frames; many requests may be in flight at once."""

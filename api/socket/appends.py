@@ -1,8 +1,9 @@
-"""Append requests and their answers.
+"""Wire format of the append request and of its answer.
 
 Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
 offsets from 0, epoch 0 and time 0: the log assigns the real values. The client assigns correlation
-ids, from 1. Expected versions of objects come before the rows, preceded by their length.
+ids, from 1. The objects' expected versions stand before the rows, preceded by their length in
+bytes.
 """
 
 import struct

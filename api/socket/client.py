@@ -1,4 +1,4 @@
-"""The socket's client: `append` and `run` as in process, over a connection that callers share."""
+"""The socket's client: runs commands and appends over one connection, which callers share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

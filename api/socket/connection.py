@@ -43,7 +43,8 @@ class Connection(asyncio.Protocol):
         security: ListenerSecurity,
         connected: "Callable[[Connection], None]",
     ) -> None:
-        """Create the protocol of one connection, which takes a place when it connects.
+        """Create the protocol of one connection; it takes one of the places when the client
+        connects.
 
         Args:
             connected: Called when the connection is made; never called if the TLS handshake fails.

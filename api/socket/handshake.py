@@ -49,7 +49,7 @@ class Welcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         version: The chosen version.
-        schema: The schema of the rows; None in version 1, which uses the HELLO's.
+        schema: The schema of the rows; None in version 1, whose rows have the schema in the HELLO.
         schemas: The schemas that the server reads, newest first; empty in version 1.
     """
 

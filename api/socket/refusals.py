@@ -1,4 +1,4 @@
-"""Errors sent to the client, which raises the same errors as the log does in process.
+"""Wire format of errors; the client raises the error that the server's log raised.
 
 `outcome`, `done_to` and the fields of a version mismatch were added later, so they may be missing.
 All values are texts: clients of version 1 read nothing else.
@@ -89,10 +89,13 @@ def _request_error(body: dict[str, str], message: str) -> RequestError:
 def _outcome(
     error: MetadataLogError, told: str | None, done_to: str | None
 ) -> tuple[Outcome, int | None]:
-    """Return the outcome of a refused request, and the last offset committed if it is partial or
-    done.
+    """Return a refused request's outcome, and, if that is partial or done, the last committed
+    offset.
 
-    An old server sends no outcome: it is then unknown, unless the error is a refusal by rule.
+    Args:
+        told: The outcome in the frame. An old server sends none: the outcome is then `NOTHING` for
+            a RequestError other than NOT_CONTROLLER, else `UNKNOWN`.
+        done_to: The last committed offset in the frame.
     """
     match told:
         case Outcome.NOTHING:

@@ -70,11 +70,13 @@ class Requests:
     """Answers the requests of one connection."""
 
     def __init__(self, session: CallerSession, layout: Layout, gone: asyncio.Event) -> None:
-        """Create for the session of one caller.
+        """Store the arguments.
 
         Args:
+            session: Answers the requests; belongs to one caller.
             layout: Layout of the rows in append requests.
-            gone: Set when the client has disconnected; its questions are then abandoned.
+            gone: Set when the client has disconnected; the client's unanswered questions are then
+                abandoned.
         """
         self._session = session
         self._layout = layout

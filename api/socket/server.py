@@ -108,13 +108,14 @@ async def serve_socket(
     """Serve appends to a log, or all requests to a service, over a socket.
 
     Args:
-        log: Commits the batches; stays open when the server is closed. Alternatively a function
-            that returns the session of each caller, which also runs commands.
-        cluster_id: Sent to clients, and compared with the one they expect.
+        log: The log that commits the batches; it stays open when the server is closed. Or a
+            function that returns the session of each caller; a session also runs commands.
+        cluster_id: Sent to clients, and compared with the cluster id that they expect.
         host: Without authentication, every client that can reach this host can write.
         port: 0 means any free port, see `SocketServer.port`.
-        path: Of a unix socket, instead of host and port.
-        connections: Those of the process; None makes one for this server alone.
+        path: Path of a unix socket to listen on, instead of host and port.
+        connections: All connections of this process; None: this server gets a `Connections` of its
+            own.
         security: The encryption and authentication required.
 
     Raises:
