@@ -1,4 +1,4 @@
-"""Positions of a replica's batches on disk; kept in memory with some fields of their headers."""
+"""Positions of a replica's batches on disk, and the header fields that are kept in memory."""
 
 from operator import attrgetter
 

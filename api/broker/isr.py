@@ -30,7 +30,10 @@ Alter = Callable[[tuple[AlteredTopic, ...]], Awaitable[AlterPartitionResponse]]
 
 
 class _Proposal(msgspec.Struct, frozen=True):
-    """A replica with a pending ISR; on a retry, an earlier proposal may have succeeded."""
+    """A proposal of a replica's pending ISR.
+
+    `is_retry`: the same ISR was proposed before, and that proposal may have succeeded.
+    """
 
     replica: Replica
     is_retry: bool

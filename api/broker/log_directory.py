@@ -217,8 +217,8 @@ class LogDirectory:
     def _time(self, path: Path, delay_ms: int) -> int:
         """Return when to delete a folder, in ms since 1970.
 
-        The folder's file usually contains the time when it was staged; files of earlier releases
-        contain the time of deletion.
+        A file in the folder contains the time when the folder was moved to `deleting/`. In files of
+        earlier releases, it is the time of deletion instead.
         """
         if path not in self._deletions:
             try:

@@ -1,4 +1,4 @@
-"""Writes of Produce requests, in progress: waits for the leader and the in-sync replicas."""
+"""Produce requests in progress: waits for the leader's write, then for the in-sync replicas."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknow
 
 
 class Writing:
-    """A write of a client's batches to one partition that is in progress."""
+    """A write, in progress, of a client's batches to one partition."""
 
     def __init__(
         self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool

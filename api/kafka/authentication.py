@@ -2,7 +2,7 @@
 
 Only ApiVersions and the SASL requests are answered, one after the other, until the client has
 authenticated. If the login fails, the client gets the same response after the same time whether the
-user or the password is wrong; only the server's log has the reason.
+user or the password is wrong; the reason is only in the server's log messages.
 
 Source: KIP-43, KIP-152; SaslServerAuthenticator of Kafka 4.0 (states, texts).
 """
@@ -47,7 +47,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         send: Sends a response, after the responses to earlier requests.
-        address: The client's address, for the log.
+        address: The client's address, for log messages.
     """
 
     reader: asyncio.StreamReader

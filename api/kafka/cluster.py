@@ -77,7 +77,9 @@ def _node(broker: Broker) -> DescribedNode:
 def resources_listed(
     request: ListConfigResourcesRequest, version: int, image: MetadataImage
 ) -> ListConfigResourcesResponse:
-    """List resources by type: all topics and brokers, and other resources if they have configs.
+    """Return the response with the resources of the requested types.
+
+    It lists all topics and brokers; of other types, only the resources that have configs.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, resources of a requested type cannot be listed.

@@ -93,7 +93,7 @@ class Connection:
 
         Args:
             response: The class of the response.
-            version: Version of the request; None: the newest version in `Api`.
+            version: Version of the request; None: the newest version that `Api` supports.
 
         Raises:
             UnavailableError: no response arrived, so the outcome is unknown; or the connection was

@@ -37,7 +37,7 @@ def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
 def opened(
     envelope: EnvelopeRequest, apis: Mapping[int, Api], broker: Caller
 ) -> tuple[RequestFrame, Caller]:
-    """Return the request in an envelope and the client that sent it.
+    """Return the request in an envelope and the client that sent the request.
 
     Args:
         apis: The requests that may be forwarded, by key.

@@ -34,7 +34,10 @@ _UPGRADE_TYPES = {
 
 
 class Features(msgspec.Struct, frozen=True, kw_only=True):
-    """The finalized feature levels that a node knows, as of the metadata log's `offset`."""
+    """The finalized feature levels that a node knows.
+
+    `offset` is the last offset of the metadata log from which the levels were read.
+    """
 
     levels: Mapping[str, int] = {}
     offset: int = -1

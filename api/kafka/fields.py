@@ -1,8 +1,8 @@
 """Field types and versions of messages, as annotations on their classes.
 
-Each field is annotated with the integer type of its encoding. A field that not every version has
-also gets `since`, `until` or `tagged`. If it has several of these, the first that includes the
-version applies. `layouts` reads the annotations.
+Each field is annotated with the integer type of its encoding. A field that does not exist in
+every version also gets `since`, `until` or `tagged`. If a field has several of these, the first one
+that includes the version applies. `layouts` reads the annotations.
 
     class Topic(Message, frozen=True, kw_only=True):
         name: str

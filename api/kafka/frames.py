@@ -35,14 +35,14 @@ _NO_TAGS = b"\0"
 
 
 class MalformedFrameError(RequestError):
-    """The bytes are not a known request or response; the connection must be closed."""
+    """Raised for bytes that are no known request or response; the connection must be closed."""
 
     def __init__(self, message: str) -> None:
         super().__init__("INVALID_REQUEST", message)
 
 
 class UnsupportedVersionError(RequestError):
-    """A known request in an unsupported version.
+    """Raised for a known request in an unsupported version.
 
     Attributes:
         api: The request.

@@ -80,7 +80,7 @@ class Listener:
     def __init__(
         self, answering: Answering, connections: Connections, security: ListenerSecurity = OPEN
     ) -> None:
-        """Create a listener that accepts no connections yet; `Listener.start` does both."""
+        """Create a listener that does not accept connections yet; see also `Listener.start`."""
         self._answering = answering
         self._security = security
         self._connections = connections

@@ -19,7 +19,7 @@ class SessionRenewal:
     """
 
     def __init__(self, login: ClientLogin, address: str, session_ms: int) -> None:
-        """Start with a session that lasts `session_ms`; 0 means that it never ends."""
+        """Start with a session that lasts `session_ms`; 0 means that the session never ends."""
         self._login, self._address = login, address
         self._turn = asyncio.Lock()
         self._renew_at: float | None = None

@@ -37,7 +37,7 @@ class Received:
         place.request_begun(self._counted_bytes)
 
     def release(self) -> None:
-        """Return the frame's share of the memory budget, when the request was answered."""
+        """Free the frame's share of the memory budget, after the request was answered."""
         self._place.request_ended(self._counted_bytes)
         if self._share is not None:
             self._place.give_back(self._share)

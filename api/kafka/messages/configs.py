@@ -12,7 +12,7 @@ UNKNOWN_SOURCE = 0
 
 
 class DescribeConfigsResource(Message, frozen=True, kw_only=True):
-    """A resource and the names of its configs to describe; null or empty means all."""
+    """A resource and the names of its configs to describe; null or an empty list means all."""
 
     resource_type: Int8
     resource_name: str

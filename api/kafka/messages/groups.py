@@ -196,7 +196,7 @@ class GroupAssignment(Message, frozen=True, kw_only=True):
 
 
 class ConsumerGroupHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The member's epoch and, if it has changed, its assignment."""
+    """The member's epoch, and the member's assignment if that has changed."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0

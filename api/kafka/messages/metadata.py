@@ -34,7 +34,7 @@ class MetadataRequestTopic(Message, frozen=True, kw_only=True):
 
 
 class MetadataRequest(Request, frozen=True, kw_only=True):
-    """Request the metadata of some topics, or of all (null; in version 0, an empty list)."""
+    """Request the metadata of some topics; null (in version 0 an empty list) means all topics."""
 
     topics: tuple[MetadataRequestTopic, ...] | None = None
     allow_auto_topic_creation: Annotated[bool, since(4)] = True
