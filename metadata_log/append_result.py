@@ -1,4 +1,4 @@
-"""The result of an append."""
+"""The result of appending a batch: its offsets and time."""
 
 import msgspec
 

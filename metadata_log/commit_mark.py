@@ -124,7 +124,7 @@ class MarkWriter:
         self._step = 1
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the commit mark."""
         self._file.close()
 
 

@@ -1,4 +1,4 @@
-"""Every maximum of the log, with its reason."""
+"""All maximum values of the log, each with its reason."""
 
 MIB = 1024 * 1024
 

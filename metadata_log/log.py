@@ -96,7 +96,8 @@ class MetadataLog:
         sync_mark_in_time: bool = True,
         asked: Asked | None = None,
     ) -> Self:
-        """Become the writer: lock, claim a higher epoch, recover the tail, announce the epoch.
+        """Open a log as its writer: lock, claim a higher epoch, recover the tail, announce the
+        epoch.
 
         Args:
             node_id: Node id announced as the leader.
@@ -104,12 +105,12 @@ class MetadataLog:
             machine: The clocks that the LogClock follows; None means this machine's.
             run_blocking: Runs blocking disk calls; by default in a thread of this writer.
             segment_size_bytes_max: A new segment begins once this size is reached.
-            sync_mark_in_time: False syncs the commit mark only at a roll and at close, so that the
-                bytes written do not depend on the machine's speed.
-            asked: Stored with the announcement: the settings of the deciding controller.
+            sync_mark_in_time: False syncs the commit mark only at the end of a segment and at
+                close, so that the bytes written do not depend on the machine's speed.
+            asked: The settings of the deciding controller; stored with the announcement.
 
         Raises:
-            MetadataLogError: see `own_log`; the outcome is always nothing.
+            MetadataLogError: see `own_log`; the outcome is always NOTHING.
         """
         fs, directory = fs or OsFs(), directory.absolute()
         try:

@@ -33,7 +33,7 @@ _MS = 1_000_000
 
 
 class LogClock:
-    """The clock of one writer."""
+    """The clock of one log writer; follows the machine's wall clock without jumping."""
 
     def __init__(
         self, last_timestamp_ms: int, *, name: str, machine: MachineClocks | None = None

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 class LogReader:
-    """A log up to its commit mark.
+    """Reads a log up to its commit mark.
 
     Attributes:
         directory: The log directory, or the path that represents a prefix of a bucket.
-        kind: Own or mirror.
+        kind: Whether the log is a mirror or assigns its own offsets.
         cluster_id: Id of the cluster whose metadata this is.
         mark: The commit mark at opening, advanced to the end proven by later blocks
             (committed_end.py).
@@ -54,8 +54,9 @@ class LogReader:
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
         history_start: First offset above the base; images exist from the offset before it on.
-        end_offset: Exclusive.
-        confirmed_end: Exclusive; in a mirror Kafka may still replace offsets from here on.
+        end_offset: Exclusive end of the log.
+        confirmed_end: Exclusive end of the final part; in a mirror, Kafka may still replace offsets
+            from here on.
     """
 
     def __init__(self, fs: ByteStore, directory: Path) -> None:

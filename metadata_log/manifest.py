@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The identity of a log."""
+    """The identity of a log, as stored in `metalog.json`."""
 
     format_version: int = FORMAT_VERSION
     cluster_id: str

@@ -1,4 +1,4 @@
-"""Timer for syncing the commit mark: once per interval after an append, not after each append."""
+"""Timer for syncing the commit mark: at most one sync per interval, not one per append."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,16 +1,16 @@
-"""Continuing a mirror: appends at its end, and cuts it where Kafka replaced its own log.
+"""Writer of an existing mirror: appends, and cuts the mirror where Kafka replaced its log.
 
 A cut ends one writer and begins another, so that readers see that the log's end may have gone back:
 
-    1. mark at the end of the last block that stays whole        from now on: cut, or not yet
-    2. remove the segments behind that block's, newest first
-    3. publish a new segment at that end; it holds what stays of the next block
-    4. mark at the end of the new segment
+    1. publish a mark at the end of the last block that is kept whole
+    2. remove the segments after the segment of that block, newest first
+    3. publish a new segment at that end, with the kept rows of the next block
+    4. publish a mark at the end of the new segment
     5. cut the bytes that the new segment replaces
 
 Until step 3 the blocks past the mark are still there, and a writer that opens the log keeps them;
 the log is then a prefix of the old one. From step 3 on the new segment seals the segment before it,
-as a successor's segment does in an own log.
+as the first segment of any new writer does.
 """
 
 import logging

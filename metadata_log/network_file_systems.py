@@ -42,8 +42,8 @@ def refuse_network_file_system(path: Path) -> None:
     """Check that a path is not on a network file system, before a log is written there.
 
     Raises:
-        RequestError: the path is on a network file system, and the environment variable does not
-            allow it.
+        RequestError: the path is on a network file system, and METALOG_ALLOW_NETWORK_FILE_SYSTEM
+            does not allow it.
     """
     kind = file_system_type(path)
     if kind in _NETWORK and os.environ.get(ALLOW) != "1":

@@ -45,7 +45,7 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class OffsetIndex:
-    """The entries of one segment, ascending."""
+    """The index entries of one segment, ascending."""
 
     def __init__(self, entries: Sequence[IndexEntry]) -> None:
         self._entries = entries
@@ -122,7 +122,7 @@ class IndexWriter:
             self._last_position = None
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the index file."""
         if self._file is not None:
             self._file.close()
 

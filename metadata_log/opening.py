@@ -1,4 +1,4 @@
-"""Becoming the writer of a log: lock, claim a higher epoch, recover the tail."""
+"""Opening of a log by a writer: lock, claim a higher epoch, recover the tail."""
 
 from pathlib import Path
 

@@ -32,7 +32,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def crc32c(self) -> int:
-        """CRC-32C of the stored bytes."""
+        """CRC-32C of the block's stored bytes."""
         return self.stored.crc32c
 
     @property
@@ -52,7 +52,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def max_timestamp(self) -> int:
-        """The highest append time of a batch, ms since 1970."""
+        """The highest append time of the block's batches, ms since 1970."""
         return max(batch.timestamp for batch in self.batches)
 
     @property

@@ -41,7 +41,7 @@ class Rest(Enum):
 
 
 class Action(Enum):
-    """The writer's action."""
+    """The action of a recovering writer on the bytes past the commit mark."""
 
     REFUSE = "refuse: the acknowledged end is unknown"
     SHORT_COPY = "refuse: a short copy"
@@ -53,7 +53,7 @@ class Action(Enum):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One row of the table; an empty set stands for any value."""
+    """One row of the decision table; an empty set stands for any value."""
 
     marked: frozenset[Marked]
     next: frozenset[Next]
@@ -145,7 +145,7 @@ def decide(marked: Marked, next_segment: Next, rest: Rest) -> Action:
 
 
 def as_markdown() -> str:
-    """Return the table in Markdown."""
+    """Return the decision table in Markdown."""
     lines = ["| marked segment | next segment | rest | action | why |", "|---|---|---|---|---|"]
     for rule in RULES:
         cells = [_any_of(rule.marked), _any_of(rule.next), _any_of(rule.rest)]

@@ -37,7 +37,10 @@ class Polling:
 
 @contextmanager
 def watch(path: Path) -> Iterator[Wakeup]:
-    """Watch a file that is written in place and sometimes replaced."""
+    """Watch a file that is written in place and sometimes replaced.
+
+    Yields an object whose `wait` returns when the file may have changed.
+    """
     with contextlib.ExitStack() as stack:
         wakeup: Wakeup = Polling()
         if sys.platform == "linux":

@@ -11,7 +11,9 @@ class LeaderChangeVoter(Record, frozen=True, kw_only=True):
 
 
 class LeaderChangeMessage(Record, frozen=True, kw_only=True):
-    """First record of a leader epoch: the leader, the voters, and those that voted for it."""
+    """First record of a leader epoch: the leader, all voters, and the voters that elected the
+    leader.
+    """
 
     version: int
     leader_id: int

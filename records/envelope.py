@@ -4,7 +4,7 @@ from records.base import Record
 
 
 class Origin(Record, frozen=True, kw_only=True):
-    """Who caused a batch, and why."""
+    """Origin of a batch: the principal and request that caused it, and the given reason."""
 
     principal: str | None = None
     request_id: str | None = None
@@ -32,7 +32,7 @@ class Extra(Record, frozen=True, kw_only=True):
 
 
 class SecretReference(Record, frozen=True, kw_only=True):
-    """Where to find a secret that was left out of an `Asked`.
+    """Where to find a secret that was left out of a logged request (`Asked`).
 
     `path` is the place of the secret in the request or response. `record_index` is the index, among
     the records of the same decision, of the record that contains the secret; None if no record
@@ -45,10 +45,11 @@ class SecretReference(Record, frozen=True, kw_only=True):
 
 
 class Asked(Record, frozen=True, kw_only=True):
-    """The request, and everything else the decision used besides the log itself.
+    """A logged request: its content, the other inputs of the decision, and the response.
 
-    `request`, `observed` and `response` are MessagePack (docs/log_format.md); secrets in them are
-    null. `omitted_bytes` is set if they were too large to be stored.
+    `seed` and `observed` are the inputs besides the request and the log. `request`, `observed` and
+    `response` are MessagePack (docs/log_format.md); secrets in them are null. `omitted_bytes` is
+    set if these fields were too large to be stored.
     """
 
     command: str

@@ -112,7 +112,7 @@ class RecordPlace(NamedTuple):
 
     Attributes:
         time: Append time, ms since 1970.
-        origin: Who wrote the record and why; None if the log does not have it.
+        origin: Principal, request and reason of the record's batch; None if the log lacks them.
     """
 
     offset: int
@@ -122,7 +122,7 @@ class RecordPlace(NamedTuple):
 
     @classmethod
     def of(cls, row: "Envelope") -> "RecordPlace":
-        """Return the place of a row."""
+        """Return the offset, type, time and origin of a row's record."""
         return cls(row.offset, type(row.payload).__name__, row.timestamp, row.origin)
 
 

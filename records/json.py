@@ -32,7 +32,7 @@ def fields_json(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def field_json(struct: msgspec.Struct, name: str) -> Any:
-    """Return one field of any structure, as `fields_json` does."""
+    """Return one field of any structure as a JSON value, converted as in `fields_json`."""
     return _value(getattr(struct, name), _hints(type(struct))[name])
 
 

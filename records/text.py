@@ -57,7 +57,7 @@ def duration_text(duration_ms: int) -> str:
 
 
 def time_text(timestamp_ms: int) -> str:
-    """Return a time as RFC 3339 in UTC with milliseconds."""
+    """Return a time as text (RFC 3339), in UTC with milliseconds."""
     try:
         time = datetime.datetime.fromtimestamp(timestamp_ms / 1_000, datetime.UTC)
     except (OverflowError, ValueError, OSError):

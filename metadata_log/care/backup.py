@@ -41,7 +41,7 @@ from records.errors import RequestError, UnavailableError
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file that identifies the copied log."""
+    """Content of the file in a copy that identifies the copied log."""
 
     format_version: int = 1
     cluster_id: str

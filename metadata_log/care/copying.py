@@ -15,7 +15,7 @@ Progress = Callable[[int], None]
 
 
 def no_progress(size: int) -> None:
-    """Ignore the progress report."""
+    """Progress callback that does nothing."""
 
 
 class CheckedRead:

@@ -1,4 +1,4 @@
-"""Building of a log directory beside its destination; it is renamed when complete."""
+"""Builds a log directory under a temporary name, and renames it when complete."""
 
 import contextlib
 import os

@@ -32,7 +32,7 @@ class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SegmentInspector:
-    """Inspects one segment after the other and collects findings."""
+    """Inspects the segments of a log one after the other, and collects findings."""
 
     def __init__(
         self,

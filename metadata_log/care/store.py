@@ -28,8 +28,9 @@ class Store(Protocol):
     def directory(self) -> Path: ...
 
     def pinned(self) -> ByteStore:
-        """Return a view of the current files for reading: it returns one version of each file, or
-        an error.
+        """Return a read-only view of the current files.
+
+        An opened file of the view is read in one version, or reading raises an error.
 
         Raises:
             UnavailableError: the place cannot be reached.

@@ -38,7 +38,7 @@ NO_PRODUCER = -1
 
 
 class BatchHeader(msgspec.Struct, frozen=True, gc=False):
-    """The header's fields, in their order on disk."""
+    """The fields of a batch header, in their order on disk."""
 
     base_offset: int
     length: int

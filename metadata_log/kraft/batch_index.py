@@ -66,7 +66,7 @@ class BatchIndex:
     def add(
         self, base_offset: int, end_offset: int, leader_epoch: int, crc: int, kind: int
     ) -> None:
-        """Append the next batch."""
+        """Append the next batch to the index."""
         self.bases.append(base_offset)
         self.epochs.append(leader_epoch)
         self.crcs.append(crc)

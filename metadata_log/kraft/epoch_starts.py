@@ -14,7 +14,7 @@ _DIGITS_MAX = 19
 
 
 class EpochStarts:
-    """Content of the file; empty if the file does not exist."""
+    """Content of `leader-epoch-checkpoint`; empty if the file does not exist."""
 
     def __init__(self, path: Path) -> None:
         """Read the file.

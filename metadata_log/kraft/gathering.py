@@ -27,7 +27,7 @@ class Gathering:
     def __init__(
         self, write: Write, *, collapse_noops: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Start empty; `clock` returns seconds."""
+        """Start without gathered batches; `clock` returns seconds."""
         self._write = write
         self._clock = clock
         self._runs = NoOpRuns(self._take, collapse=collapse_noops)
@@ -56,7 +56,7 @@ class Gathering:
         self._runs.add(batch)
 
     def flush(self) -> None:
-        """Write everything gathered."""
+        """Write all gathered batches."""
         self._runs.flush()
         self._write_block()
         self._first_offset = None

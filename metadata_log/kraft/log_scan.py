@@ -1,4 +1,4 @@
-"""Reading of the segments of a log in order, as one log."""
+"""Reading of all segments of a log in order, as if they were one file."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

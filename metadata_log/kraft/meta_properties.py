@@ -9,7 +9,10 @@ _SIZE_BYTES_MAX = 64 * 1024
 
 
 class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file; None for a missing value. In version 0 the node's id is `broker.id`."""
+    """Content of `meta.properties`; missing values are None.
+
+    The node's id is `node.id` in the file, or `broker.id` in version 0.
+    """
 
     version: int | None = None
     cluster_id: str | None = None
@@ -18,7 +21,7 @@ class MetaProperties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_meta_properties(path: Path) -> MetaProperties:
-    """Read the file; if it does not exist, all values are None."""
+    """Read `meta.properties`; if the file does not exist, all values are None."""
     try:
         # Java's encoding of property files; every byte is a character in it.
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Building of a new Kafka node directory beside its destination; it is renamed when complete."""
+"""Builds a Kafka node directory under a temporary name, and renames it when complete."""
 
 import os
 import shutil

@@ -15,9 +15,9 @@ _ZERO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class QuorumState(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file; fields are None for no leader, no vote, or an unknown voted directory.
+    """Content of `quorum-state`; fields without a value, such as no vote, are None.
 
-    `voter_ids` are those of version 0; version 1 has the voters in the log instead.
+    `voter_ids` are the voters in version 0 of the file; with version 1 the voters are in the log.
     """
 
     data_version: int
@@ -42,7 +42,7 @@ class _Vote(msgspec.Struct, rename="camel"):
 
 
 def read_quorum_state(path: Path) -> QuorumState | None:
-    """Read the file; return None if it does not exist.
+    """Read `quorum-state`; return None if the file does not exist.
 
     Raises:
         CorruptLogError: the file does not have the form that Kafka writes.

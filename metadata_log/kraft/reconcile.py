@@ -32,8 +32,8 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
 
     The mirror is cut at `end_offset`, unless it ends there; `last_timestamp` is the append time of
     the batch before that offset. The source is then read from after `position`; None means from its
-    start. `source_end` is set if there is nothing to read, because the source is only a beginning
-    of the mirror.
+    start. `source_end` is set if there is nothing to read: the source ends inside the mirror and is
+    equal up to that end.
     """
 
     end_offset: int
@@ -67,7 +67,7 @@ def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
 
 
 def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
-    """Return the end of the mirror's records that are committed, as the source's checkpoints prove.
+    """Return the end of the mirror's part that the source's checkpoints prove to be committed.
 
     Raises:
         CorruptLogError: a checkpoint is damaged, or of another history.
@@ -113,9 +113,9 @@ def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
 
 
 def _check_is_behind(source: KraftDirectory, mirror: LogReader, last: BatchHeader) -> None:
-    """Check that a source which ends in the mirror's confirmed part is a beginning of the mirror.
+    """Check that a source which ends in the mirror's confirmed part equals the mirror up to there.
 
-    Logs with the same last batch are equal before it.
+    Only the source's last batch is compared: logs with the same last batch are equal before it.
 
     Raises:
         RequestError: the source is another log.

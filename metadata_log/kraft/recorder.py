@@ -115,7 +115,7 @@ class Recorder:
 
     @property
     def records(self) -> int:
-        """Number of records of the source that were written."""
+        """Number of the source's records that were written to the mirror."""
         return self._by_type.total()
 
     def step(self, progress: Callable[[int], None] | None = None) -> None:
@@ -234,7 +234,7 @@ class Recorder:
         return Gathering(self._append, collapse_noops=self._collapse_noops, clock=self._clock)
 
     def _keep_gathered(self) -> None:
-        """Write the gathered batches, unless the mirror lost the records before them."""
+        """Write the gathered batches, unless the records before them were cut from the mirror."""
         gathering, self._gathering = self._gathering, self._new_gathering()
         if gathering.first_offset == self.end_offset and self._mirror.is_usable:
             gathering.flush()

@@ -1,4 +1,4 @@
-"""Creating synced files."""
+"""Creation of files that are synced to disk."""
 
 import os
 from collections.abc import Iterable

@@ -20,7 +20,7 @@ _REMEDY = "import again with --tables DIR, or remove the file: records are then 
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """The texts of the table files, by file name."""
+    """Content of a mirror's table file: the text of each table, by file name."""
 
     files: dict[str, str]
 

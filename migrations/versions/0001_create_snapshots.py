@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables."""
+    """Create the tables of snapshots."""
     op.create_table(
         "snapshot",
         sa.Column(
@@ -68,7 +68,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the tables, and every snapshot with them."""
+    """Drop the tables of snapshots, with all snapshots in them."""
     op.drop_table("snapshot_manifest")
     op.drop_table("snapshot_chunk")
     op.drop_table("snapshot")

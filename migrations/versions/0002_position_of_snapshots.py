@@ -15,13 +15,13 @@ _COLUMNS = ("last_crc32c", "rules", "not_understood", "not_understood_from")
 
 
 def upgrade() -> None:
-    """Add the columns."""
+    """Add the columns for CRC, replay rules and unknown records."""
     for name in _COLUMNS:
         op.add_column("snapshot", sa.Column(name, sa.BigInteger(), nullable=True))
 
 
 def downgrade() -> None:
-    """Drop the columns, and the snapshots that the previous release cannot check."""
+    """Drop the added columns, and the snapshots that the previous release cannot check."""
     op.execute("DELETE FROM snapshot WHERE rules IS NOT NULL")
     for name in reversed(_COLUMNS):
         op.drop_column("snapshot", name)

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column."""
+    """Add the column `rotated`."""
     op.add_column(
         "snapshot",
         sa.Column("rotated", sa.Boolean(), nullable=False, server_default=sa.false()),
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the column."""
+    """Drop the column `rotated`."""
     op.drop_column("snapshot", "rotated")

@@ -141,7 +141,7 @@ def payload_size(record: Record) -> int:
 
 
 class _OriginBytes(dict[Origin, bytes]):
-    """Encoded origins of one batch; usually all rows share one."""
+    """Cache of encoded origins for one batch; usually all rows share one origin."""
 
     def __missing__(self, origin: Origin) -> bytes:
         encoded = self[origin] = encoder_of("origin")(origin)
@@ -214,8 +214,10 @@ def _begins_so(row: bytes, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Split a batch into rows, each cut to start at `record_version` and to end with the next
-    offset.
+    """Split a batch into rows; return an empty list if its time is too short to search for.
+
+    The split is at the bytes that all rows share. So each returned row starts at its
+    `record_version` and ends with the offset of the next row.
     """
     _, start = decode_long(data, 0)
     _, end = decode_long(data, start)

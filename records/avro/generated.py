@@ -39,10 +39,14 @@ def decoder(schema: dict[str, Any], cls: type[Record], *, is_strict: bool = Fals
 
 
 class _Generator:
-    """Generates one function per record type; has the globals that these functions refer to."""
+    """Generates one function per record type; keeps the globals of the generated functions."""
 
     def __init__(self, instead: Mapping[str, Any] | None = None) -> None:
-        """`instead`: Functions that replace the usual ones in the generated code, by name."""
+        """Prepare the globals.
+
+        Args:
+            instead: Functions that replace the usual ones in the generated code, by name.
+        """
         self.names: dict[str, Any] = {
             "INTS": arrays.INTS,
             "LONGS": varint.LONGS,

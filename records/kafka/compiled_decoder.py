@@ -82,8 +82,9 @@ def _length(b: bytes, p: int) -> tuple[int, int]:
 
 
 class _Compiler:
-    """Generates one function per structure. In the generated code b is the bytes and p the
-    position.
+    """Generates Python code that decodes structures, one function per structure.
+
+    In the generated code, `b` is the bytes and `p` the position.
     """
 
     def __init__(self) -> None:
@@ -155,7 +156,7 @@ class _Compiler:
         return [*lines, "    if n_tags: raise NotPlain"]
 
     def _default(self, field: Field) -> str:
-        """Return an expression for the default of a field."""
+        """Return the Python expression for the default of a field."""
         if isinstance(field.default, Record):
             self.names[type(field.default).__name__] = type(field.default)
         return repr(field.default)

@@ -59,7 +59,10 @@ def _uuid(value: bytes) -> bytes:
 
 
 class _Compiler:
-    """Generates one function per structure. In the generated code r is the record."""
+    """Generates Python code that encodes structures, one function per structure.
+
+    In the generated code, `r` is the record.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
@@ -70,7 +73,7 @@ class _Compiler:
         }
 
     def function(self, layout: Layout) -> str:
-        """Generate `encode_X(r)`, which returns a structure's bytes."""
+        """Generate the function `encode_X(r)`, which encodes a structure."""
         name = f"encode_{layout.cls.__name__}"
         if name not in self.names:
             self.names[layout.cls.__name__] = layout.cls
@@ -90,7 +93,7 @@ class _Compiler:
         return [f"if {wrong}: raise NotEncoded"] if wrong else []
 
     def _default(self, field: Field | AbsentField) -> str:
-        """Return an expression for the default of a field."""
+        """Return the Python expression for the default of a field."""
         if isinstance(field.default, Record):
             self.names[type(field.default).__name__] = type(field.default)
         return repr(field.default)

@@ -19,7 +19,7 @@ from records.base import Record
 
 
 class ArrayOf(msgspec.Struct, frozen=True):
-    """An array; all items have one type."""
+    """The type of an array, given by the type of its items."""
 
     item: "FieldType"
 
@@ -90,7 +90,7 @@ def metadata_types() -> dict[int, type[Record]]:
 
 @functools.cache
 def control_types() -> dict[int, type[Record]]:
-    """Return the control record types by their number."""
+    """Return the control record types by their type number."""
     return dict(_keyed("control_type"))
 
 
@@ -102,7 +102,7 @@ def _keyed(key: str) -> Iterator[tuple[int, type[Record]]]:
 
 
 def _contains(versions: str | None, version: int) -> bool:
-    """True if a range such as `2`, `1-3` or `1+` includes a version; None includes none."""
+    """True if a range such as `2`, `1-3` or `1+` includes a version; False if it is None."""
     if versions is None:
         return False
     if versions.endswith("+"):

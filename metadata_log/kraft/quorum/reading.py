@@ -1,4 +1,4 @@
-"""Reading the facts of one directory. Nothing is locked or written."""
+"""Reading of the facts about one Kafka directory. Nothing is locked or written."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from records.errors import UnavailableError
 
 
 def read_facts(path: Path) -> NodeFacts:
-    """Read everything that the rule needs from a node's directory.
+    """Read everything that the rule for a lost quorum needs from a node's directory.
 
     Damage is not raised: it is one of the facts.
 

@@ -1,4 +1,4 @@
-"""Reasons why no seed may be chosen."""
+"""Reasons why no directory may be chosen to restart a lost quorum."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from metadata_log.kraft.quorum.parting import clash
 
 
 def of_identity(nodes: Sequence[NodeFacts]) -> list[str]:
-    """Return why the directories cannot be those of different nodes of one cluster."""
+    """Return the reasons why the directories cannot be those of different nodes of one cluster."""
     return [*_of_clusters(nodes), *_of_disks(nodes), *_of_use(nodes)]
 
 
@@ -103,7 +103,7 @@ def _better_behind_damage(nodes: Sequence[NodeFacts], best: NodeFacts) -> Iterat
 
 
 def of_seed(nodes: Sequence[NodeFacts], best: NodeFacts) -> list[str]:
-    """Return why the best log must not be started."""
+    """Return the reasons why no node may be started from the best log."""
     found = list(_better_behind_damage(nodes, best))
     if best.damage is not None and not best.damage.is_covered:
         found.append(

@@ -24,7 +24,7 @@ _COPY_FIRST = "stop all controllers, then copy every metadata directory to a saf
 def steps(
     verdict: Verdict, nodes: Sequence[NodeFacts], kafka: KafkaVersion | None = None
 ) -> list[str]:
-    """Return the steps in order.
+    """Return the operator's steps after a verdict, in order.
 
     Args:
         kafka: The cluster's version; if None, the steps of all versions are given where they
@@ -42,7 +42,12 @@ def steps(
 def steps_before_loading(
     node: NodeFacts | None, contradiction: ContradictionError | None
 ) -> Iterator[str]:
-    """Yield the steps needed first if a record of the log to be loaded is a contradiction."""
+    """Yield the steps needed first if Kafka cannot load a record of the chosen log.
+
+    Args:
+        node: The directory whose log is to be loaded.
+        contradiction: The error for that record; None if the log has no contradiction.
+    """
     if node is None or contradiction is None or contradiction.record is None:
         return
     offset = contradiction.record.offset

@@ -1,4 +1,4 @@
-"""Create the history: every state of every object, and views for human readers."""
+"""Create the tables of the history (every state of every object), and views for human readers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create tables and views."""
+    """Create the history's tables and views."""
     op.create_table(
         "history_position",
         sa.Column("id", sa.Integer(), nullable=False, autoincrement=False, comment="Always 1."),
@@ -935,7 +935,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop views and tables."""
+    """Drop the history's views and tables."""
     for name in reversed(_VIEWS):
         op.execute(f"DROP VIEW {name}")
     for name in _TABLES:

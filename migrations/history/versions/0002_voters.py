@@ -1,4 +1,4 @@
-"""Voters of a dynamic quorum, and the finalized kraft.version."""
+"""Add tables for the voters of a dynamic quorum and for the finalized kraft.version."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Create the tables."""
+    """Create the tables of voters and kraft.version."""
     op.create_table(
         "voter_version",
         sa.Column("voter_id", sa.BigInteger(), nullable=False, comment="Node id of the voter."),
@@ -48,7 +48,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the tables."""
+    """Drop the tables of voters and kraft.version."""
     op.drop_table("kraft_version_version")
     op.drop_table("voter_version")
 

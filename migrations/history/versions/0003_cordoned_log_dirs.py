@@ -1,4 +1,4 @@
-"""Cordoned log directories of brokers."""
+"""Add a column for the cordoned log directories of brokers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _COMMENT = "Ids of the log directories that get no new partitions; null is none.
 
 
 def upgrade() -> None:
-    """Add the column."""
+    """Add the column for cordoned log directories."""
     if op.get_bind().dialect.name == "sqlite":
         # Through Alembic the comment would not be in the schema's text.
         op.execute(
@@ -29,5 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the column."""
+    """Drop the column for cordoned log directories."""
     op.drop_column("broker_version", "cordoned_log_dirs")
