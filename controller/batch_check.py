@@ -1,7 +1,7 @@
 """Checks that the log will accept a batch, before further decisions build on it.
 
-A batch that the log refuses also fails all batches after it. So it must be found before it is sent,
-and refused to its own caller only.
+If the log refuses a batch, all batches after it fail, too. Therefore such a batch is found before
+it is sent, so that only the request that caused it is refused.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,12 @@ def check_size(
     """Refuse a batch that is too large for the log, including its origin.
 
     Args:
-        asked: Logged with the first record.
+        asked: The decision's inputs, logged with the first record.
         encoded: All records but the first, if they are already encoded.
 
     Raises:
-        RequestError: POLICY_VIOLATION, or INVALID_RECORD as `encode_ahead`.
+        RequestError: POLICY_VIOLATION, the batch is too large; or INVALID_RECORD, as from
+            `encode_ahead`.
     """
     measured = records if encoded is None else records[:1]
     size_bytes = len(msgspec.msgpack.encode((measured, context.origin, asked)))

@@ -43,7 +43,7 @@ Types = frozenset[type[Record]]
 
 
 def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
-    """Check encodable records against the state before them.
+    """Check records against the state before them; the records must be encodable.
 
     Raises:
         RequestError: INVALID_RECORD, a record has a type that callers may not write, needs a

@@ -1,4 +1,4 @@
-"""Base of requests, typed by their response."""
+"""Base class of requests, generic in the type of the response."""
 
 from typing import Generic, TypeVar
 
@@ -8,4 +8,4 @@ R = TypeVar("R")
 
 
 class Request(msgspec.Struct, Generic[R], frozen=True):
-    """A decision's request; R is the type of the response."""
+    """The request of a decision; R is the type of the response."""

@@ -50,7 +50,7 @@ class Steps:
         """Decide the next step, and return its response.
 
         Raises:
-            RequestError: the decision's own.
+            RequestError: the step's decision refused it.
         """
         result = decide(self._context)
         if result.records:

@@ -104,7 +104,10 @@ TIMERS = (
 
 
 class _Wait(msgspec.Struct, frozen=True):
-    """A timer's start, ms since 1970, and duration; None means the timer's interval."""
+    """The wait for a timer: its start, ms since 1970, and its duration.
+
+    A duration of None means the timer's interval.
+    """
 
     start_ms: int
     duration_ms: int | None = None
@@ -122,7 +125,9 @@ class Timers:
 
     @property
     def next_due_ms(self) -> int:
-        """Return when `run_due` must be called next, by the current configs, ms since 1970."""
+        """Return the time at which `run_due` must be called next, ms since 1970, by current
+        configs.
+        """
         return min([self._due_ms(timer) for timer in TIMERS])
 
     async def run_due(self) -> list[str]:

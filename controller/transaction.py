@@ -48,11 +48,11 @@ class Transaction:
 class TimeLimit:
     """Aborts a transaction that is open for too long, because all other requests wait for its end.
 
-    Measured by the event loop's clock, which is monotonic.
+    The time is measured by the event loop's clock, which is monotonic.
 
     Attributes:
         name: The name of the transaction.
-        error: Raised in the transaction's body after the time has expired.
+        error: The error to raise in the transaction's body after the time has expired.
     """
 
     def __init__(self, name: str, timeout_ms: int, abort: Callable[[str], None]) -> None:

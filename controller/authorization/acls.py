@@ -157,7 +157,7 @@ class AclAuthorizer(msgspec.Struct, frozen=True, kw_only=True):
         operation: Operation,
         resource: Resource,
     ) -> Verdict:
-        """Return the verdict on an operation, and why.
+        """Return the verdict on an operation, with the reason.
 
         Args:
             host: Address of the caller; if None, only entries for all hosts apply.

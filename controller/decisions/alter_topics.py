@@ -1,4 +1,4 @@
-"""Alters topics, one instruction each: grow, shrink, move, replication factor, or configs.
+"""Alters topics by one instruction each: grow, shrink, move, replication factor, or configs.
 
 The fields that are set determine the instruction:
 
@@ -8,8 +8,8 @@ The fields that are set determine the instruction:
     replication_factor          a move of all partitions, chosen by the controller
     configs                     configs set and removed
 
-Any other combination is more than one instruction and is refused, because one of them might fail
-after another succeeded.
+Any other combination of fields is more than one instruction, which is refused because one
+instruction might fail after another has succeeded.
 
 Source: KIP-4 (AlterTopicRequest), KIP-694 for fewer partitions.
 """

@@ -1,7 +1,7 @@
 """Changes of partitions when a broker leaves or returns.
 
-All decisions about one broker apply the same rules to its partitions; they differ only in the
-eligible leaders and in the ISR members that leave.
+All decisions about one broker change its partitions by the same rules. The decisions differ only in
+which leaders are eligible, and which members leave the ISRs.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -118,7 +118,10 @@ def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
 def _acceptable(
     context: Context, partition: Partition, active: Callable[[int], bool]
 ) -> Callable[[int], bool]:
-    """Return a predicate for leaders: broker active, and the replica's directory online."""
+    """Return a function that is True for brokers that may lead a partition.
+
+    Such a broker is active, and its replica of the partition is in an online directory.
+    """
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
 
     def acceptable(replica: int) -> bool:

@@ -1,7 +1,7 @@
-"""Impact of a config change: the number of topics that inherit new values, counted beforehand.
+"""Impact of a config change: the number of topics that would inherit new values.
 
-A topic that sets a config itself, or is in a namespace that sets it, is not affected. O(topics
-below the resource), for configs that topics inherit.
+A topic that sets a config itself, or is in a namespace that sets it, is not affected. Counting
+costs O(topics below the resource), and only for configs that topics inherit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -95,13 +95,13 @@ def new_partitions(
 
     Args:
         placement: The request's placement; counts the new partitions as load.
-        records: The request's records so far; counts the partitions, so that an excess is refused
-            before it is placed.
+        records: The request's records so far; counts the partitions, so that a request for too many
+            is refused before they are placed.
 
     Raises:
         RequestError: INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
             REASSIGNMENT_IN_PROGRESS, THROTTLING_QUOTA_EXCEEDED, or POLICY_VIOLATION: a limit of the
-            namespace, or for the whole request.
+            namespace is exceeded, or the whole request makes too many records.
     """
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)

@@ -12,7 +12,7 @@ _RESERVED = frozenset({ZERO_UUID, Uuid((1).to_bytes(16))})
 
 
 class IdSource(Protocol):
-    """Source of random bytes for ids; `random.Random` is one."""
+    """Interface of the source of random bytes for ids, such as `random.Random`."""
 
     def randbytes(self, size: int, /) -> bytes:
         """Return `size` random bytes."""

@@ -2,10 +2,11 @@
 
 Each client with a quota, and each namespace with a limit, has a token bucket. It fills at the
 quota's rate, up to the amount of `_BURST_S` seconds. An operation is admitted while the bucket is
-not in debt, whatever the operation costs. So a large request passes, and later ones are refused
-until its debt is paid.
+not in debt, even if the operation costs more than is left. So a large request passes, and later
+requests are refused until its debt is paid.
 
-Buckets are not in the log: a new controller starts with full ones. Immutable, like the image.
+Buckets are not in the log: a new controller starts with full buckets. They are immutable, like the
+image.
 
 Source: KIP-599 (token bucket, strict admission), KIP-257 (users, clients and their defaults);
 docs/kafka_rules.md, section 2.
@@ -126,8 +127,10 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         return buckets
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
-        """Return the buckets after subtracting an operation's partitions from an allowance's
-        bucket.
+        """Return the buckets after subtracting `mutations` partitions from one of them.
+
+        Args:
+            allowance: The quota that the bucket belongs to; without a bucket, nothing changes.
         """
         if allowance.bucket is None or not mutations:
             return self

@@ -37,7 +37,9 @@ class NamespaceUses(msgspec.Struct, frozen=True, gc=False):
     def updated(
         self, before: MetadataImage, after: MetadataImage, topic_ids: Iterable[Uuid]
     ) -> "NamespaceUses":
-        """Return the uses of `after`: O(topics, each with the tiers of its namespace).
+        """Return the uses in image `after`; these uses must be those in `before`.
+
+        Costs O(topics, each with the tiers of its namespace).
 
         Args:
             topic_ids: All topics that may differ between the two images.

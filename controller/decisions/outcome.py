@@ -8,7 +8,7 @@ from records.errors import RequestError
 class Refusal(msgspec.Struct, frozen=True):
     """The reason why an item was refused: Kafka's error name, and a message.
 
-    `retry_ms`: as in `RequestError`.
+    `retry_ms` has the same meaning as in `RequestError`.
     """
 
     code: str

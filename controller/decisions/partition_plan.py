@@ -89,7 +89,10 @@ def _plan(context: Context, topic: Topic, request: PlanPartitions) -> PartitionP
 def _warnings(
     context: Context, topic: Topic, *, is_shrink: bool, is_compacted: bool
 ) -> tuple[str, ...]:
-    """Return those warnings of KIP-694 that apply, and one for compacted topics."""
+    """Return the warnings about a change of a topic's partition count.
+
+    These are the warnings of KIP-694 that apply, and one for a shrink of a compacted topic.
+    """
     found = [
         "If partitions are changed for a topic that has a key, the partition logic or ordering of "
         "the messages will be affected"

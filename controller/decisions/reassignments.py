@@ -1,11 +1,12 @@
 """Reassignments: move partitions to other brokers while they keep serving.
 
-A partition being moved has the target replicas, followed by the replicas to be removed. Once all
-target replicas are in the ISR, the others are removed (in `partition_change`, because any change
-may complete the move). A new target replaces the previous one; a target of None cancels the move.
+The replicas of a partition being moved are the target replicas, followed by the replicas to be
+removed. Once all target replicas are in the ISR, the others are removed (in `partition_change`,
+because any change may complete the move). A new target replaces the previous one; a target of None
+cancels the move.
 
-Adding and removing replicas are computed from the current replicas. So a replica added for an
-earlier target is kept if the new move is cancelled.
+The lists of replicas to add and to remove are computed from the current replicas. So a replica
+added for an earlier target is kept if the new move is cancelled.
 
 Source: KIP-455; docs/kafka_rules.md, section 7.
 """

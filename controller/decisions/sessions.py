@@ -135,8 +135,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Set a broker's `shutdown_offset`: its leaderships were moved by records up to
-        `last_offset`.
+        """Set a broker's `shutdown_offset`: that of the last record that moved its leaderships.
 
         Only the first call has an effect, until the broker is fenced.
         """

@@ -42,7 +42,7 @@ class StateMachine(msgspec.Struct, frozen=True, kw_only=True):
     def walk(self, *states: int) -> int:
         """Assert that each step from one state to the next is legal, and return the last state.
 
-        Decisions pass every intermediate state, though only the last one is written.
+        Decisions go through every intermediate state, though only the last state is written.
         """
         for before, after in pairwise(states):
             assert self.allows(before, after), f"{self.subject}: {before} to {after}"

@@ -46,9 +46,8 @@ class OngoingReassignment(msgspec.Struct, frozen=True, kw_only=True):
         waited_for: Replicas that stay or are added, and are not in sync.
         missing: The same replicas, with the states of their brokers.
         since_offset, since_ms: The record that set the replicas being added and removed, and its
-            append time, ms since 1970; None if history was not read, or does not go back as far.
-        age_ms: How long it has been running at the time of the answer, by the append times of the
-            log.
+        append time, ms since 1970; None if history was not read, or does not go back as far.
+        age_ms: Duration of the reassignment up to the answer, by the append times of the log.
     """
 
     topic: str

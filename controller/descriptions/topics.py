@@ -42,7 +42,7 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_overridden(self) -> bool:
-        """True if it is set on the topic itself."""
+        """True if the config is set on the topic itself."""
         return self.source is ConfigSource.TOPIC
 
     def redacted(self) -> "ConfigValue":

@@ -117,7 +117,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     def drops(self, step: Step, before: MetadataImage, after: MetadataImage) -> bool:
         """True if a whole step is left out.
 
-        If a step has no trigger, `drop` only removes single records of it (`rows_of`).
+        If a step has no trigger, `drop` does not leave out the whole step; `rows_of` then removes
+        its single records.
 
         Args:
             before: The image before the step in the log.

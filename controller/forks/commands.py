@@ -45,8 +45,9 @@ class Commands(msgspec.Struct, frozen=True):
 
     Attributes:
         all: Commands by name.
-        append: Name of the command that appends records; the log has its records only as rows.
-        transaction: Name of the command with several steps.
+        append: Name of the command that appends given records. Its logged request has no records;
+            they are taken from the rows.
+        transaction: Name of the command that runs several steps in a transaction.
         transact: Decides a transaction, given a function that finds the commands of its steps.
     """
 

@@ -20,9 +20,10 @@ _Object = tuple[str, Key]
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """A field that has different values, `happened` and `forked`, from one offset to another.
+    """A field whose value in the past, `happened`, differs from that in the fork, `forked`.
 
-    At `to_offset` the values become equal, or change; None: they differ until the end.
+    The difference begins at `from_offset`. At `to_offset` the values become equal, or differ in
+    another way; None: they stay as they are until the end.
     """
 
     object: str

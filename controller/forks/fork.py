@@ -40,7 +40,10 @@ Rows = Sequence[Envelope]
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A remark about a decision, at the offset of its first record; `code` if it was refused."""
+    """A remark about a decision, at the offset of its first record.
+
+    `code` is the error's code if the decision was refused, else None.
+    """
 
     offset: int
     text: str

@@ -36,12 +36,12 @@ class Violation(msgspec.Struct, kw_only=True):
     """A violation of an invariant, or of a condition that the caller expects.
 
     Attributes:
-        offset: Offset at which it began: the last one of a batch. None: before the range.
+        offset: Last offset of the batch with which the violation began; None: before the range.
         time: Append time of that batch, in ms since 1970; None: before the range.
         invariant: The name of the check; `expect` for an expectation.
         object: The topic or partition; None if only the text gives the object.
-        until: Offset at which it ended; None: it lasts. An illegal step between two images ends
-            at the offset where it began.
+        until: Offset at which the violation ended; None: it has not ended. An illegal step between
+            two images ends at the offset where it began.
         type: Type of the first record of the batch.
         principal: The principal that requested the batch; None if the log does not have it.
         reason: The reason for the batch; None if the log does not have it.
@@ -135,10 +135,11 @@ class InvariantWatch:
         self._affected.add(records)
 
     def step(self, image: MetadataImage, tokens: Collection[Token]) -> list[Key]:
-        """Check the next image; `tokens` give the objects that changed since the last one.
+        """Check the next image; `tokens` give the objects that changed since the last image.
 
         Returns:
-            The illegal steps from the last image to this one; unlike `active`, they do not last.
+            The illegal steps from the last image to this one; unlike the violations in `active`,
+            they do not last.
         """
         before, self._image = self._image, image
         affected, self._affected = self._affected, Affected()

@@ -84,7 +84,10 @@ def eligible_are_not_in_sync(image: MetadataImage, some: Some) -> Findings:
 
 
 def moves_are_of_replicas(image: MetadataImage, some: Some) -> Findings:
-    """P7: adding and removing replicas are replicas, no replica is both, and at least one stays."""
+    """P7: the replicas to add and to remove are disjoint subsets of the replicas.
+
+    At least one replica is not removed.
+    """
     for p in some:
         if p.replicas and not p.adding_replicas and not p.removing_replicas:
             continue
@@ -134,7 +137,10 @@ def modes_are_of_removals(image: MetadataImage, some: Some) -> Findings:
 def removals_are_of_the_highest_ids(
     image: MetadataImage, topic: Topic, all_: Partitions
 ) -> Findings:
-    """P11: partitions being removed exist, with their topic's highest ids; at least one stays."""
+    """P11: the partitions being removed exist, and have the highest ids of their topic.
+
+    At least one partition of the topic is not being removed.
+    """
     pending = sorted(removal.partition_id for removal in image.pending_removals(topic.topic_id))
     if not pending:
         return

@@ -23,7 +23,7 @@ class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlacementRng(Protocol):
-    """Random number source for a placement; `random.Random` is one."""
+    """Interface of the random number source for a placement, such as `random.Random`."""
 
     def randrange(self, stop: int, /) -> int:
         """Return a number in [0, stop)."""
