@@ -1,1 +1,1 @@
-"""Documents: answers in the shape of their JSON, as printed by `--json` and rendered to text."""
+"""Answers in the form of their JSON, as printed by `--json` and rendered to text."""

@@ -1,4 +1,4 @@
-"""Documents of ACL entries, and of the explanation of what they allow."""
+"""JSON form of ACL entries, and of the explanation of an access decision."""
 
 from enum import Enum
 from typing import Any, Self
@@ -13,7 +13,7 @@ from records.text import uuid_text
 
 
 class Acl(msgspec.Struct, frozen=True, kw_only=True):
-    """An ACL entry in Kafka's names; `acl` is its id, None for an entry that was only validated."""
+    """An ACL entry in Kafka's terms; `acl` is its id, None for an entry that was only validated."""
 
     acl: str | UnsetType | None = UNSET
     permission: str
@@ -26,7 +26,7 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, acl: AclBinding) -> Self:
-        """Return the document of an ACL entry."""
+        """Return an ACL entry in its JSON form."""
         return cls(
             acl=uuid_text(acl.acl_id) if isinstance(acl, AclFound) else UNSET,
             permission=_name(PermissionType, acl.permission_type),
@@ -40,13 +40,13 @@ class Acl(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AclList(msgspec.Struct, frozen=True, kw_only=True):
-    """ACL entries."""
+    """A list of ACL entries."""
 
     acls: tuple[Acl, ...]
 
 
 class AclCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """True in `created` if an ACL entry was created, false if the same entry already existed."""
+    """Result of creating an ACL entry: `created` is false if the same entry already existed."""
 
     created: bool
 
@@ -60,7 +60,10 @@ class Created(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether ACLs allow an operation, and why; `created` is None if it is unknown."""
+    """Whether ACLs allow an operation, and why.
+
+    `created` is the record that created the deciding ACL entry; None if it is unknown.
+    """
 
     allowed: bool
     reason: str

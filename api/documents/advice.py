@@ -1,4 +1,4 @@
-"""Document of the advice given after the loss of a quorum."""
+"""JSON form of the advice given after the loss of a quorum."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,9 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         certain: True if no committed record can be missing.
         seed: The directory to start from, as given in the request; None unless the verdict is
             `seed`.
-        proven_end: All records below it are proven to be committed.
-        at_risk: Changes at or above it: first those that are lost, then those that the seed keeps.
+        proven_end: All records below this offset are proven to be committed.
+        at_risk: Changes at or above `proven_end`: first those that are lost, then those that the
+            seed keeps.
         contradiction: The record at which Kafka stops when it loads the log, and the record that it
             contradicts; None if there is none.
         unknown: Facts that cannot be found out from any directory.
@@ -44,7 +45,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
         steps: Sequence[str],
         written: str | None,
     ) -> "Advice":
-        """Return the document of an advice."""
+        """Return the advice that follows from a verdict, in its JSON form."""
         return cls(
             verdict=verdict.verdict,
             certain=verdict.certain,

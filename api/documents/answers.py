@@ -1,4 +1,4 @@
-"""The document type of each question's answer, the same on the command line and over HTTP."""
+"""The JSON form of each question's answer, the same on the command line and over HTTP."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,13 +59,13 @@ Fields = dict[str, Any]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answer to a question is converted to a document.
+    """How the answer to a question is converted to its JSON form, a document.
 
     Attributes:
         type: The document's type. For a stream, the type of one line. For an answer in pieces,
             dict.
-        of: Creates the document from the request and the answer. If the answer has many items, it
-            gets a list of them; for a stream, one item.
+        of: Creates the document from the request and the answer. An answer of many items is passed
+            as a list; of a stream, each item is passed on its own.
         flags: Names of further boolean arguments of `of`.
         is_stream: True if each item is a document on a line of its own.
         has_place: False if the document is without its position in the log.
@@ -96,7 +96,7 @@ def _partitions(request: Any, answer: Any) -> msgspec.Struct:
 def topics_described(
     request: Any, answer: Answered, *, all_configs: bool = False
 ) -> TopicsDescribed:
-    """Return the topics that were found; `all_configs`: also configs that they inherit."""
+    """Return the topics that were found; `all_configs`: include configs that topics inherit."""
     return TopicsDescribed(
         cluster_id=answer.cluster_id,
         controller_id=answer.controller_id,
@@ -115,7 +115,7 @@ def _configs(request: DescribeConfigs, answer: Any) -> ConfigsDescribed:
 
 
 def configs_described(request: DescribeConfigs, answer: Any, resource: str) -> ConfigsDescribed:
-    """Return the configs set on a resource, or if `effective` is requested all that apply to it."""
+    """Return the configs set on a resource; if `effective` is requested, all that apply to it."""
     found = [each for each in answer.configs if request.effective or _is_own(each, request)]
     return ConfigsDescribed(resource=resource, version=answer.version, configs=found)
 
@@ -140,7 +140,7 @@ def _resource(request: DescribeConfigs | ExplainConfigs) -> str:
 
 
 def blame_of_access(answer: AccessExplained) -> ShowBlame | None:
-    """Return the question for the record that created the deciding ACL entry, or None."""
+    """Return a request for the record that created the deciding ACL entry, if there is one."""
     if answer.entry is None:
         return None
     return ShowBlame(object=f"acl:{uuid_text(answer.entry.acl_id)}#permission_type")
@@ -164,7 +164,7 @@ def access_explained(answer: AccessExplained, blame: Blame | None) -> Access:
 
 
 def _list(type_: Any, field: str, one: Callable[[Any], Any] | None = None) -> Document:
-    """Return the `Document` of a list: a structure with one field."""
+    """Return the `Document` of a list: a JSON object with one field."""
 
     def of(request: Any, answer: Any) -> msgspec.Struct:
         items = answer if one is None else map(one, answer)

@@ -1,4 +1,4 @@
-"""Documents of the Spark audits."""
+"""JSON form of the results of Spark audits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ class Since(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditRows(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one query; `truncated` if there are more."""
+    """The rows of one query; `truncated` is true if there are more rows."""
 
     truncated: bool
     columns: Sequence[str]
@@ -40,7 +40,7 @@ class AuditAsked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditListed(msgspec.Struct, frozen=True, kw_only=True):
-    """A query by name, with the defaults of its parameters and its SQL over the views."""
+    """An available query: its name, the defaults of its parameters, and its SQL over the views."""
 
     name: str
     description: str

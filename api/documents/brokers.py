@@ -1,4 +1,4 @@
-"""Documents of brokers: in lists, described, and waited for."""
+"""JSON form of brokers: in lists, described, and waited for."""
 
 from typing import Self
 
@@ -26,7 +26,7 @@ class Broker(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, described: BrokerDescription) -> Self:
-        """Return the document of a broker in a list."""
+        """Return a broker in its JSON form for lists."""
         broker = described.broker
         return cls(
             broker=broker.broker_id,
@@ -55,7 +55,7 @@ class Registration(Broker, frozen=True, kw_only=True):
 
     @classmethod
     def registered(cls, described: BrokerDescription) -> Self:
-        """Return the document of a broker and its registration."""
+        """Return a broker and its registration in their JSON form."""
         broker, listed = described.broker, Broker.of(described)
         return cls(
             **{name: getattr(listed, name) for name in listed.__struct_fields__},
@@ -73,13 +73,13 @@ class Registration(Broker, frozen=True, kw_only=True):
 
 
 class BrokerList(msgspec.Struct, frozen=True, kw_only=True):
-    """Brokers, ordered by id."""
+    """A list of brokers, ordered by id."""
 
     brokers: tuple[Broker, ...]
 
 
 class OneBroker(msgspec.Struct, frozen=True, kw_only=True):
-    """One broker."""
+    """A single broker."""
 
     broker: Registration
 

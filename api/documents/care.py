@@ -1,4 +1,4 @@
-"""Documents of snapshots, copies, checks and repairs of a log."""
+"""JSON form of the results of snapshots, copies, checks and repairs of a log."""
 
 from typing import Self
 
@@ -30,7 +30,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, info: SnapshotInfo) -> Self:
-        """Return the document of a snapshot."""
+        """Return the JSON form of a snapshot."""
         return cls(
             end_offset=info.end_offset,
             leader_epoch=info.leader_epoch,
@@ -49,7 +49,7 @@ class Snapshots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of snapshots that were deleted and that are left."""
+    """The number of snapshots that were deleted, and the number of those left."""
 
     deleted: int
     left: int
@@ -73,7 +73,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, found: Inspection, proof: Proof | None) -> Self:
-        """Return the document of an inspection and of the replay after it."""
+        """Return the JSON form of an inspection's result and of the proof by replay after it."""
         return cls(
             segments=found.segments,
             batches=found.blocks,
@@ -92,7 +92,10 @@ def _contradiction(proof: Proof | None) -> Contradiction | UnsetType:
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """The files copied by a backup or archive, and its offsets now; `end_offset` is exclusive."""
+    """Result of a backup or archive: the files that it copied, and the offsets the copy now has.
+
+    `end_offset` is exclusive.
+    """
 
     start_offset: int
     end_offset: int
@@ -102,7 +105,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: CopyResult) -> Self:
-        """Return the document of a copy."""
+        """Return the JSON form of a copy's result."""
         return cls(
             start_offset=result.start_offset,
             end_offset=result.end_offset,
@@ -124,7 +127,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
     `digest` is None if a record contradicts the state before it; then only the images before that
     record were compared. `mid_batch` and `cut_batch` are set if the last batch was cut,
-    `pending_transaction` if a transaction is open.
+    `pending_transaction` if the restored log ends inside a transaction.
     """
 
     digest: str | None
@@ -138,7 +141,7 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RestoreResult, proof: Proof) -> Self:
-        """Return the document of a restored log."""
+        """Return the JSON form of a restored log."""
         cut, pending = result.cut_batch, proof.pending_transaction
         return cls(
             digest=proof.digest,
@@ -167,7 +170,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RepairResult, proof: Proof) -> Self:
-        """Return the document of a repair."""
+        """Return the JSON form of a repair's result."""
         return cls(
             digest=proof.digest,
             complete=result.is_complete,
@@ -179,7 +182,10 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retained(msgspec.Struct, frozen=True, kw_only=True):
-    """The history dropped by a retention run; `digest` is None if there was nothing to drop."""
+    """Result of a retention run: the history that it dropped.
+
+    `digest` is None if there was nothing to drop.
+    """
 
     previous_history_start: int
     dropped_segments: int
@@ -188,7 +194,7 @@ class Retained(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: RetainResult) -> Self:
-        """Return the document of a retention run."""
+        """Return the JSON form of a retention run's result."""
         return cls(
             previous_history_start=result.previous_history_start,
             dropped_segments=result.dropped_segments,

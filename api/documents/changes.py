@@ -1,4 +1,7 @@
-"""Documents of commands that change a cluster: one per item, and the fields common to all."""
+"""JSON form of the results of commands that change a cluster.
+
+There is one type per kind of item, and one for the fields common to all results.
+"""
 
 import enum
 from collections.abc import Sequence
@@ -37,25 +40,25 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of a command's items: the fields of each, including those of its `ItemError`."""
+    """Results of a command, one per item: the item's fields and those of its `ItemError`."""
 
     results: tuple[dict[str, Any], ...]
 
 
 class ItemError(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why an item was refused; None if it was not."""
+    """The reason why an item was refused; None if it was accepted."""
 
     error: Error | None
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
-    """Subscriptions that match new names."""
+    """Subscriptions whose patterns match new topic names."""
 
     subscriptions: Warnings = UNSET
 
     @classmethod
     def of(cls, found: Sequence[Subscription] | None) -> Self:
-        """Return the document of a warning about subscriptions."""
+        """Return a warning about subscriptions in its JSON form."""
         return cls(subscriptions=warnings_of(found))
 
 
@@ -74,7 +77,7 @@ class TopicCreated(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: TopicResult) -> Self:
-        """Return the document of a topic to create."""
+        """Return the JSON form of a topic's creation."""
         return cls(
             name=result.name,
             topic_id=_id(result.topic_id),
@@ -92,7 +95,7 @@ class TopicDeleted(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: TopicResult) -> Self:
-        """Return the document of a topic to delete."""
+        """Return the JSON form of a topic's deletion."""
         return cls(name=result.name, topic_id=_id(result.topic_id))
 
 
@@ -121,7 +124,7 @@ class TopicAltered(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: AlterationResult, plan: PartitionPlan | None) -> Self:
-        """Return the document of a topic to alter."""
+        """Return the JSON form of a topic's alteration."""
         altered = cls(
             name=result.name,
             topic_id=_id(result.topic_id),
@@ -144,19 +147,19 @@ class TopicAltered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TopicNamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic, by name."""
+    """A topic, identified by its name."""
 
     topic: str
 
 
 class NamespaceNamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace, by name."""
+    """A namespace, identified by its name."""
 
     namespace: str
 
 
 class BrokerNamed(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker, by id; `broker_epoch` is set if the command registered it."""
+    """A broker, identified by its id; `broker_epoch` is set if the command registered it."""
 
     broker: int
     broker_epoch: int | UnsetType = UNSET
@@ -170,7 +173,7 @@ class PartitionElected(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionMoved(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition and its requested replicas; None cancels its reassignment."""
+    """A partition and the replicas requested for it; None: its reassignment is cancelled."""
 
     topic: str
     partition: int
@@ -178,7 +181,7 @@ class PartitionMoved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigsAltered(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of a resource's configs that a command changed, and of those deleted.
+    """The names of the configs of a resource that a command changed, and of those it deleted.
 
     `topics_changed` is the number of topics that inherit the change.
     """
@@ -196,7 +199,7 @@ class AclAltered(Acl, frozen=True, kw_only=True):
 
     @classmethod
     def made(cls, acl: AclBinding, acl_id: Uuid | None, *, created: bool) -> Self:
-        """Return the document of an ACL entry to create; it has no id if it was only validated."""
+        """Return the JSON form of a created ACL entry; it has no id if it was only validated."""
         return msgspec.structs.replace(cls.of(acl), acl=_id(acl_id), created=created)
 
 
@@ -208,7 +211,7 @@ class FeatureLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserAltered(msgspec.Struct, frozen=True, kw_only=True):
-    """A user, and the credential that was set."""
+    """A user, and the SCRAM credential that the command set, if it set one."""
 
     user: str
     mechanism: str | UnsetType = UNSET
@@ -229,7 +232,7 @@ class StepDone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def warnings_of(found: Sequence[Subscription] | None) -> Warnings:
-    """Return the subscriptions of a warning, or UNSET if the list is empty."""
+    """Return the subscriptions to warn about; UNSET if the list is empty."""
     return UNSET if found is not None and not found else found
 
 

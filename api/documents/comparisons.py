@@ -1,4 +1,4 @@
-"""Documents of the differences between two points, in full and counted."""
+"""JSON form of the differences between two points: listed, or only counted."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindStat(msgspec.Struct, kw_only=True):
-    """The numbers of new, gone and changed objects of a kind, and of fields that differ."""
+    """Counts for one kind of object: new, gone and changed objects, and fields that differ."""
 
     kind: str
     new: int = 0
@@ -31,7 +31,7 @@ class DiffStat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff_stat(changes: Iterable[ObjectChange]) -> DiffStat:
-    """Count differences, which must be grouped by object."""
+    """Count differences by kind of object; the differences must be grouped by object."""
     found: dict[str, KindStat] = {}
     for name, of_object in itertools.groupby(changes, key=lambda change: change.object):
         fields = list(of_object)

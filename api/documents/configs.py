@@ -1,4 +1,4 @@
-"""Documents of a resource's configs, described and explained."""
+"""JSON form of a resource's configs, described and explained."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from controller.descriptions.configs import ConfigExplained, ConfigSetting
 
 
 class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
-    """The configs of a resource, and their version; None if the resource has no version."""
+    """The configs of a resource, and the resource's version; None if it has no version."""
 
     resource: str
     version: int | None
@@ -16,7 +16,7 @@ class ConfigsDescribed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigsExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """The configs of a resource, with the levels that set each."""
+    """The configs of a resource, each with the levels at which it is set."""
 
     resource: str
     configs: Sequence[ConfigExplained]

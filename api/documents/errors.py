@@ -1,4 +1,4 @@
-"""Documents of errors under --json."""
+"""JSON form of errors, as printed with `--json`."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, place: RecordPlace) -> "NamedRecord":
-        """Return the document of a record."""
+        """Return the JSON form of a record's place."""
         origin = None if place.origin is None else msgspec.to_builtins(place.origin)
         return cls(offset=place.offset, type=place.type, time=place.time, origin=origin)
 
@@ -39,7 +39,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     """A record that contradicts the state before it.
 
     Attributes:
-        type, time, origin: Of the record, as in `NamedRecord`.
+        type, time, origin: Those of the record, as in `NamedRecord`.
         text: Description of the contradiction.
         earlier: The record that set the contradicted state; null if there is none.
         image_before: The command that shows the image just before the record.
@@ -55,7 +55,7 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, error: ContradictionError) -> "Contradiction":
-        """Return the document of a contradiction."""
+        """Return the JSON form of a contradiction."""
         assert error.record is not None, "replay named the record"
         record = NamedRecord.of(error.record)
         return cls(

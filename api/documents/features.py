@@ -1,4 +1,4 @@
-"""Document of the features and their levels."""
+"""JSON form of the features and their levels."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Document of an image: all objects of some parts."""
+"""JSON form of an image: all objects of some parts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Documents of timelines, topic lives and event counts."""
+"""JSON form of timelines, of the lives of topic names, and of event counts."""
 
 from collections.abc import Iterable
 from typing import Self
@@ -23,7 +23,7 @@ class Lives(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OfKind(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of events of a kind and of objects that they affected."""
+    """The number of events of a kind, and the number of objects that they affected."""
 
     events: int
     objects: int
@@ -60,7 +60,7 @@ class Stat(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Self:
-        """Return the document that counts the given events."""
+        """Count the given events; return the counts in their JSON form."""
         events = tuple(events)
         found = {kind: [each for each in events if each.kind == kind] for kind in KINDS}
         return cls(

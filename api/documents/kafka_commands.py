@@ -1,4 +1,4 @@
-"""Documents of a script with commands of Kafka's tools."""
+"""JSON form of a script with commands of Kafka's tools."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ class CommandsExport(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, file: Path, found: Commands) -> Self:
-        """Return the document of a script."""
+        """Return the JSON form of a script's commands."""
         return cls(
             file=str(file),
             commands=[WrittenCommand(object=c.object, line=c.line()) for c in found.commands],

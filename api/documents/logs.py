@@ -1,6 +1,6 @@
-"""Documents of logs: created, synced, archived, and the position of an answer in its log.
+"""JSON form of results about logs: created, synced, archived; and of positions in a log.
 
-An answer's position (`replay.about.About`) is printed beside its document.
+An answer's position (`replay.about.About`) is printed beside the answer.
 """
 
 import msgspec
@@ -36,7 +36,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_gone_service(cls, as_of: int | None) -> "Known":
-        """Return the known position if a service answered a change and is now unreachable."""
+        """Return the position known if a service carried out a change and is now unreachable."""
         return cls(
             as_of=as_of,
             log_end=None if as_of is None else as_of + 1,
@@ -82,7 +82,7 @@ class NothingArchived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HistorySynced(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a sync: offsets [from, to) and the rows were added to the SQL tables."""
+    """Result of a sync: offsets [from, to) and the rows that were added to the SQL tables."""
 
     from_: int = msgspec.field(name="from")
     to: int

@@ -1,4 +1,4 @@
-"""Documents of namespaces: in lists, deleted, and the effects of moving topics between them."""
+"""JSON form of namespaces: in lists, deleted, and the effects of moving topics between them."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -25,7 +25,7 @@ class NamespaceUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits set on a namespace itself, for all in and below it; None is no limit."""
+    """Limits set on a namespace, for all topics in and below it; None is no limit."""
 
     topics: float | None
     partitions: float | None
@@ -33,7 +33,7 @@ class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace in a list: the topics directly in it, and its use of its limits."""
+    """A namespace in a list: the topics directly in it, its limits, and its use of them."""
 
     name: str
     namespace_id: str
@@ -44,7 +44,7 @@ class Namespace(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, listed: NamespaceListing) -> Self:
-        """Return the document of a listed namespace."""
+        """Return the JSON form of a listed namespace."""
         return cls(
             name=listed.name,
             namespace_id=uuid_text(listed.namespace_id),
@@ -73,7 +73,7 @@ class DeletedConfigs(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, deleted: Deleted) -> Self:
-        """Return the document of deleted configs."""
+        """Return the JSON form of deleted configs."""
         resource = f"{RESOURCE_NAMES[deleted.resource_type]}/{deleted.resource_name}"
         return cls(resource=resource, names=deleted.names)
 
@@ -90,7 +90,7 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, result: NamespaceResult) -> Self:
-        """Return the document of the objects that were deleted with a namespace."""
+        """Return the JSON form of the objects that were deleted with a namespace."""
         return cls(
             partitions=result.partitions,
             configs=tuple(map(DeletedConfigs.of, result.configs)),
@@ -99,7 +99,10 @@ class Deletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
-    """The effects of moving topics; None in place of those that the caller may not see."""
+    """The effects of moving topics to another name or namespace.
+
+    Effects that the caller may not see are None.
+    """
 
     partitions: int
     brokers: tuple[int, ...]
@@ -111,7 +114,7 @@ class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, effects: Effects) -> Self:
-        """Return the document of a move's effects."""
+        """Return the effects of moving topics in their JSON form."""
         return cls(
             partitions=effects.partitions,
             brokers=effects.brokers,
@@ -124,7 +127,7 @@ class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of moving topics: the effects."""
+    """Result of moving topics: the effects of the move."""
 
     effects: MoveEffects
 

@@ -1,4 +1,4 @@
-"""Document of a list of notes."""
+"""JSON form of a list of notes."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Document of a report that was written."""
+"""JSON form of the result of writing a report."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Documents of the shell's folder tree."""
+"""JSON form of results of the shell, which shows the state as a tree of folders."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Documents of shrunk histories."""
+"""JSON form of shrunk histories: logs reduced to the records that make an expression flip."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from replay.time_travel.shrink import BASE, Atom, Shrunk, count_of
 class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record that was kept: its offset in the new log, and in the original log.
 
-    `source_offset` is null for a record of the state before the range.
+    `source_offset` is null for a record that recreates the state before the range.
     """
 
     offset: int
@@ -23,10 +23,10 @@ class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):
 class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
     """A log reduced to the records that make an expression flip.
 
-    `flip` is the offset of the flip in the original log. `records_before` is the number of its
-    records from the start of the range up to the flip, `base_records` the number of records of the
-    state before the range, `tried` the number of histories that were replayed. `minimal`: the
-    expression no longer flips if any single record is left out.
+    `flip` is the offset of the flip in the original log. `records_before` is the number of records
+    in the original log from the start of the range up to the flip. `base_records` is the number of
+    records that recreate the state before the range. `tried` is the number of histories that were
+    replayed. `minimal`: the expression no longer flips if any single record is left out.
     """
 
     expression: str
@@ -55,12 +55,12 @@ class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
         test: Path,
         offsets: Sequence[int],
     ) -> Self:
-        """Return the document of a shrunk log.
+        """Return the JSON form of a shrunk log.
 
         Args:
-            first: The first offset of the range.
-            history: From `up_to_flip`.
-            offsets: Of the records in the new log.
+            first: First offset of the range in which the flip was searched.
+            history: The records up to the flip, as `up_to_flip` returns them.
+            offsets: The offsets of the kept records in the new log.
         """
         flip = history[-1].unit
         rows = [(unit, row) for unit in found.units for row in unit.rows]

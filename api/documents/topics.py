@@ -1,4 +1,4 @@
-"""Documents of topics and partitions: described, in lists, being removed, being reassigned."""
+"""JSON form of topics and partitions: described, listed, being removed, being reassigned."""
 
 from typing import Self
 
@@ -31,7 +31,7 @@ class ListedTopic(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, topic: TopicListing) -> Self:
-        """Return the document of a listed topic."""
+        """Return the JSON form of a listed topic."""
         return cls(
             name=topic.name,
             topic_id=uuid_text(topic.topic_id),
@@ -48,7 +48,10 @@ class TopicList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition; a lag of None is unknown. `topic` and `topic_id` are not set inside a topic."""
+    """A partition; a lag of None is unknown.
+
+    `topic` and `topic_id` are not set if the partition is listed inside its topic.
+    """
 
     topic: str | UnsetType = UNSET
     topic_id: str | UnsetType = UNSET
@@ -72,7 +75,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
         topic: str | UnsetType = UNSET,
         topic_id: str | UnsetType = UNSET,
     ) -> Self:
-        """Return the document of a partition."""
+        """Return the JSON form of a partition."""
         partition = described.partition
         return cls(
             topic=topic,
@@ -93,12 +96,12 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def listed(cls, found: PartitionFound) -> Self:
-        """Return the document of a partition in a list, including its topic's name."""
+        """Return the JSON form of a partition in a list, including its topic's name."""
         return cls.of(found.description, found.topic)
 
     @classmethod
     def alone(cls, found: PartitionFound) -> Self:
-        """Return the document of a single partition, with its topic's name and id."""
+        """Return the JSON form of a single partition, with its topic's name and id."""
         return cls.of(found.description, found.topic, uuid_text(found.topic_id))
 
 
@@ -115,7 +118,7 @@ class OnePartition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """A config of a topic; `overridden` if it is set on the topic itself."""
+    """A config of a topic; `overridden` is true if it is set on the topic itself."""
 
     name: str
     value: str
@@ -124,7 +127,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, config: ConfigValue) -> Self:
-        """Return the document of a config."""
+        """Return the JSON form of a topic's config."""
         return cls(
             name=config.name,
             value=config.value,
@@ -147,7 +150,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, topic: TopicDescription, *, all_configs: bool) -> Self:
-        """Return the document of a topic; `all_configs`: also configs that it inherits."""
+        """Return the JSON form of a topic; `all_configs`: include configs that it inherits."""
         return cls(
             name=topic.name,
             topic_id=uuid_text(topic.topic_id),
@@ -180,7 +183,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, removal: OngoingRemoval) -> Self:
-        """Return the document of a removal."""
+        """Return the JSON form of an ongoing partition removal."""
         return cls(
             topic=removal.topic,
             partition=removal.partition_id,
@@ -192,7 +195,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemovalList(msgspec.Struct, frozen=True, kw_only=True):
-    """Partitions that are being removed."""
+    """A list of the partitions that are being removed."""
 
     removals: tuple[Removal, ...]
 
@@ -208,7 +211,7 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, replica: MissingReplica) -> Self:
-        """Return the document of a replica."""
+        """Return the JSON form of a replica that is not in sync."""
         return cls(
             broker=replica.broker_id,
             is_added=replica.is_added,
@@ -219,9 +222,9 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition being reassigned, since when, and the brokers that it waits for.
+    """A partition being reassigned, the start of the reassignment, and the brokers it waits for.
 
-    `since_offset`, `since` and `age_ms` are null if it began before the kept history.
+    `since_offset`, `since` and `age_ms` are null if the reassignment began before the kept history.
     """
 
     topic: str
@@ -238,7 +241,7 @@ class Reassignment(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, moving: OngoingReassignment) -> Self:
-        """Return the document of a reassignment."""
+        """Return the JSON form of an ongoing reassignment."""
         return cls(
             topic=moving.topic,
             topic_id=uuid_text(moving.topic_id),
@@ -261,7 +264,7 @@ class ReassignmentList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StateChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A state transition of a partition, or if `broker` is set of one of its replicas."""
+    """A state transition of a partition, or of one of its replicas if `broker` is set."""
 
     offset: int
     timestamp: int
@@ -275,7 +278,7 @@ class StateChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, step: Transition) -> Self:
-        """Return the document of a transition."""
+        """Return the JSON form of a transition."""
         return cls(
             offset=step.offset,
             timestamp=step.timestamp,

@@ -1,4 +1,4 @@
-"""Document of the obstacles to another version."""
+"""JSON form of an upgrade check: the obstacles to another version."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from controller.upgrade.findings import Finding
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of an upgrade check; `ready` if nothing in the log prevents the upgrade."""
+    """Result of an upgrade check; `ready` is true if nothing in the log prevents the upgrade."""
 
     ready: bool
     findings: Sequence[Finding]

@@ -1,4 +1,4 @@
-"""Document of the space usage of a log."""
+"""JSON form of the space usage of a log."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Documents of users, delegation tokens, quotas and subscriptions."""
+"""JSON form of users, delegation tokens, quotas and subscriptions."""
 
 import base64
 from typing import Self
@@ -29,7 +29,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, user: UserDescription) -> Self:
-        """Return the document of a user."""
+        """Return the JSON form of a user."""
         return cls(
             user=user.user,
             credentials=tuple(
@@ -61,7 +61,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, created: TokenCreated) -> Self:
-        """Return the document of a token that was created."""
+        """Return the JSON form of a token that was created."""
         hmac = created.hmac
         return cls(
             token_id=created.token_id,
@@ -75,25 +75,25 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenList(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens."""
+    """A list of tokens."""
 
     tokens: tuple[TokenDescription, ...]
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True):
-    """The quotas of an entity; a quota of None was deleted."""
+    """The quotas of an entity; None for a quota that was deleted."""
 
     entity: dict[str, str | None]
     quotas: dict[str, float | None]
 
     @classmethod
     def of(cls, found: EntityQuotas) -> Self:
-        """Return the document of an entity's quotas."""
+        """Return the JSON form of an entity's quotas."""
         return cls(entity=dict(found.entity), quotas={q.key: q.value for q in found.quotas})
 
 
 class QuotaList(msgspec.Struct, frozen=True, kw_only=True):
-    """Quotas, by entity."""
+    """A list of quotas, by entity."""
 
     quotas: tuple[Quotas, ...]
 
@@ -106,7 +106,10 @@ class QuotaCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QuotaExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """A quota of a client: the value of the first candidate applies; None is unlimited."""
+    """A quota of a client, and the entities that could set it, in order of precedence.
+
+    The value of the first candidate applies; None is unlimited.
+    """
 
     quota: str
     value: float | None
@@ -114,7 +117,7 @@ class QuotaExplained(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, found: QuotaExplanation) -> Self:
-        """Return the document of an explained quota."""
+        """Return the JSON form of an explained quota."""
         candidates = tuple(
             [QuotaCandidate(entity=dict(c.entity), value=c.value) for c in found.candidates]
         )
@@ -129,12 +132,12 @@ class QuotasExplained(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionList(msgspec.Struct, frozen=True, kw_only=True):
-    """Registered patterns, ordered by group."""
+    """Subscription patterns that are registered, ordered by group."""
 
     subscriptions: tuple[Subscription, ...]
 
 
 def mechanism_title(number: int) -> str:
-    """Return the name of a SCRAM mechanism, such as SCRAM-SHA-512; unknown: the number."""
+    """Return the name of a SCRAM mechanism, such as SCRAM-SHA-512; its number if it is unknown."""
     known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
     return known.get(number, str(number))

@@ -1,4 +1,4 @@
-"""Stored requests as JSON for people, as far as they can be read without their types."""
+"""Stored requests as JSON for display, decoded without knowledge of the requests' types."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ _ENCODED = ("request", "observed")
 def asked_json(asked: Asked) -> dict[str, Any]:
     """Return the fields of `asked` that are set, as JSON values.
 
-    A structure is shown as the list that the log stores; bytes as long as an id are shown as an id.
+    A structure is shown as the list of field values that the log stores. Bytes are shown as an id
+    if they have the length of an id.
     """
     document = {
         name: value for name, value in fields_json(asked).items() if value not in (None, [])

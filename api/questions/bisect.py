@@ -15,8 +15,8 @@ class FindFlips(msgspec.Struct, frozen=True, kw_only=True):
     """Asks at which offsets the value of an expression flips, from a point on.
 
     Attributes:
-        monotone: Find one flip only, by binary search over snapshots; assumes that there is no
-            other.
+        monotone: Assume that there is at most one flip, and find it by binary search over
+            snapshots.
     """
 
     expression: str
@@ -25,7 +25,7 @@ class FindFlips(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def flips_found(past: Past, at: int, request: FindFlips) -> Computed:
-    """Return a document in pieces: `first`, `before`, `flips` and `assumed`; see `Flips`.
+    """Return the fields `first`, `before`, `flips` and `assumed` in pieces; see `Flips`.
 
     Raises:
         RequestError: INVALID_REQUEST, the text is not an expression, or its types do not fit.

@@ -1,4 +1,4 @@
-"""Changes: an object's history, differences between two points, each field's last record."""
+"""Questions about changes: an object's history, a diff of two points, each field's last record."""
 
 import enum
 from collections import deque
@@ -59,8 +59,8 @@ class ShowHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the changes of an object from a point on, or only the newest `last` of them.
 
     `object` may be a pattern such as `topic:orders*`; then each event includes its object's name.
-    `step`: only one change, the next or previous one from the point of the question. `notes`: also
-    the notes about the records, even if they were written later.
+    `step`: return only one change, the next or the previous one from the point of the question.
+    `notes`: also return the notes about the records, even notes written later.
     """
 
     object: str
@@ -82,7 +82,8 @@ class PinnedNote(msgspec.Struct, frozen=True, kw_only=True):
 class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A record that changed an object.
 
-    `object` is set if a pattern was requested; `notes` are those about the record, if requested.
+    `object` is set if a pattern was requested. `notes` are the notes about the record, if notes
+    were requested.
     """
 
     object: str | UnsetType = UNSET
@@ -158,7 +159,10 @@ def _of_object(
 def _or_static_voters(
     found: Iterator[ObjectEvent], past: Past, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    """Yield the events; if no record ever set the voters, those that new leaders announced."""
+    """Yield the events found; for the voters of a static quorum, those of leader announcements.
+
+    A mirror has no record that sets such voters, but each new leader announces them.
+    """
     try:
         yield from found
     except RequestError:
@@ -237,7 +241,7 @@ def _event(
 
 
 class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the differences from the point `before`; `object`: only those of this object."""
+    """Asks for the differences from the point `before`; `object`: only those of the object."""
 
     before: str
     object: str | None = None
@@ -292,7 +296,7 @@ class ShowBlame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
-    """A field's value and the record that set it; null if that was before the kept history."""
+    """A field's value and the record that set it; the record is null if it is no longer kept."""
 
     value: Any
     offset: int | None

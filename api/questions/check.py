@@ -1,4 +1,4 @@
-"""Check: the invariants and expectations that a history violates, and since when."""
+"""Check: the invariants and expectations that a history violates, and where they first fail."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,17 @@ from replay.expressions.expression import Expression
 
 
 class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for violations from a point on; `expect`: expressions that should always be true."""
+    """Asks for the violated invariants and expectations from a point on.
+
+    `expect`: the expectations, which are expressions that should always be true.
+    """
 
     first: str = "start"
     expect: tuple[str, ...] = ()
 
 
 def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
-    """Return a document in pieces: `first`, the first violation's offset, and `violations`.
+    """Return the field `first`, the first violation's offset, and `violations`, in pieces.
 
     Raises:
         RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.

@@ -1,4 +1,4 @@
-"""Comparison of the logs of several nodes: Kafka directories, mirrors, or our own logs."""
+"""Comparison of the logs of several nodes: Kafka directories, mirrors, or logs of this service."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence

@@ -9,11 +9,11 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
     """One of the compared logs.
 
     Attributes:
-        name: As given in the request.
+        name: The log's name, as given in the request.
         cluster_id, node_id, directory_id: None if they are not stored in the folder.
-        end: Exclusive.
-        last_epoch: None if the log is empty.
-        committed_end: This log alone proves that all records below it are committed.
+        end: End offset of the log, exclusive.
+        last_epoch: Epoch of the last record; None if the log is empty.
+        committed_end: This log alone proves that all records below this offset are committed.
         trailing_bytes: Size of an incomplete last batch.
         damage: The error at `end`, if the log is damaged there.
     """
@@ -31,7 +31,7 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """First offset at which logs differ, with each log's epoch there, None if it ends before."""
+    """First offset at which logs differ, and the epoch there by log; None if a log ends before."""
 
     offset: int
     epochs: dict[str, int | None]
@@ -49,10 +49,10 @@ class NotOnAll(msgspec.Struct, frozen=True, kw_only=True):
 class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
     """How the logs relate to each other.
 
-    `common_end`: all logs are equal below it; None if they are of several clusters, or have no
-    offset in common. `behind`: by log, the number of records it lacks compared with the log
-    `ahead`; logs that lack none are left out. `untold`: the logs whose own changes are missing from
-    `differences`; a remark gives the reason.
+    `common_end`: the logs are equal below this offset; None if they are of several clusters, or
+    have no offset in common. `behind`: by log, the number of records that the log `ahead` has and
+    this log lacks; logs that lack no records are left out. `untold`: the logs whose own changes are
+    missing from `differences`; a remark gives the reason.
     """
 
     clusters: Sequence[str]

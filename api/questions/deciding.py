@@ -1,4 +1,4 @@
-"""Descriptions answered by a controller, from the state that its next decision uses."""
+"""Answers a controller's questions about the cluster from the state that its next decision uses."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from controller.result import ControllerResult
 
 
 def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
-    """Answer a question from a context's state; writes nothing."""
+    """Answer a question from the state in a decision's context; no records are written."""
     assert question.describe is not None, "only a description is told by a controller"
     view = View(
         image=context.image,

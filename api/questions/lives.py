@@ -32,9 +32,9 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """A topic during the time it had the name.
 
     Attributes:
-        began: None if that was before the kept history.
-        ended: None if it still has the name.
-        partitions: Number of partitions when it lost the name, or now.
+        began: The record that gave the topic the name; None if it is older than the kept history.
+        ended: The record that ended the use of the name; None if the topic still has the name.
+        partitions: Number of partitions when the topic lost the name, or now.
     """
 
     topic_id: str

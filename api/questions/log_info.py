@@ -48,7 +48,7 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
-    """Return the summary of a log, even if records that need not be read are damaged."""
+    """Return the summary of a log; damage in records that the summary does not need is ignored."""
     from metadata_log.clock import SystemClock
     from metadata_log.lock import writer_process
 

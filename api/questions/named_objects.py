@@ -1,4 +1,4 @@
-"""Names of the objects that a request refers to, to explain why one is absent."""
+"""Names of the objects that a request refers to, for errors that explain why one is absent."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Images: all their objects, the JSON that other readers of Kafka's logs print, and digests."""
+"""Questions about an image: its objects, its digest, and its JSON in kraft form.
+
+The kraft form is the JSON that other readers of Kafka's metadata logs print.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -32,14 +35,14 @@ _VALUES_MAX = 100
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A piece of one part of a document: some items of a list, or the whole of any other value."""
+    """A piece of a JSON object: some items of a list field, or the whole value of another field."""
 
     part: str
     value: Any
 
 
 def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
-    """Return the document that consists of the pieces, with its parts in the same order."""
+    """Return the JSON object that consists of the pieces, with its fields in the same order."""
     document: dict[str, Any] = {}
     for piece in pieces:
         if isinstance(piece.value, list):
@@ -58,14 +61,14 @@ def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
 
 
 class JoinedPieces:
-    """Joins the pieces of each part and cuts them again; see `question.Joiner`."""
+    """Joins the pieces of each field and cuts them anew; see `question.Joiner`."""
 
     def __init__(self) -> None:
         self._part = ""
         self._values: list[Any] = []
 
     def add(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
-        """Buffer the next pieces; yield the pieces of parts that are now complete."""
+        """Buffer the next pieces; yield the pieces of the fields that are now complete."""
         for piece in pieces:
             if piece.part != self._part:
                 yield from self.rest()
@@ -77,7 +80,7 @@ class JoinedPieces:
             self._values.extend(piece.value)
 
     def rest(self) -> Iterator[Piece]:
-        """Yield the pieces of the last part."""
+        """Yield the pieces of the last field."""
         if self._part:
             yield from pieces_of(self._part, self._values)
         self._part, self._values = "", []
@@ -86,8 +89,9 @@ class JoinedPieces:
 class ShowImage(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the objects of an image: of the given parts, or of all.
 
-    Each is a JSON object: its name as `object`, its `version` if its kind has versions (the offset
-    of the last record that touched it, -1 if that is not kept), and its fields.
+    Each object in the answer is a JSON object: its name as `object`, its fields, and, if its kind
+    has versions, its `version`: the offset of the last record that touched it, or -1 if that offset
+    is not kept.
     """
 
     parts: tuple[str, ...] = ()
@@ -122,7 +126,7 @@ def _shown(
 
 
 def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
-    """Yield the voters that the last new leader announced, and the offset of that record."""
+    """Yield the voters that the last new leader announced, with the offset of the announcement."""
     last = deque(static_voters(past.reader, at + 1), 1)
     for voters in last:
         for voter_id in voters.voter_ids:
@@ -166,7 +170,11 @@ def _version(image: MetadataImage, kind: Kind, key: Any) -> dict[str, int]:
 def plain_objects(
     values: Iterable[dict[str, Any]],
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield kind, name and fields of an answer's objects, equal for a log and a service."""
+    """Yield kind, name and fields of the objects in an answer, without their versions.
+
+    The result is the same whether the answer is from a log or a service. Voters that no record set
+    are left out.
+    """
     for value in values:
         kind, _, label = value["object"].partition(":")
         # Voters that no record set are those that a leader named.
@@ -243,7 +251,7 @@ def _from_snapshot(past: Past, at: int) -> MetadataImage:
 
 @contextmanager
 def _snapshots(past: Past) -> Iterator[Timeline]:
-    """Yield a timeline with the snapshots of a log.
+    """Yield a timeline of a log that uses the snapshots in its directory.
 
     Raises:
         RequestError: the log has no snapshots, or they cannot be read.

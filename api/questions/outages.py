@@ -24,12 +24,12 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the outages that overlap the range from a point on.
 
     Attributes:
-        first: The point.
-        until: The point of the question. Outages that last longer are counted up to it if it is a
-            time between two records, otherwise up to the last record before it.
+        first: The point at which the range starts.
+        until: The point of the question. Outages that last longer are counted up to this point if
+            it is a time between two records, otherwise up to the last record before it.
         broker: Only outages of this broker, and of partitions that waited for it.
         topic: Only partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
-        min_insync_replicas: For topics whose value the log does not contain.
+        min_insync_replicas: The value assumed for topics whose value the log does not contain.
         objects: Only these partitions and brokers, by name or pattern (`partition:orders*/0`).
     """
 
@@ -42,7 +42,7 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
-    """Return a document in pieces: `intervals`, `totals` and `min_insync_replicas`.
+    """Return the fields `intervals`, `totals` and `min_insync_replicas`, in pieces.
 
     `intervals` are objects as in the command line's JSON, longest first. `totals` has for each kind
     the number of `intervals`, how many of them are `lasting`, and their `duration_ms`.
@@ -50,8 +50,8 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     value assumed for the others.
 
     Raises:
-        RequestError: INVALID_REQUEST, two of broker, topic and objects were given, or an object
-            that has no outages; the error of `absence` if a given object never existed.
+        RequestError: INVALID_REQUEST, two of broker, topic and objects were given, or an object of
+            a kind that has no outages; the error of `absence` if a given object never existed.
     """
     if (request.broker is not None) + (request.topic is not None) + bool(request.objects) > 1:
         raise RequestError("INVALID_REQUEST", "name a broker, a topic or objects, not two of them")

@@ -102,7 +102,7 @@ def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
 
 
 class _Reading:
-    """A half-read answer."""
+    """An answer that has been read up to some page."""
 
     def __init__(self, past: Past, told: Computed) -> None:
         self.past, self.told = past, told

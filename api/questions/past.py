@@ -33,12 +33,12 @@ def server_clock(reader: LogReader, point: str) -> int:
 
 @contextmanager
 def silent(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
-    """Show no progress."""
+    """Yield a progress callback that shows nothing."""
     yield lambda offset: None
 
 
 class Past:
-    """One log, up to its end at opening.
+    """A log that questions are asked about, up to its end when it was opened.
 
     Attributes:
         points: The offsets of the points resolved so far. All pages of an answer share them, so
@@ -59,13 +59,14 @@ class Past:
         """Use a log; by default with the snapshots in its directory.
 
         Args:
-            timeline: Used instead of the log with its own snapshots.
+            resolve: Returns the offset of a point in the log.
+            timeline: Timeline to use instead of that of the log with its own snapshots.
             kept_report: Cache of the last report of this log.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists the records that were left out.
 
         Raises:
-            CorruptLogError: with `keep_going`, an own log contradicts itself.
+            CorruptLogError: with `keep_going`, the log is not a mirror and contradicts itself.
         """
         self.reader = reader
         self._without = WithoutContradictions(reader) if keep_going else None
@@ -129,8 +130,8 @@ class Past:
     def about(self, at: int) -> About:
         """Return the position of an answer that was not read from an image.
 
-        An answer can be complete although the log is damaged elsewhere. Then the count of records
-        not understood is missing, and the damage is given as the reason.
+        If the log is damaged elsewhere, the answer can still be complete. Then the position has no
+        count of records not understood, and gives the damage as the reason.
         """
         place = self.place(at)
         try:
@@ -140,7 +141,7 @@ class Past:
         return msgspec.structs.replace(place, not_understood=found)
 
     def place(self, at: int) -> About:
-        """Like `about`, but without the count of records not understood, which reads the log."""
+        """Like `about`, but without counting the records not understood, which reads the log."""
         found = self.about_image(MetadataImage.EMPTY, at)
         return msgspec.structs.replace(found, as_of_timestamp=msgspec.UNSET)
 

@@ -18,7 +18,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         answer: The whole answer; None if it consists of many items.
-        items: The items of such an answer, in order, computed as they are taken.
+        items: The items of an answer of many items, in order, computed as they are taken.
         about: Returns the answer's position in the log. Call it after all items have been taken.
     """
 
@@ -41,13 +41,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question and the types of its request and answer.
 
     Attributes:
-        describe: Answers from a view of the cluster at one point.
-        tell: Answers from the log, up to an offset; for answers that need more than one view. If a
-            question has both, `describe` gives the same answer without the details that only the
-            log has.
-        answer: The type of the answer to `tell`, if it is one value.
+        describe: Computes the answer from a view of the cluster at one point.
+        tell: Computes the answer from the log, up to an offset; for answers that need more than one
+            view. If a question has both, `describe` gives the same answer without the details that
+            only the log has.
+        answer: The type of the answer to `tell`, if the answer is one value.
         item: The type of one item, if the answer has many and is returned in pages.
-        joined: Creates the `Joiner` of its items; None if they need none.
+        joined: Creates the `Joiner` for the answer's items; None if the items need no regrouping.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reassignments in progress: since when, and the brokers they wait for."""
+"""Reassignments in progress: where each began, and the brokers it waits for."""
 
 from msgspec.structs import replace
 

@@ -20,12 +20,12 @@ PACKED_BYTES_MAX = 22_000_000
 
 
 class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the report from a point on; `mask_hosts`: without names of hosts and addresses.
+    """Asks for the report from a point on; `mask_hosts`: replace names of hosts and addresses.
 
-    `size_max`: the range is narrowed until its packed form is at most this large, in bytes.
-    `records_max`: if the range is longer, only its newest records are read, at most this many.
-    `topics`: only these topics, by full name, and their partitions, without events and causes,
-    which may reveal others.
+    `size_max`: narrow the range until the packed report has at most this size, in bytes.
+    `records_max`: if the range has more records, only this many of the newest are read. `topics`:
+    report only these topics, by full name, and their partitions, without events and causes, which
+    may reveal other topics.
     """
 
     first: str = "start"
@@ -40,7 +40,7 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
 
     `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
     smaller than requested, because the report would have been too large. `opens` is the most
-    eventful range.
+    eventful range, which the page shows first.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Records of a log: those of a range, and new ones as they are appended."""
+"""Questions about the records of a log: those in a range, and new ones as they are appended."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -56,9 +56,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for records from a point on: only of some types, or only those that changed an object.
+    """Asks for records from a point on: all, only some types, or only those that changed an object.
 
-    `asked`: also the stored request, with the first record of each decision.
+    `asked`: with the first record of each decision, also return the stored request.
     """
 
     first: str = "start"
@@ -115,7 +115,7 @@ class FollowRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowsFollowed(msgspec.Struct, frozen=True, kw_only=True):
-    """Some records, and the offset to request the next ones from."""
+    """Some records, and the offset from which to request the next records."""
 
     rows: tuple[Row, ...]
     next_offset: int
@@ -168,7 +168,11 @@ def row_json(
     show_asked: bool = False,
     reader: LogReader | None = None,
 ) -> Row:
-    """Return a row in the shape of `dump --json`, with a reader also decoded by its tables."""
+    """Return a row in the shape of `dump --json`.
+
+    Args:
+        reader: A log whose tables also decode records that this release does not know.
+    """
     asked = row.asked if show_asked else None
     if asked is not None and not show_secrets:
         asked = _without_seed_of_token(asked)
@@ -216,7 +220,7 @@ def _tags_by_table(row: Envelope, tables: Tables) -> RowByTable | UnsetType:
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:
-    """Remove the random seed from a request whose decision may have drawn a token id from it."""
+    """Remove the random seed from a request whose decision may have made a token id from it."""
     return replace(asked, seed=None) if asked.command in _DRAW_TOKENS else asked
 
 

@@ -10,9 +10,9 @@ from controller.request import Request
 
 
 class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
-    """Asks for the transitions of all partitions, of one topic's, or of one partition.
+    """Asks for the transitions of all partitions, of the partitions of one topic, or of one.
 
-    `since` is the first point of the range, inclusive. `replicas`: also the transitions of
+    `since` is the first point of the range, inclusive. `replicas`: also return the transitions of
     replicas.
     """
 

@@ -54,7 +54,7 @@ def _placed(past: Past, at: int, image: MetadataImage, finding: Finding) -> Find
 
 
 def _last_named_voters(past: Past, at: int) -> tuple[int, ...]:
-    """Return the voters that the last leader announced; a static quorum records no others."""
+    """Return the voters that the last leader announced; in a static quorum no record sets them."""
     needles = Needles()
     needles.add_type(LeaderChangeMessage)
     found: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""What if: past decisions made again with changes, and the differences that result."""
+"""What if: makes past decisions again with changes, and returns the differences that result."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -61,7 +61,7 @@ class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Anew(NamedTuple):
-    """A fork with decisions made again at offsets [start, end], and the rows it wrote."""
+    """A fork whose decisions at offsets [start, end] were made again, and the rows it wrote."""
 
     fork: Fork
     start: int
@@ -70,10 +70,10 @@ class Anew(NamedTuple):
 
 
 def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
-    """Return a document in pieces that compares the recorded future with the forked one.
+    """Compare the recorded future with that of a fork; return the fields of the result in pieces.
 
-    Both end at offset `at`, or at the end of the decision there. The fields are those of `metalog
-    what-if --json`; nothing is written.
+    Both futures end at offset `at`, or at the end of the decision there. The fields are those of
+    `metalog what-if --json`; nothing is written.
 
     Raises:
         RequestError: a change does not fit the log, or is outside the range.
@@ -83,7 +83,7 @@ def what_if_told(past: Past, at: int, request: AskWhatIf) -> Computed:
 
 
 def document_of(anew: Anew, past: Past, request: AskWhatIf) -> Computed:
-    """Return the document about a fork."""
+    """Return the answer about a fork: the fields of its JSON, in pieces."""
     fork = anew.fork
     return Computed(
         items=_document(fork, request),

@@ -28,7 +28,7 @@ def check_no_secrets(changes: Changes, row_at: Callable[[int], Envelope]) -> Non
         row_at: Returns the row at an offset.
 
     Raises:
-        RequestError: INVALID_REQUEST, a change does.
+        RequestError: INVALID_REQUEST, a change contains a secret, or edits a record with a secret.
     """
     for each in changes.without:
         _check_without(each)

@@ -24,7 +24,8 @@ _OF_INCIDENTS = {
 class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the records that led to a field's value.
 
-    Default field: `leader` of a partition, `fenced` of a broker, else the field set last.
+    Without a field, the question is about the `leader` of a partition, `fenced` of a broker, or
+    else the field set last.
     """
 
     object: str
@@ -45,7 +46,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     """A field's value and the records that led to it.
 
     Attributes:
-        chain: Nearest first.
+        chain: The records, from the one that set the value back to the first cause.
         unclean: Only for a partition: True if its current or last leader was elected uncleanly;
             null if no election is in the kept history.
         notes: Further remarks.

@@ -1,7 +1,7 @@
 """Worker process for a service's questions about the past; run as `-m api.questions.worker`.
 
-It reads requests from standard input and writes pages to standard output, each preceded by its
-length, until its input ends. Every second it writes an empty message as a heartbeat.
+The worker reads requests from standard input and writes pages to standard output, each preceded by
+its length, until the input ends. Every second it writes an empty message as a heartbeat.
 """
 
 import os
@@ -44,7 +44,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 class Failure(msgspec.Struct, frozen=True):
     """An error in serialized form; `code` is set for a RequestError.
 
-    A service only asks about its own log, which has no contradictions, only damage.
+    A ContradictionError cannot occur, because a service only asks about the log that it writes.
     """
 
     message: str

@@ -67,7 +67,7 @@ class Workers:
 
     @asynccontextmanager
     async def _taken(self, wanted: int | None) -> AsyncIterator[int]:
-        """Reserve a free worker, or the wanted one, for the `with` block; wait until it is free."""
+        """Reserve a free worker, or the worker `wanted` once it is free, for the `with` block."""
         while (number := self._free(wanted)) is None:
             await self._freed.wait()
         self._workers[number].is_taken = True
@@ -102,7 +102,7 @@ class _Worker:
     """One worker process; answers one question at a time.
 
     Attributes:
-        is_taken: True while it is in use; managed by `Workers`.
+        is_taken: True while the process is in use; set by `Workers`.
     """
 
     def __init__(self, directory: Path) -> None:
