@@ -30,8 +30,7 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 
 
 class ReconnectingClient(CommandClient):
-    """A client of the service at a URL; takes the same URLs as `connect`, and connects when first
-    used.
+    """A client of the service at a URL; takes the URLs of `connect`; the first request connects.
 
     Errors are those of the last attempt. `subscribe` continues after the last batch that it
     yielded.

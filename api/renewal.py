@@ -30,8 +30,9 @@ class Renewal:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, read: Callable[[], Use]) -> None:
-        """Add a function that reads files, and returns a function that applies them or raises
-        RequestError.
+        """Add a function that reads files, and returns a function that applies them.
+
+        The reading function raises RequestError if a file is faulty.
         """
         self._reads.append(read)
 

@@ -29,7 +29,7 @@ class Admin(Protocol):
             reason: Stored in the log with the records.
             request_id: Chosen by the caller, who may retry with the same id if no answer came: the
                 request is carried out once, and a retry gets the first answer.
-            trace_parent: Of the request's W3C trace; stored in the log.
+            trace_parent: The request's W3C trace parent; stored in the log.
 
         Raises:
             RequestError: the whole request is refused.

@@ -47,10 +47,10 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalAdmin:
-    """Runs commands over a log directory without another writer.
+    """Runs commands directly on a log directory that no other process writes.
 
     Attributes:
-        history_start: Of the log; set once a command was run.
+        history_start: Offset at which the log's history starts; set once a command was run.
         not_understood: Records of the log that this release does not know; set once a command was
             run.
     """

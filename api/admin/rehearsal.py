@@ -10,7 +10,7 @@ class RehearsalLog:
 
     Attributes:
         leader_epoch: The epoch that a writer of the real log would claim.
-        end_offset: Exclusive; grows as the real log would.
+        end_offset: The log's end, exclusive; each append advances it, as in the real log.
         clock: The machine's clock; the later real write gets its own timestamp.
     """
 

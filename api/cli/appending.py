@@ -23,7 +23,10 @@ _RECORD = re.compile(r"record (\d+) of \d+: ")
 class Appended(msgspec.Struct, kw_only=True):
     """The result of a run of `append`. Offsets are inclusive, None if nothing was appended.
 
-    `already_records` in `already_batches` were appended by an earlier run, up to `already_to`.
+    Attributes:
+        already_records: Number of the file's records that an earlier run appended.
+        already_batches: Number of the file's batches that an earlier run appended.
+        already_to: Offset of the last record that an earlier run appended; None if there was none.
     """
 
     records: int = 0
@@ -110,7 +113,7 @@ async def append_batches(
 
 
 def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
-    """Return an error with the range of lines it refers to added to the message."""
+    """Return the error with the batch's range of lines added to the message."""
     text = str(error)
     record = _RECORD.match(text)
     if record is not None:
@@ -122,7 +125,7 @@ def _of_lines(error: MetadataLogError, batch: LineBatch) -> MetadataLogError:
 
 
 def _with_account(error: MetadataLogError, done: Appended) -> MetadataLogError:
-    """Return an error with what was appended so far, and how to continue, added to the message."""
+    """Return the error with a longer message: what was appended so far, and how to continue."""
     outcome = error.outcome
     if outcome is Outcome.NOTHING and done.done_to is not None:
         outcome = Outcome.PARTIAL

@@ -136,8 +136,9 @@ def restore(
 
 
 def _offset_in(splice: "Splice", at: str) -> int:
-    """Return the last offset at a point; if the point is past the copy's end, its offset in the
-    tail.
+    """Return the offset of the last record at a point, in the copy or its tail.
+
+    The tail is searched unless the point is before the copy's last record.
     """
     from api.cli.reading import offset_of
 

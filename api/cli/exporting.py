@@ -1,4 +1,4 @@
-"""export kraft: writes a log, or a state, in Kafka's form."""
+"""The `export kraft` command: writes a log, or its state at a point, in Kafka's form."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

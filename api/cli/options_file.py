@@ -72,7 +72,8 @@ class _Place(NamedTuple):
     def _line(self) -> int:
         """Return the number of the line that defines the key, counted from 1.
 
-        Parses ever longer beginnings of the file; the line follows the longest one without the key.
+        Parses ever longer beginnings of the file. The line follows the longest beginning that does
+        not contain the key.
         """
         lines = self.text.splitlines(keepends=True)
         before = 0

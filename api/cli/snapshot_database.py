@@ -26,11 +26,11 @@ def named_timeline(reader: "LogReader") -> "Timeline | None":
 
 
 class _NamedSnapshots:
-    """The snapshots of one cluster in a database; connects to the database for each call only.
+    """The snapshots of one cluster in the database given by --database.
 
-    Answers are computed while they are printed, so the time of the last call is not known. The
-    log's own database is ignored if it cannot be read; this one was asked for, so both methods
-    raise the errors of `SnapshotStore.open`.
+    Each call connects anew, because answers are computed while they are printed: it is not known
+    which call is the last. Both methods raise the errors of `SnapshotStore.open`, as the user asked
+    for this database; errors of a log's own database are ignored.
     """
 
     def __init__(self, url: str, cluster_id: str) -> None:

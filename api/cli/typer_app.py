@@ -216,7 +216,7 @@ class Group(core.TyperGroup):
 
 
 class App(typer.Typer):
-    """A typer app whose commands and groups are of these classes."""
+    """A typer app whose commands are of class `Command`, and whose groups are of class `Group`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "rich_markup_mode": None, **options})

@@ -105,7 +105,7 @@ class BrokerFeeds:
 
 
 class _Failures(msgspec.Struct):
-    """Partitions and replica stops that failed on a broker, with the number of attempts."""
+    """Partitions and replica stops that failed on a broker, each with its number of attempts."""
 
     states: dict[PartitionKey, int]
     stops: dict[Stop, int]
@@ -215,8 +215,12 @@ class _Feed:
         await self._report(sorted(tracked), failed)
 
     async def _report(self, tracked: list[PartitionKey], failed: set[PartitionKey]) -> None:
-        """Write the results of deletions to the log; a failed replica is ineligible until its
-        retry.
+        """Write to the log which replica deletions on the broker succeeded, and which failed.
+
+        Args:
+            tracked: All replicas that the broker was told to delete.
+            failed: The replicas whose deletion failed; they are ineligible until the deletion is
+                retried.
         """
         if not tracked:
             return

@@ -79,8 +79,10 @@ FROM_BROKERS = frozenset(
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the listener.
 
-    `strict_modes`: READ_ONLY partitions have no leader for clients that do not know modes.
-    `retry_ms`: delay before failed partitions of a broker are retried.
+    Attributes:
+        strict_modes: True: clients that do not know modes are told that READ_ONLY partitions have
+            no leader.
+        retry_ms: Delay before partitions that failed on a broker are retried.
     """
 
     strict_modes: bool = False

@@ -38,9 +38,10 @@ def leader_and_isr(
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the LeaderAndIsr request for some partitions, without those the broker no longer has.
+    """Return the LeaderAndIsr request for those of the partitions that the broker still has.
 
-    `configs` are the broker's configs.
+    Args:
+        configs: The broker's configs.
     """
     by_topic: dict[Uuid, list[Partition]] = {}
     for topic_id, partition_id in sorted(keys):

@@ -47,11 +47,10 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def may_be_renamed(self) -> bool:
-        """True if DNS rebinding is possible: a foreign page makes its own host name resolve to this
-        host.
+        """True if DNS rebinding (a foreign host name that resolves to this host) is possible.
 
-        It is impossible with TLS, as the certificate does not match the page's host name, and with
-        tokens, as the page does not know any.
+        It is impossible with TLS, as the certificate does not match the foreign name, and with
+        tokens, as a foreign page does not know any.
         """
         return self.host is not None and not self.has_tls and not self.tokens
 

@@ -80,7 +80,7 @@ class Gate:
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
-    """Return a problem if the connection's place is reserved for monitoring, but not the path."""
+    """Return a problem if the place is reserved for monitoring, and the path is for other uses."""
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 

@@ -66,9 +66,7 @@ def _modules(prefix: str) -> list[tuple[str, str]]:
 
 
 def _policy(imports: str) -> str:
-    """Return the Content-Security-Policy: only scripts of the service, and requests to it, are
-    allowed.
-    """
+    """Return the Content-Security-Policy: only the service's own scripts, and requests to it."""
     digest = base64.b64encode(hashlib.sha256(imports.encode()).digest()).decode()
     return (
         f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self'; "

@@ -22,7 +22,8 @@ def modules(prefix: str) -> dict[str, str]:
     """Return the text of each JavaScript module in a folder, by the module's name.
 
     Args:
-        prefix: A key of `FOLDERS`, with which the names begin.
+        prefix: The folder, as a key of `FOLDERS`; it is also put before each file name in the
+            result.
     """
     folder = files("api.report").joinpath(FOLDERS[prefix])
     found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".js"))

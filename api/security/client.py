@@ -38,8 +38,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """How a client authenticates itself and whom it trusts; the security protocol comes from the
-    URL.
+    """A client's settings for TLS and SASL; the security protocol comes from the URL.
 
     Attributes:
         tls: The client's certificate and key, and the trusted authorities.
@@ -125,7 +124,12 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """TLS context and login of one connection; None: no TLS, or no SASL."""
+    """The TLS context and the login of one connection.
+
+    Attributes:
+        tls: None: no TLS.
+        login: None: no SASL.
+    """
 
     tls: ssl.SSLContext | None = None
     login: ClientLogin | None = None

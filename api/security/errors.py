@@ -1,4 +1,4 @@
-"""Failed authentications."""
+"""The error that is raised when authentication fails."""
 
 
 class AuthenticationError(Exception):

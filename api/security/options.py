@@ -29,9 +29,10 @@ class SecurityOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tls: Files for the listeners with TLS.
-        client_auth: Client certificates on SSL listeners; SASL_SSL uses the password instead.
+        client_auth: Whether clients of SSL listeners present certificates; clients of SASL_SSL
+            listeners log in instead.
         principal_rules: `ssl.principal.mapping.rules`.
-        mechanisms: None: all, but PLAIN only with TLS or on loopback.
+        mechanisms: The SASL mechanisms offered; None: all, but PLAIN only with TLS or on loopback.
         session_ms_max: `connections.max.reauth.ms`: time until clients must log in again; 0: never.
     """
 

@@ -39,7 +39,8 @@ class TlsFiles(msgspec.Struct, frozen=True, kw_only=True):
     """PEM files of a client or server.
 
     Attributes:
-        certificate: The own certificate, followed by the intermediate ones.
+        certificate: The certificate of the client or server itself, followed by the intermediate
+            certificates.
         key: The private key; None: in the same file as the certificate.
         ca: The authorities whose certificates are trusted; a client's default is the system's.
     """

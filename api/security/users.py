@@ -49,7 +49,10 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
         return Stored(credential=found, principal=USER + name)
 
     def user_of_any_mechanism(self, name: str) -> tuple[ScramMechanism, Stored]:
-        """Return a mechanism and the credential to check a plain password with, or a decoy."""
+        """Return a SCRAM mechanism and a user's credential for it, to check a plain password.
+
+        For a user without any credential, the credential is a decoy.
+        """
         for mechanism in reversed(ScramMechanism):
             if self.image().scram_credential(name, mechanism.value) is not None:
                 return mechanism, self.user(name, mechanism)

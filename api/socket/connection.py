@@ -43,8 +43,7 @@ class Connection(asyncio.Protocol):
         security: ListenerSecurity,
         connected: "Callable[[Connection], None]",
     ) -> None:
-        """Create the protocol of one connection; it takes one of the places when the client
-        connects.
+        """Create the protocol of one connection; a place is taken when the client connects.
 
         Args:
             connected: Called when the connection is made; never called if the TLS handshake fails.

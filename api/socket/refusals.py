@@ -1,4 +1,4 @@
-"""Wire format of errors; the client raises the error that the server's log raised.
+"""Wire format of errors; the client raises the same error as the server.
 
 `outcome`, `done_to` and the fields of a version mismatch were added later, so they may be missing.
 All values are texts: clients of version 1 read nothing else.
@@ -89,8 +89,7 @@ def _request_error(body: dict[str, str], message: str) -> RequestError:
 def _outcome(
     error: MetadataLogError, told: str | None, done_to: str | None
 ) -> tuple[Outcome, int | None]:
-    """Return a refused request's outcome, and, if that is partial or done, the last committed
-    offset.
+    """Return a refused request's outcome, and the last offset committed if partial or done.
 
     Args:
         told: The outcome in the frame. An old server sends none: the outcome is then `NOTHING` for

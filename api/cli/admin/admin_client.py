@@ -32,9 +32,12 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class One:
-    """One of several items for which a separate request is sent each.
+    """An item of a command that sends a separate request for each of its items.
 
-    `what` is the item's name in text, `line` renders its response.
+    Attributes:
+        request: The item's request.
+        what: The item's name, for text output.
+        line: Formats the response to the request as a line of text.
     """
 
     request: Any
@@ -45,10 +48,14 @@ class One:
 
 @dataclass(frozen=True, kw_only=True)
 class AdminResult:
-    """An answer, valid below `end_offset` (exclusive).
+    """A command's response, and the state of the log that the response belongs to.
 
-    `wrote`: True if anything changed. `about` describes the log further; None from a service, which
-    is asked for it separately. `versions` are those of the changed objects, None if not known.
+    Attributes:
+        end_offset: End of the log that the response takes into account, exclusive.
+        wrote: True if the command changed anything.
+        about: Further information about the log; None from a service, which must be asked
+            separately.
+        versions: Versions of the changed objects; None if not known.
     """
 
     response: Any
@@ -58,8 +65,9 @@ class AdminResult:
     versions: "tuple[ObjectVersion, ...] | None" = ()
 
     def after(self, before: "AdminResult") -> "AdminResult":
-        """Return this result merged with that of an earlier request; an object's later version is
-        kept.
+        """Return this result merged with that of an earlier request.
+
+        If both contain a version of the same object, the later version is kept.
         """
         versions = None
         if before.versions is not None and self.versions is not None:

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The log and point to read, or the service to query; and whether to print JSON."""
+    """Options of a verb that reads: what to read, and how to print it.
+
+    Attributes:
+        log: The log directory to read; None: a service is queried.
+        at: The point to read.
+        json: True prints JSON.
+        server: URL of the service to query; None: the log is read.
+    """
 
     log: Path | None
     at: str

@@ -109,9 +109,10 @@ def _plans(
 
 
 def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
-    """Return the assignments with partition ids, numbered so that new partitions are the last ones.
+    """Return the assignments, each with the id of its partition.
 
-    The ids depend only on the command's arguments, because the request may be repeated.
+    If a new partition count is given, the assignments are for the last partitions, else for all of
+    them. The ids depend only on the command's arguments, because the request may be repeated.
     """
     if text is None:
         return ()

@@ -1,4 +1,4 @@
-"""topics lives: all topics that successively had a given name."""
+"""The `topics lives` command: shows all topics that successively had a given name."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -97,9 +97,10 @@ def _run(shell: Shell, words: Sequence[str]) -> None:
 
 
 def _object_first(shell: Shell, words: Sequence[str]) -> list[str]:
-    """Return the words with an object's name first.
+    """Return the words of a command with an object's name as the first one.
 
-    It is the object of the path in the first word, or of the current folder if there is no path.
+    If the first word is a path, the name of the object at that path replaces the word. Otherwise,
+    the name of the object in the current folder is put before the words.
     """
     has_path = bool(words) and not words[0].startswith("-")
     place = place_at(shell.folder, words[0] if has_path else ".")

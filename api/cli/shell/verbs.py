@@ -22,7 +22,7 @@ _BESIDE = frozenset({"object", "version"})
 
 
 class Shell:
-    """A current folder of a cluster at a point, and the verbs that are run there.
+    """The shell: a cluster with a current point and folder, and the verbs as methods.
 
     Attributes:
         folder: Path of the current folder.
