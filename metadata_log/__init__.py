@@ -1,6 +1,6 @@
 """Storage of the log: segments, recovery, checkpoints, and Kafka's own log directories.
 
-The names below are public: those of `docs/library.md`. Importing the package imports none of them.
+The public names below are listed in `docs/library.md`. Importing the package imports none of them.
 """
 
 from records.exports import lazy_exports

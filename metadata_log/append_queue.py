@@ -134,7 +134,10 @@ def _refusal_of_content(batch: NewBatch) -> RequestError | None:
 
 
 def _has_usable_request_id(origin: object) -> bool:
-    """True if the origin has a well-formed request id or none; encoding checks the other fields."""
+    """True if the origin has a request id of the right type, or none at all.
+
+    Encoding checks the other fields of the origin.
+    """
     if isinstance(origin, Origin):
         return origin.request_id is None or isinstance(origin.request_id, str)
     return origin is None

@@ -87,7 +87,7 @@ def encode_ahead(rows: Sequence[Envelope], payloads: Sequence[bytes] = ()) -> En
 
     Args:
         rows: Consecutive rows; all but the first have only their record and the batch's origin.
-        payloads: The encoded records as `decode_records` returned them; empty if it did not.
+        payloads: The encoded records as `decode_records` returned them; may be empty.
 
     Raises:
         RequestError: POLICY_VIOLATION, the batch is too large; or INVALID_RECORD, a value does not

@@ -37,7 +37,7 @@ class Surplus(msgspec.Struct, frozen=True):
 
 
 def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
-    """Check each segment's header, and that it matches the segment before it.
+    """Check each segment's header, and that it matches the preceding segment.
 
     Returns:
         The segments with bytes past their end, for `cut_surplus`.

@@ -2,10 +2,11 @@
 
 It has the envelope and blocks of a segment. Offsets count from 0 within the file. The first row is
 a SnapshotHeaderRecord, the last a SnapshotFooterRecord; without the footer the file is incomplete.
-The file is written under a temporary name and renamed, so a partial one is never visible.
+The file is written under a temporary name and renamed, so a partial file is never visible.
 
-The header contains the CRC of the last block, and each block that of the block before, so the
-header proves the whole content. Whether the checkpoint belongs to the log is checked in base.py.
+The header contains the CRC of the last block, and each block contains the CRC of the preceding
+block. So the header proves the whole content. Whether the checkpoint belongs to the log is checked
+in base.py.
 """
 
 from collections.abc import Iterable, Iterator

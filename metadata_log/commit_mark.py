@@ -1,9 +1,10 @@
 """Commit mark (`commit.mark`): the position up to which the log is committed.
 
-The file has two slots; the valid slot with the higher sequence number counts. Between two syncs of
-the file only one slot is written, and after the next sync only the other. So the slot that was
-synced last is always valid, whatever a crash does to the other. A slot is 64 octets, big-endian;
-the slots are 512 octets apart, so that no disk sector contains both. Each writer starts a new file.
+The file has two slots; the valid slot with the higher sequence number counts. The slots take turns:
+only one is written until the next sync of the file, then only the other. So the slot that was
+synced last is always valid, whatever a crash does to the other slot. A slot is 64 octets,
+big-endian; the slots are 512 octets apart, so that no disk sector contains both. Each writer starts
+a new file.
 """
 
 import struct
@@ -92,7 +93,7 @@ class MarkWriter:
         A fenced writer still has the old file open; marks written there have no effect.
 
         Args:
-            mark: The first mark, written to both slots; its end is at least that of `after`.
+            mark: The first mark, written to both slots; its end offset is at least that in `after`.
             after: The newest mark of the earlier writers.
 
         Raises:

@@ -6,7 +6,8 @@ reads with it.
 
 A file can be replaced by another of the same name in two ways. A new writer replaces an empty
 segment; so the cursor remembers nothing of a segment until it has read a committed block of it. And
-a directory can be restored to an older state of the log; a mark that went back shows this.
+a directory can be restored to an older state of the log; then the commit mark is older than the
+mark that the cursor read last.
 """
 
 from collections.abc import Iterator

@@ -300,7 +300,7 @@ def copy_start(source: ReadableFile, target: File, size_bytes: int) -> None:
 def create_synced(fs: Fs, path: Path, write: Callable[[File], None]) -> File:
     """Create a file with the content that `write` writes, and fsync it, but not its directory.
 
-    If it fails, no file is left.
+    On failure no file is left.
     """
     if fs.exists(path):
         fs.unlink(path)

@@ -201,7 +201,7 @@ class MetadataLog:
     async def close(self) -> None:
         """Commit the accepted batches and release the log; after a failed write, only release it.
 
-        Runs once and to its end, even if the caller is cancelled or calls it again.
+        The close runs once and completely, even if the caller is cancelled or calls this again.
         """
         if self._ending is None:
             self._queue.is_closed = True

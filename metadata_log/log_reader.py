@@ -93,9 +93,9 @@ class LogReader:
 
         Raises:
             RequestError: there is no log, or it has a newer format.
-            CorruptLogError: its manifest, mark, base checkpoint or last segment is damaged.
-            UnavailableError: a crash left a torn mark, which the next writer repairs; or the log's
-                start moved up meanwhile, or the log was removed.
+            CorruptLogError: the log's manifest, mark, base checkpoint or last segment is damaged.
+            UnavailableError: a crash left a torn mark, which the next writer repairs; the log's
+                start moved up meanwhile; or the log was removed.
         """
         if fs is None and isinstance(place, str) and "://" in place:
             from metadata_log.care.store import open_store
@@ -231,8 +231,8 @@ class LogReader:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
 
         Every conversion of a time to an offset uses this rule, because times can go backwards in
-        imported logs. Inside a run of NoOps the result is the run's first offset, because its
-        records change nothing.
+        imported logs. If the time is inside a run of NoOps, the result is the run's first offset,
+        because the run's records change nothing.
 
         Returns:
             At least start_offset - 1, at most end_offset - 1.

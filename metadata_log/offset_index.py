@@ -83,7 +83,8 @@ class IndexWriter:
         """Start the index of a segment.
 
         Args:
-            kept: Entries to begin with: those of the committed blocks of a continued segment.
+            kept: Entries to begin with: if a segment is continued, the entries of its committed
+                blocks.
         """
         self._fs = fs
         self._path = directory / index_name(base_offset)

@@ -60,7 +60,7 @@ def take_over(
     segment_size_bytes_max: int = SEGMENT_SIZE_BYTES_MAX,
     holds_batches: bool = False,
 ) -> OwnedLog:
-    """Lock a log, claim a higher epoch, recover the tail, and publish a mark there.
+    """Lock a log, claim a higher epoch, recover the tail, and publish a mark at the tail.
 
     Raises:
         RequestError: the directory is not a log of this kind.

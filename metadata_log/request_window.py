@@ -80,7 +80,7 @@ class RequestWindow:
         return found
 
     def add(self, origin: Origin | None, result: AppendResult, place: BlockPlace) -> None:
-        """Add a request, and drop those that are now before the window."""
+        """Add a request, and drop the requests that are now before the window."""
         key = request_key(origin)
         if origin is None or key is None:
             return

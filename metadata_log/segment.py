@@ -1,7 +1,7 @@
-"""The header of a segment or checkpoint: that of an Avro Object Container File, with our own keys.
+"""The header of a segment or checkpoint: an Avro Object Container File header with our own keys.
 
 It contains the length and the last CRC of the preceding file, so that a missing, exchanged or
-shortened file is detected, and a CRC of itself.
+shortened file is detected. It also contains its own CRC.
 """
 
 import functools
@@ -144,9 +144,10 @@ def decode_header(data: bytes) -> tuple[SegmentHeader, int]:
 
 
 def _read_map(data: bytes, position: int) -> tuple[dict[str, str], int, int]:
-    """Read the header's key-value map; return it with two positions in `data`.
+    """Read the header's key-value map.
 
-    The positions are those of the CRC's digits, and of the byte after the map.
+    Returns:
+        The map; the position in `data` of the digits of the CRC; and the position after the map.
     """
     values: dict[str, str] = {}
     crc_at = 0

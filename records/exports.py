@@ -1,6 +1,6 @@
 """Lazy export of a package's public names: each is imported when it is first used.
 
-A command that needs one module of a package thus does not pay for importing the others.
+So a command that needs one module of a package does not wait for the others to be imported.
 """
 
 import importlib

@@ -118,9 +118,7 @@ def decode_unsigned(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Unsigned(dict[int, bytes]):
-    """Table of encoded unsigned integers; only those below 1024 are kept, others are encoded on
-    demand.
-    """
+    """Table of encoded unsigned integers below 1024; larger integers are encoded on each lookup."""
 
     def __missing__(self, value: int) -> bytes:
         return encode_unsigned(value)

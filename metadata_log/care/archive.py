@@ -1,8 +1,8 @@
 """The archive: a backup of the sealed segments, with a checked list of its files.
 
 An archive ends with the last sealed segment, and any reader can open it. `archive.json` lists each
-file with its size and CRC as read back after copying. `retain` drops only segments that are listed
-there and still unchanged in the archive.
+file with its size and CRC as read back after copying. `retain` drops only segments that are in this
+list and still unchanged in the archive.
 """
 
 import contextlib

@@ -172,7 +172,7 @@ class _Run:
 
 
 def _put_tables(run: _Run) -> None:
-    """Copy the table file of a mirror, if it differs from that of the copy."""
+    """Copy the mirror's table file, unless the copy already has the same file."""
     path = run.reader.directory / KRAFT_TABLES
     try:
         tables = read_start(run.fs, path, file_size(run.fs, path))
@@ -198,7 +198,7 @@ def _copy_before(run: _Run) -> LogReader | None:
 
 
 def _drop_below_start(run: _Run, names: list[str]) -> None:
-    """Remove segments of an earlier, interrupted run that lie below the log's current start.
+    """Remove segments that an interrupted run copied and that lie below the log's current start.
 
     The new copy will begin at the log's start; with those segments it would have a gap.
     """

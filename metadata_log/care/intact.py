@@ -6,8 +6,9 @@ import msgspec
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the source that are not in the copy.
 
-    `from_offset` is the first offset that was or should have been in them, None if it is not known.
-    `readable` is True if they are valid blocks, left out only because they follow damage.
+    `from_offset` is the first offset that these bytes contain or should contain, None if it is not
+    known. `readable` is True if the bytes are valid blocks, left out only because they follow
+    damage.
     """
 
     file: str

@@ -60,7 +60,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newest(self) -> LogReader:
-        """The reader with the higher end: that of the tail if there is one."""
+        """The tail if there is one, else the copy: the reader with the higher end."""
         return self.tail or self.copy
 
     def segments(self) -> list[CommittedSegment]:
@@ -128,12 +128,11 @@ def restore(
 ) -> RestoreResult:
     """Write a log that ends at `end_offset` (exclusive); it appears at `target` when complete.
 
-    If the end is inside a batch, the last batch of the new log contains only the rows below it. If
-    it is inside a run of NoOps, the new log ends before the run.
+    If this end is inside a batch, the last batch of the new log contains only the rows below the
+    end. If the end is inside a run of NoOps, the new log ends before the run.
 
     Args:
-        check: Raises an error if the new log is not as it must be; then nothing appears at
-            `target`.
+        check: Raises an error if the new log is not usable; then nothing appears at `target`.
 
     Raises:
         UnknownHistoryError: the end is before the kept history.

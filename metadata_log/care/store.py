@@ -109,7 +109,7 @@ def put_checked(
     """Copy the first `size` bytes of a file, read the copy back, and return its CRC-32C.
 
     Raises:
-        CorruptLogError: the bytes read back differ from those sent.
+        CorruptLogError: the bytes read back differ from the bytes written.
     """
     source = CheckedRead(fs, path, size, progress)
     store.put(name, source)

@@ -1,7 +1,7 @@
 """`leader-epoch-checkpoint`: the start offset of each leader epoch.
 
-The log can be read without this file; if it exists, it must not contradict the log. Kafka adds an
-epoch to it before it writes the epoch's first batch.
+The log can be read without this file; if the file exists, it must not contradict the log. Kafka
+adds an epoch to the file before writing the epoch's first batch.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ class EpochStarts:
     def agrees(self, leader_epoch: int, start_offset: int) -> bool | None:
         """True if the file has this start offset for the epoch; None if it does not list the epoch.
 
-        Before it returns False it reads the file again: the log may have grown since, or have been
+        The file is read again before False is returned: the log may have grown since, or have been
         truncated and grown again.
         """
         if not self._agrees(leader_epoch, start_offset):

@@ -1,14 +1,14 @@
 """Check of how the leader epoch changes from batch to batch.
 
-A batch's CRC does not cover its epoch. Other rules do: epochs only grow; each has one
-LeaderChangeMessage, at its beginning; and the files beside the segments must agree, if they exist:
-`leader-epoch-checkpoint` on the start of each epoch, a checkpoint's name on the epoch of its last
-offset.
+A batch's CRC does not cover the epoch. The epoch is checked by other rules: epochs only grow; each
+has one LeaderChangeMessage, at its beginning; and the files beside the segments must agree, if they
+exist: `leader-epoch-checkpoint` on the start of each epoch, a checkpoint's name on the epoch of its
+last offset.
 
 Kafka 3.3 could write an epoch's first data before its LeaderChangeMessage, although the message was
 created earlier. So a batch that begins an epoch without a LeaderChangeMessage is held back until
-the message follows, and passes if its time is not before that of the message. It passes immediately
-if `leader-epoch-checkpoint` has that start for the epoch.
+the message follows, and passes if the batch's time is not before the message's time. The batch
+passes immediately if `leader-epoch-checkpoint` has that start for the epoch.
 
 Two kinds of flipped bits go undetected, both only without `leader-epoch-checkpoint`:
 

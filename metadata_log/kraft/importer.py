@@ -21,9 +21,7 @@ UNKNOWN_CLUSTER_ID = "unknown"
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True):
-    """Offsets of a mirror that Kafka has replaced, inclusive; `leader_epoch` is that of the first
-    offset.
-    """
+    """Offsets of a mirror that Kafka has replaced, inclusive, and the leader epoch of the first."""
 
     first_offset: int
     last_offset: int
@@ -36,7 +34,7 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
     may still replace later offsets. `replaced` are the offsets that an existing mirror lost in an
-    update. `source_end` is the source's end if it is behind the mirror.
+    update. `source_end` is the end of the source if the source is behind the mirror, else None.
     """
 
     records: int

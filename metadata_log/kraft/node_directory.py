@@ -20,9 +20,10 @@ class NodeDirectory(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         path: The folder as the caller gave it: the log directory's root, or the partition in it.
         partition: The partition's folder, `__cluster_metadata-0`.
-        quorum_state: None if the file is missing or unreadable.
+        quorum_state: Content of `quorum-state`; None if the file is missing or unreadable.
         bad_state: Why `quorum-state` is unreadable; None if it is readable or missing.
-        log: None if the folder was formatted, but has no segment and no checkpoint.
+        log: The metadata log; None if the folder was formatted, but has no segment and no
+            checkpoint.
     """
 
     path: Path

@@ -57,8 +57,8 @@ class Recorder:
         """Open a mirror to continue it.
 
         Args:
-            gather_ms: How long batches are gathered before they are written; 0 writes the batches
-                read in each step at its end.
+            gather_ms: How long batches are gathered before they are written; 0 means until the end
+                of the step that read them.
             clock: Returns seconds.
 
         Raises:

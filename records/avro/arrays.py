@@ -36,7 +36,7 @@ class _IntArrays(dict[tuple[int, ...], bytes]):
 
 
 class _SmallIntTuples(dict[bytes, tuple[int, ...]]):
-    """Table of decoded arrays whose items take one byte each, keyed by those bytes."""
+    """Table of decoded arrays whose items take one byte each, by their encoded bytes."""
 
     def __missing__(self, raw: bytes) -> tuple[int, ...]:
         items = tuple([(byte >> 1) ^ -(byte & 1) for byte in raw])

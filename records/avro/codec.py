@@ -170,12 +170,13 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
     offset). This is exact and much cheaper than decoding.
 
     Also True if the batch cannot be searched: its rows are damaged, or its time is before
-    1970-01-01T00:00:00.064. Such a time is encoded in so few bytes that they may occur anywhere.
+    1970-01-01T00:00:00.064. Such a time is encoded in so few bytes that the same bytes may occur
+    anywhere.
 
     Args:
         data: `count` rows of the newest layout, of one batch.
-        beginnings: The first bytes of the wanted records, by record type. The type is the byte that
-            encodes its position in the registry.
+        beginnings: By record type, the first bytes of the wanted records. The type is given by its
+            position in the registry, encoded in one byte.
     """
     try:
         rows = _split(data)

@@ -212,8 +212,11 @@ _Source = _EncoderSource | _DecoderSource
 
 
 def _nullable(schema: list[Any], hint: Any) -> tuple[bytes, bytes, Any, Any]:
-    """Return the encoded branch of null, the encoded branch of the other type, that type's schema,
-    and its Python type.
+    """Return four facts about a nullable type, which is a union of null and another type.
+
+    Returns:
+        The encoded branch of null; the encoded branch, the schema and the Python type of the other
+        type.
     """
     assert len(schema) == 2 and "null" in schema, schema
     null = schema.index("null")

@@ -55,8 +55,8 @@ def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
 def was_unwritten(place: BadPlace) -> bool:
     """True if the end of the log shows that its last write was never finished.
 
-    A power loss leaves whole sectors of zeros. If there are none, the batch was once completely
-    written and was damaged later, so its node may have confirmed it.
+    A power loss leaves whole sectors of zeros. Without such sectors, the last batch was once
+    completely written and was damaged later, so the node may have confirmed it.
     """
     tail = _tail(place)
     first = _SECTOR_BYTES - place.position % _SECTOR_BYTES

@@ -135,11 +135,11 @@ def _is_named_voter(node: NodeFacts) -> bool:
 def voter_sets(
     nodes: Sequence[NodeFacts], best: NodeFacts, configured: frozenset[int] = frozenset()
 ) -> list[VoterSet]:
-    """Return every set of voters that may be in force; first that of the best log.
+    """Return every set of voters that may be in force; the first is the set of the best log.
 
-    In a dynamic quorum a VotersRecord takes effect when it is written. So besides the last one in
-    the best log, each VotersRecord above the proven end may have been in force for records
-    committed there.
+    In a dynamic quorum a VotersRecord takes effect when it is written. So not only the last
+    VotersRecord of the best log counts: each one above the proven end may have been in force for
+    records committed there.
     """
     if best.voter_sets:
         proven = _newest_checkpoint(nodes)
