@@ -180,8 +180,9 @@ class Answers:
         )
 
     def stop(self) -> None:
-        """Begin to stop: answer questions that wait for new records now, and fail those still
-        running after STOP_WAIT_S.
+        """Begin to stop: questions that wait for new records are answered now.
+
+        Questions that still run after STOP_WAIT_S fail.
         """
         self._stopping.set()
         self._end = asyncio.create_task(self._end_workers())

@@ -7,8 +7,9 @@ from controller.authorization.caller import Authentication, Caller
 
 
 def connected_caller(transport: asyncio.BaseTransport) -> Caller:
-    """Return the caller of a connection as the operating system knows it: at a unix socket the
-    user, for other sockets only the address.
+    """Return the caller of a connection, as far as the operating system knows.
+
+    At a unix socket the caller is the connected user; at other sockets only the address is known.
     """
     connection = transport.get_extra_info("socket")
     user = None if connection is None else peer_user(connection)

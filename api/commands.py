@@ -88,8 +88,9 @@ from records.errors import RequestError
 class Command(msgspec.Struct, frozen=True):
     """A decision, the type of its request, and the rights it requires.
 
-    `answer` is the type of the response, if the annotation of `decide` does not give it.
-    `tells_versions`: see `BoundDecision`.
+    Attributes:
+        answer: The type of the response; None: as in the annotation of `decide`.
+        tells_versions: As in `BoundDecision`.
     """
 
     name: str

@@ -311,8 +311,12 @@ class Connections:
         )
 
     def _close_longest_idle(self, quota: Quota) -> None:
-        """Close the connection that was idle longest, of those whose place the new connection could
-        take.
+        """Close the connection that was idle longest, so that a new connection gets in.
+
+        Skips brokers' connections, and those whose end would not let the new connection in.
+
+        Args:
+            quota: The quota of the new connection's listener.
         """
         for place in self._places:
             if place.is_idle and not place.is_kept and self._frees_place_for(quota, place):

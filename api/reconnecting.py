@@ -102,8 +102,13 @@ class ReconnectingClient(CommandClient):
         await self.close()
 
     async def _tried(self, call: Callable[[Client], Awaitable[T]], *, may_repeat: bool) -> T:
-        """Return the result of the first attempt that succeeds; retry while that is safe and in
-        time.
+        """Return the result of the first attempt that succeeds.
+
+        Retries until `patience_s` is over, but only if it is safe to do the same again.
+
+        Args:
+            may_repeat: True if the call may be retried whatever the outcome of an attempt; False:
+                only if nothing of it was done.
         """
         loop = asyncio.get_running_loop()
         deadline, pause_s = loop.time() + self._patience_s, _PAUSE_S_MIN

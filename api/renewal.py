@@ -37,8 +37,9 @@ class Renewal:
         self._reads.append(read)
 
     def begin(self) -> None:
-        """Allow reloading, once all functions are added; if one was requested during the start, do
-        it.
+        """Allow reloading, once all functions are added.
+
+        If a reload was requested before, it is run now.
         """
         self._has_begun = True
         if self._is_asked:

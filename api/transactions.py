@@ -117,8 +117,9 @@ def _asked(step: Step, find: Find) -> tuple["Command", Any]:
 
 
 def _refusals(response: Any) -> Iterable[Refusal]:
-    """Yield the refusals in a step's response; a single refusal is enough to refuse the
-    transaction.
+    """Yield all refusals in a step's response: its own, and those of its items.
+
+    One refusal is enough to refuse the whole transaction.
     """
     if isinstance(response, tuple):
         for item in response:

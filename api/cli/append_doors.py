@@ -97,7 +97,10 @@ class _KafkaDoor:
 
 @asynccontextmanager
 async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
-    """Yield a door that appends for a principal; this process becomes the log's only writer.
+    """Yield a door that appends to a log directory; this process becomes the log's only writer.
+
+    Args:
+        principal: The principal on whose behalf records are appended.
 
     Raises:
         RequestError: there is no log, or it is a mirror.

@@ -93,8 +93,10 @@ class Source(NamedTuple):
         return self._ask_log(question, request, at)
 
     def point(self, text: str) -> str:
-        """Return a point in the form to send: absolute for a service, whose clock and time zone may
-        differ from ours; unchanged for a log.
+        """Return a point in the form to send to the source.
+
+        For a service, whose clock and time zone may differ from ours, the point is made absolute;
+        for a log it is unchanged.
         """
         return text if self.server is None else _absolute(text)
 

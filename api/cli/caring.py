@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None]]":
-    """Show progress in bytes. Yields a function to call with the number of bytes done since its
-    last call.
+    """Show progress in bytes while the body runs.
+
+    Yields:
+        A function to call with the number of bytes done since the previous call.
     """
     done = 0
     with progress(what, 0, size_bytes) as advance:
@@ -134,8 +136,10 @@ def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> N
 
 
 def digest_text(proof: "Proof") -> str:
-    """Return `digest 4f...`; for a log that contradicts itself, the digest before the
-    contradiction.
+    """Return a log's digest as text, such as `digest 4f...`.
+
+    If a record contradicts the state before it, the text names that record, and the digest of that
+    state.
     """
     error = proof.contradiction
     if error is None:

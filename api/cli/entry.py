@@ -1,7 +1,7 @@
-"""Entry point: handles signals and standard streams before other imports, the slowest part of a
-short run.
+"""Entry point: sets up signals and standard streams, and only then imports the rest.
 
-Nothing can have been written before those imports, so an interrupt simply ends the process.
+Imports take most of a short run. Nothing can have been written before them, so an interrupt at that
+time simply ends the process.
 """
 
 import gc

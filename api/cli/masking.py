@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 def row_mask(log: "Source", to: str, *, asked: bool) -> "Callable[[Row], Row]":
     """Return a function that replaces the hosts in a record.
 
-    Reads the whole log up to the point first, because a record may contain a host known only from
-    an earlier record.
+    First reads the whole log up to `to`, because a record may contain a host known only from an
+    earlier record.
+
+    Args:
+        to: The last point to read.
+        asked: True if the records are printed with their requests (`asked`).
     """
     from msgspec import UNSET
     from msgspec.structs import replace as replaced

@@ -105,9 +105,7 @@ def warn(text: str) -> None:
 
 
 def is_read() -> bool:
-    """False if standard output is a pipe whose reading end is closed, for example by a service that
-    died.
-    """
+    """True unless standard output is a pipe whose reader has closed it, or has died."""
     # What was printed must not wait while nothing else is.
     sys.stdout.flush()
     with suppress(OSError, ValueError):  # no descriptor, in tests

@@ -1,5 +1,4 @@
-"""Parses plain command lines without typer, because importing typer takes longer than most
-questions.
+"""Parses plain command lines without typer, whose import takes longer than most answers.
 
 A command line is plain if the command declares its parameters with `parameters`, every option is
 spelled out and given once, and all values are valid. All others are left to typer, which provides

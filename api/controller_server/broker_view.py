@@ -144,8 +144,10 @@ def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Pa
 
 
 def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
-    """Yield the replicas to stop: with deletion if removed from the broker, without if their mode
-    is now NONE.
+    """Yield the replicas of a topic that the broker must stop after a change.
+
+    A replica removed from the broker is also deleted; one whose partition's mode became NONE is
+    only stopped.
     """
     topic = change.before.topic(topic_id)
     if topic is None:

@@ -136,8 +136,9 @@ class ControllerListener:
         }
 
     async def _envelope(self, frame: RequestFrame, caller: Caller) -> Response:
-        """Answer a forwarded request on behalf of the client in its envelope; refuse it if the
-        broker lacks the right.
+        """Answer the request in an envelope, on behalf of the client named in the envelope.
+
+        The request is refused if the forwarding broker lacks the right CLUSTER_ACTION.
         """
         handlers = self._forwardable()
         try:

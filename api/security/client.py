@@ -50,8 +50,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_environment(cls) -> Self:
-        """Return the settings in the file that $METALOG_CLIENT names; if it is not set, empty
-        settings.
+        """Return the settings in the file that $METALOG_CLIENT names; the defaults if it is unset.
 
         Raises:
             RequestError: INVALID_CONFIG, the file cannot be read or is malformed.
@@ -127,8 +126,8 @@ class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):
     """The TLS context and the login of one connection.
 
     Attributes:
-        tls: None: no TLS.
-        login: None: no SASL.
+        tls: The TLS context; None: no TLS.
+        login: User and password for SASL; None: no SASL.
     """
 
     tls: ssl.SSLContext | None = None

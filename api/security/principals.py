@@ -28,8 +28,12 @@ _GROUP = re.compile(r"\$(\d)")
 
 
 class _Rule(msgspec.Struct, frozen=True):
-    """A rule. `pattern` is None for DEFAULT; `replacement` is in Python's syntax; `case`: L, U or
-    "".
+    """A rule.
+
+    Attributes:
+        pattern: Matches distinguished names; None for DEFAULT.
+        replacement: The name that replaces it, in Python's syntax.
+        case: L for lower case, U for upper case, "" for no change.
     """
 
     pattern: re.Pattern[str] | None

@@ -93,8 +93,10 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decoy_key(cluster_id: str, secret: str | None) -> bytes:
-    """Return the key for decoys. It includes the cluster id, which clients learn only after logging
-    in.
+    """Return the key from which decoys are derived.
+
+    It is unknown to clients: it depends on `secret`, and on the cluster id, which clients learn
+    only after logging in.
 
     Args:
         secret: A secret that only the nodes of the cluster share; None if there is none.

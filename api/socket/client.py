@@ -58,16 +58,16 @@ class SocketClient(CommandClient):
         """Connect to a server, and authenticate.
 
         Args:
-            cluster_id: The cluster expected; None means any.
+            cluster_id: Id of the expected cluster; None means any.
             client_id: The client id that the log stores.
             security: TLS and user, as the server requires.
 
         Raises:
             UnavailableError: the address does not answer in time, or one side refuses the other's
                 certificate.
-            RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM; or another
-                cluster; or UNSUPPORTED_VERSION, the two releases have no version of the protocol or
-                no schema of records in common.
+            RequestError: SASL_AUTHENTICATION_FAILED or UNSUPPORTED_SASL_MECHANISM; or
+                INCONSISTENT_CLUSTER_ID, the server is of another cluster; or UNSUPPORTED_VERSION,
+                the two releases have no version of the protocol or no schema of records in common.
         """
         loop = asyncio.get_running_loop()
 

@@ -54,8 +54,9 @@ def cluster_of(source: Source, *, show_secrets: bool) -> Cluster:
 
 
 class _OfLog:
-    """A cluster read from a log; keeps the image, so that a move to a slightly later point replays
-    only the records in between.
+    """A cluster read from a log.
+
+    Keeps the image, so that a move to a slightly later point replays only the records in between.
     """
 
     about: About
