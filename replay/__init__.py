@@ -1,6 +1,6 @@
 """Replay: from records to images, snapshots, time travel and audit.
 
-The names below are public: those of `docs/library.md`. They are imported on first use.
+The names below are the public names of `docs/library.md`. They are imported on first use.
 """
 
 from records.exports import lazy_exports

@@ -15,7 +15,7 @@ class ConfirmedSource(BatchSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """End of the final records, exclusive; Kafka may still replace later ones (mirror)."""
+        """End of the final records, exclusive; Kafka may still replace a mirror's later records."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +33,14 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         as_of: Last offset that the answer takes into account, inclusive.
         from_: The other point of a comparison; `from` in JSON.
         history_start: First offset above the base.
-        log_end: Exclusive.
+        log_end: End of the log, exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
             there are none; not set if they were not counted.
         not_counted: The reason why `not_understood` is not set; set only in that case.
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
-        confirmed_end: End of the records that are final, exclusive; set only if Kafka may still
-            replace later ones (mirror).
+        confirmed_end: End of the records that are final, exclusive; set only for a mirror whose
+            later records Kafka may still replace.
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
         left_out: The records up to `as_of` that were left out because of contradictions; set only
@@ -61,7 +61,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_counted(about: About, reason: str) -> About:
-    """Return a position with the reason why records not understood were not counted."""
+    """Return a position that gives the reason why records not understood were not counted."""
     return msgspec.structs.replace(about, not_understood=UNSET, not_counted=reason)
 
 

@@ -1,4 +1,4 @@
-"""Complete error messages for contradictions, with both records and the image before."""
+"""Error messages for contradictions: both records, and the command that shows the image before."""
 
 import shlex
 
@@ -19,7 +19,8 @@ def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogEr
 
     Returns:
         For a mirror, a ContradictionError with the earlier record that set the contradicted state
-        and the command that shows the image before; for an own log, a CorruptLogError.
+        and the command that shows the image before. For a log that is not a mirror, a
+        CorruptLogError.
     """
     if getattr(source, "kind", None) is Kind.OWN:
         return CorruptLogError(str(error))
@@ -30,7 +31,7 @@ def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogEr
 
 
 def _maker(source: BatchSource, error: ContradictionError, offset: int) -> RecordPlace | None:
-    """Return the last record before an offset that changed the object of an error."""
+    """Return the last record before an offset that changed the object named in an error."""
     if error.about is None or offset <= source.history_start:
         return None
     event = last_event(source, parse_object(error.about), offset)

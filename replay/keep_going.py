@@ -1,4 +1,4 @@
-"""Replay that skips contradictions: reads a mirror without the records that contradict its state.
+"""Replay that skips contradictions: leaves out records of a mirror that contradict its state.
 
 Results computed from such a log are never stored, exported or digested.
 """
@@ -27,7 +27,7 @@ class MirroredLog(SkimmableSource, Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Own or mirror."""
+        """The kind of the log: a mirror, or a log that this service writes."""
 
     @property
     def confirmed_end(self) -> int:
@@ -45,7 +45,7 @@ class WithoutContradictions:
         """Replay a log once to find its contradictions.
 
         Raises:
-            CorruptLogError: an own log contradicts itself.
+            CorruptLogError: the log is not a mirror and contradicts itself.
         """
         self._log = log
         self.kind = log.kind
@@ -102,7 +102,10 @@ def _contradictions(log: MirroredLog) -> Iterator[LeftOut]:
 
 
 def _whole_batches(log: MirroredLog) -> Iterator[Batch]:
-    """Yield the batches before any damage, without an error; answers that need more raise it."""
+    """Yield the batches before any damage; the damage raises no error.
+
+    An answer that needs the later batches raises the error itself.
+    """
     try:
         yield from log.batches(log.history_start)
     except CorruptLogError:

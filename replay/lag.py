@@ -10,7 +10,7 @@ class Lag(msgspec.Struct, frozen=True, kw_only=True):
     """How far a snapshot or the SQL history is behind the log's end.
 
     Attributes:
-        end_offset: Exclusive; all records below are contained.
+        end_offset: All records below this offset are contained.
         records: Number of the log's records from `end_offset` on.
         ms: Time of the log's latest record minus the time of the last record contained; None if
             either is unknown.

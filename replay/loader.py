@@ -90,7 +90,7 @@ class Replayer:
     def __init__(
         self, start: MetadataImage = MetadataImage.EMPTY, *, next_offset: int | None = None
     ) -> None:
-        """Continue from `start`.
+        """Continue from the image `start`.
 
         Args:
             next_offset: Start of the log, if `start` is empty and the log does not begin at 0.
@@ -190,7 +190,7 @@ def load_image(
     start: MetadataImage | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> MetadataImage:
-    """Return the cluster as of offset `at`, inclusive; None means the end of the log.
+    """Return the image of the cluster as of offset `at`, inclusive; None means the end of the log.
 
     Takes O(records replayed) time and O(image + largest transaction) space. `at` may be
     `history_start` - 1: the state before the first kept record.
@@ -203,8 +203,8 @@ def load_image(
     Raises:
         UnknownHistoryError: `at` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
-        CorruptLogError: the log is damaged, or it is an own log that contradicts itself.
-        ContradictionError: a record contradicts the state before it (mirror).
+        CorruptLogError: the log is damaged, or it is not a mirror and contradicts itself.
+        ContradictionError: a record of a mirror contradicts the state before it.
     """
     end_offset = check_point(source, at)
     replayer = replayer_from(source, start)
@@ -226,8 +226,8 @@ def images(
 ) -> Iterator[tuple[Batch, MetadataImage]]:
     """Yield each batch with the image after it.
 
-    Yields whole batches that contain any offset in [from_offset, to_offset). Inside a transaction
-    the image stays the one before Begin.
+    The batches are those with any offset in [from_offset, to_offset), each as a whole. Inside a
+    transaction the image stays the one before Begin.
 
     Args:
         start: As for `load_image`; not newer than `from_offset`.
@@ -235,8 +235,8 @@ def images(
     Raises:
         UnknownHistoryError: `from_offset` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `to_offset` is past the end.
-        CorruptLogError: the log is damaged, or it is an own log that contradicts itself.
-        ContradictionError: a record contradicts the state before it (mirror).
+        CorruptLogError: the log is damaged, or it is not a mirror and contradicts itself.
+        ContradictionError: a record of a mirror contradicts the state before it.
     """
     check_point(source, from_offset - 1)
     check_point(source, to_offset - 1)
@@ -254,8 +254,9 @@ def explained(source: BatchSource) -> Iterator[None]:
     """Complete the error for a contradiction that the `with` block finds in a log.
 
     Raises:
-        ContradictionError: the same error, with the record that set the contradicted state.
-        CorruptLogError: in its place, for an own log.
+        ContradictionError: for a mirror: the same error, with the record that set the contradicted
+            state.
+        CorruptLogError: for a log that is not a mirror.
     """
     try:
         yield
@@ -266,9 +267,9 @@ def explained(source: BatchSource) -> Iterator[None]:
 
 
 def explains(function: F) -> F:
-    """Decorate a function whose first argument is a log: run it inside `explained`.
+    """Decorate a function whose first argument is a log, so that it runs inside `explained`.
 
-    An iterator that it returns is also read inside `explained`.
+    An iterator that the function returns is also read inside `explained`.
     """
 
     @wraps(function)
@@ -286,7 +287,7 @@ def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
 
 
 def check_point(source: BatchSource, at: int | None) -> int:
-    """Check that the image at `at` is known, and return the end (exclusive) of its replay.
+    """Check that the image at `at` is known; return the offset at which its replay ends, exclusive.
 
     Args:
         at: None means the end of the log.

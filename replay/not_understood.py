@@ -44,7 +44,8 @@ def count_not_understood(
     Blocks without unknown records and unknown tags are not decoded.
 
     Args:
-        from_offset: All earlier records are known to be understood; not inside a transaction.
+        from_offset: Count from this offset on; it must not be inside a transaction. All earlier
+            records are assumed to be understood.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -61,13 +62,13 @@ class UnknownKind(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         type: The record type; `type 99` if the type itself is unknown, `ThingRecord (type 99)` if a
             table of the mirror has its name.
-        version: Of the record's layout.
-        tag: The tagged field that is unknown; None if the type or the version is unknown.
-        path: Where in the record that field is; empty for the record itself.
+        version: Version of the record's layout.
+        tag: The unknown tagged field; None if the type or the version is unknown.
+        path: Path of the structure that has the tag; empty if the record itself has the tag.
         records: Number of records of this kind up to the offset of the answer.
-        first_offset: Offset of the first of them; None if that is before the kept history.
-        has_table: True if a table of the mirror has the names of the fields: known, but not
-            replayed.
+        first_offset: Offset of the first record of this kind; None if that is before the kept
+            history.
+        has_table: True if a table of the mirror names the fields: they are shown, but not replayed.
     """
 
     type: str
@@ -140,7 +141,7 @@ def tables_of(source: object) -> Tables:
 
 
 def kinds_of(row: Envelope, tables: Tables) -> list[_Kind]:
-    """Return a row's kinds not understood: its type or version, or each of its unknown tags."""
+    """Return the kinds in a row that are not understood: its type or version, or unknown tags."""
     record, version = row.payload, row.record_version
     tags = () if row.extra is None else row.extra.unknown_tags
     name = type(record).__name__

@@ -31,7 +31,7 @@ def create_snapshot(
     Inside an open transaction, the snapshot is of the state before Begin.
 
     Args:
-        rotated: Let `prune_snapshots(..., rotated_only=True)` delete it.
+        rotated: Mark the snapshot so that `prune_snapshots(..., rotated_only=True)` may delete it.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -48,10 +48,10 @@ def create_snapshot(
 def prune_snapshots(
     source: BatchSource, store: SnapshotStore, keep: int, *, rotated_only: bool = False
 ) -> int:
-    """Delete all snapshots older than the newest `keep` that the log can start from.
+    """Delete the snapshots that are older than the newest `keep` usable ones.
 
-    Only usable snapshots count towards `keep`, because the database may also have snapshots of a
-    copy, a fork, or a replaced tail.
+    A snapshot is usable if this log can start from it. The database may also have snapshots of a
+    copy, a fork, or a replaced tail; they do not count towards `keep`.
 
     Args:
         rotated_only: Ignore snapshots that were created without `rotated`.

@@ -76,14 +76,14 @@ class Timeline:
         snapshots: Snapshots | None = None,
         index: ChangeIndex | None = None,
     ) -> None:
-        """Use a log, a store of snapshots and an index of changes; None: only the log is read."""
+        """Use a log, its snapshots and a change index; without them, only the log is read."""
         self.source = source
         self._snapshots = snapshots
         self._index = index
 
     @classmethod
     def of(cls, log: StoredLog) -> Self:
-        """Return a log's timeline, with the snapshots and SQL history in its directory if any."""
+        """Return a log's timeline, with any snapshots and SQL history in the log's directory."""
         if log.local_directory is None:
             return cls(log)
         directory = log.local_directory
@@ -100,7 +100,7 @@ class Timeline:
         start: MetadataImage | None = None,
         progress: Progress | None = None,
     ) -> MetadataImage:
-        """Return the cluster as of offset `at`, inclusive; None means the end of the log.
+        """Return the image of the cluster as of offset `at`, inclusive; None means the log's end.
 
         Takes O(objects + records after the newest usable snapshot) time.
 
@@ -191,7 +191,8 @@ class Timeline:
     def notes_about(self, to_offset: int) -> list[NoteRecord]:
         """Return the notes about offsets below `to_offset`, even if they were written later.
 
-        If the log is damaged after `to_offset`, only those that were written below `to_offset`.
+        If the log is damaged after `to_offset`, only the notes written below `to_offset` are
+        returned.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
@@ -269,7 +270,9 @@ class Timeline:
         at: int,
         progress: Progress | None = None,
     ) -> "ReplicasSince":
-        """Return the records that began the reassignments, and set the brokers' states, as of `at`.
+        """Return, as of `at`, where reassignments of partitions and states of brokers began.
+
+        Each is given as the record that began the reassignment or set the broker's state.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -344,7 +347,7 @@ class Timeline:
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
-        """Return for each field of an object the record that last set it, like `history.blame`."""
+        """Return the record that last set each field of an object, by field; see `blame`."""
         return blame(self.source, name, at, progress, self._index, self._past)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
@@ -363,7 +366,7 @@ class Timeline:
 
     @cached_property
     def _past(self) -> PastTopics | None:
-        """Reads single topics from the usable snapshots; None if the store cannot do that."""
+        """Reader of single topics from usable snapshots; None if the store has no such reader."""
         if not isinstance(self._snapshots, ReadableTopics):
             return None
         return self._snapshots.topics(self._is_usable)

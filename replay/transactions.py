@@ -1,10 +1,10 @@
 """Transactions of a log: which rows take effect, and when.
 
-The rows of a transaction take effect when it ends; those of an aborted or open one never do.
-Control records belong to the quorum, not to the transaction: they take effect when it is closed,
-even if it is aborted. Kafka applies them immediately, but an image has only one position, which
-stays before Begin until the transaction is closed. Markers change no state; markers with unknown
-tags are returned too, so that they are counted.
+The rows of a transaction take effect when it ends; those of an aborted or open transaction never
+do. Control records belong to the quorum, not to the transaction: they take effect when the
+transaction is closed, even if it is aborted. Kafka applies them immediately, but an image has only
+one position, which stays before Begin until the transaction is closed. Markers change no state;
+markers with unknown tags are returned too, so that they are counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,9 +30,10 @@ MARKERS: frozenset[type[Record]] = frozenset(
 
 
 class Resolved(msgspec.Struct, frozen=True, gc=False):
-    """Rows with a known outcome: in effect, or aborted with their transaction.
+    """Rows with a known outcome: they took effect, or were aborted with their transaction.
 
-    `closed_by` is the record that ended or aborted the transaction; None for rows outside one.
+    `closed_by` is the record that ended or aborted the transaction; None for rows outside a
+    transaction.
     """
 
     rows: Sequence[Envelope]

@@ -39,13 +39,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         name: A record type, a topic's last full name (combining all topics that had this name last;
             `@` and the id if the name is not known), a command or event, a principal, or a kind of
             file.
-        objects: Records that make this part of the image, or files of this kind; None for a cause
-            or a principal.
-        records: Records in the log, base checkpoint included; None for files.
+        objects: Number of records that recreate this part of the image, or of files of this kind;
+            None for a cause or a principal.
+        records: Number of records in the log, base checkpoint included; None for files.
         bytes_log: The records' share of the stored bytes; for files, their current size.
         bytes_image: Size of the image's records; None for a cause, a principal or files.
-        first_offset: Only for records not understood (`unknown`): the first record that took
-            effect; None if there is none or it is before the kept history.
+        first_offset: Only for records not understood (`unknown`): offset of the first such record
+            that took effect; None if there is none or it is before the kept history.
     """
 
     by: str
@@ -199,7 +199,7 @@ def _image_keys(record: Record) -> Iterator[tuple[str, str | Uuid]]:
 
 
 def _topic_of(record: Record) -> str | Uuid | None:
-    """Return a record's topic: its id, or its name if the record has none; None if no topic."""
+    """Return the topic of a record: its id, or if the record has no id its name; else None."""
     match record:
         case ConfigRecord(resource_type=resource_type, resource_name=name):
             return name if resource_type == TOPIC else None

@@ -42,16 +42,17 @@ class Range:
 
 
 class Audit:
-    """Frames of one log, in a separate session: the caller's views and settings are not changed.
+    """DataFrames of one log, in a separate Spark session.
 
-    Use it in a `with` statement: on exit its cached frames are freed.
+    The caller's views and settings are not changed. Use it in a `with` statement: on exit its
+    cached frames are freed.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, *, keep: bool = False) -> None:
         """Open the committed files of a log.
 
         Args:
-            files: Frozen (`LogFiles.frozen`).
+            files: The files, frozen by `LogFiles.frozen`.
             keep: Cache the changes, because several queries will read them.
         """
         self.files = files
@@ -68,7 +69,9 @@ class Audit:
         self._cached.close()
 
     def view(self, name: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
-        """Return a view (views.py) over a range of offsets; a part of the state as of its end.
+        """Return a view (views.py) over a range of offsets.
+
+        A view of a part of the state shows the state at the end of the range.
 
         Raises:
             UnknownHistoryError, RequestError: as for `History`.
@@ -123,8 +126,8 @@ class Audit:
         """Return the answer to the caller's SQL query over the views.
 
         The text is untrusted: it is checked (sql_check.py) before Spark resolves or runs any of it.
-        Only the views it refers to are created, because each part of the state costs two more
-        scans.
+        Only the views that the query refers to are created, because each part of the state costs
+        two more scans.
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
@@ -151,7 +154,7 @@ class Audit:
             return frame
 
     def _needed(self, plan: JavaObject, offsets: Range) -> Range:
-        """Return the offsets of the log that a query can read; only their segments are opened."""
+        """Return the range of offsets that a query can read; segments outside it are not opened."""
         segments = self.files.in_range(offsets.first, offsets.last + 1)
         if len(segments) < 2:
             return offsets
@@ -184,8 +187,9 @@ class Audit:
     def _kept(self, frame: DataFrame) -> DataFrame:
         """Compute the rows of a frame once, and return a frame that reads the stored rows.
 
-        A cached frame would keep its plan, which Spark compares again for each query over it; for
-        the relation of changes that takes longer than the queries themselves.
+        `cache` is not used: a cached frame keeps its plan, which Spark compares again for each
+        query over the frame. For the relation of changes, that takes longer than the queries
+        themselves.
         """
         with activated(self.spark):
             kept = frame.localCheckpoint()

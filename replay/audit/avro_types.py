@@ -31,8 +31,8 @@ def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return an envelope's schema with one member, `OTHER`, for all record types without fields.
 
     A reader allocates every member in each row, so fewer members make it faster. Avro decodes a
-    record of an unknown name as the first member whose fields it has: therefore `OTHER` comes
-    first.
+    record whose type has no member of the same name as the first member whose fields the record
+    has. `OTHER` has no fields, so it comes first and is chosen.
     """
     other = {"type": "record", "name": OTHER, "fields": []}
     return _with_members(
@@ -41,11 +41,12 @@ def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_aliases(schema: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return a narrow schema in which `OTHER` has as aliases the record types that it stands for.
+    """Return a narrow schema in which `OTHER` lists as aliases the record types it replaces.
 
     Needed for fastavro, which matches members by name only. Java's Avro rejects these aliases.
 
     Args:
+        schema: Result of `narrow`.
         names: The names of all record types.
     """
     return _with_members(

@@ -38,13 +38,13 @@ SCHEMA = {
 def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> DataFrame:
     """Return the changes at offsets from `first` to the end of a history.
 
-    `before` is the previous value, also if it was set before `first`. Transactions that are still
-    open are left out. Derived values are left out too: epochs, directories reset because they no
-    longer fit the replicas, eligible replicas cleared by ClearElrRecord.
+    The column `before` has the previous value, also if it was set before `first`. Transactions that
+    are still open are left out. Derived values are left out too: epochs, directories reset because
+    they no longer fit the replicas, eligible replicas cleared by ClearElrRecord.
 
     Args:
-        history: With the columns `settings.COLUMNS`.
-        first: An offset.
+        history: A history with the columns `settings.COLUMNS`.
+        first: First offset of the range.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:

@@ -45,9 +45,12 @@ class ClassArchive:
         self._key = ""
 
     def options(self, java: Java) -> str:
-        """Return the options with which `java` uses the archive, or lets `write` create one.
+        """Return the Java options to use the archive, or to let `write` create one.
 
         Empty if neither is possible.
+
+        Args:
+            java: The Java that will run with the options.
         """
         if any(character.isspace() or character in "\"'" for character in str(self._folder)):
             return ""  # Java's options and commands would have to be quoted, each in its way.
@@ -95,7 +98,7 @@ class ClassArchive:
             self._lock = None
 
     def _locked(self) -> int | None:
-        """Return a descriptor that holds the lock, or None if it cannot be taken."""
+        """Take the lock; return its file descriptor, or None if the lock cannot be taken."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -141,7 +144,7 @@ def _sync(path: Path) -> None:
 
 
 def _key(java_home: Path) -> str:
-    """Return a key for file names that changes with the Java and with the installed Spark."""
+    """Return a key for file names; another Java or another installed Spark has another key."""
     import pyspark
 
     seen = hashlib.sha256()
@@ -152,7 +155,7 @@ def _key(java_home: Path) -> str:
 
 
 def _can_make(java_home: Path) -> bool:
-    """True if this Java can create an archive: it has the archive of its own classes to add to."""
+    """True if this Java can create an archive: it must have the archive of Java's own classes."""
     return (java_home / "lib" / "server" / "classes.jsa").exists()
 
 
@@ -166,7 +169,7 @@ def _dump_classes(spark: "SparkSession", path: Path) -> None:
     """Write the archive as `jcmd PID VM.cds dynamic_dump PATH` does; not every Java has `jcmd`.
 
     Raises:
-        Py4JError: this Java cannot do it.
+        Py4JError: this Java cannot write archives.
         OSError: no file was written.
     """
     gateway: Any = spark.sparkContext._gateway

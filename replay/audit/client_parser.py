@@ -1,6 +1,7 @@
 """Spark's SQL parser for a client of Spark Connect, which cannot use the server's parser.
 
-It runs in a separate Java process without a Spark session, which ends with the client.
+The parser runs in a separate Java process without a Spark session; the process ends with the
+client.
 """
 
 import tempfile

@@ -18,8 +18,8 @@ Fetching = Callable[[Path, int], None]
 def committed_files(reader: LogReader) -> LogFiles:
     """Return the committed files of a log, as of the time the reader was opened.
 
-    A segment can contain more than is committed: the last segment while it is being written, an
-    earlier one if a fenced writer continued to write. Only such segments need a copy.
+    A segment can contain more than is committed: the last segment while it is being written, or an
+    earlier segment if a fenced writer continued to write. Only such segments need a copy.
 
     Raises:
         CorruptLogError: a segment is shorter than its committed size, its header is damaged, or its
@@ -54,13 +54,13 @@ def committed_files(reader: LogReader) -> LogFiles:
 def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) -> LogFiles:
     """Return the committed files of a log in a form that Spark can read, even while it is written.
 
-    Files in an object store are copied when a frame over them is created, and only those in its
-    range.
+    A file in an object store is copied when a frame is created whose range needs the file.
 
     Args:
         scratch: An empty folder for copies, which lives as long as the frames read from it; on a
             cluster every node must see it. None: no copies are made, and Spark's workers read by
             byte ranges the files that Spark's own reader cannot open.
+        fetching: Called before a file is copied from an object store.
 
     Raises:
         CorruptLogError: as for `committed_files`.
@@ -76,7 +76,7 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 
 
 def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
-    """Return the same files, where `ranged` and a base in a bucket are read by Spark's workers."""
+    """Return the same files, but let Spark's workers read `ranged` and a base in a bucket."""
     base = () if files.base is None or reader.local_directory is not None else (files.base,)
     sizes = {
         path: files.cut.get(path) or file_size(reader.fs, path)

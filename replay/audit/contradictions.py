@@ -1,8 +1,8 @@
-"""The first record that contradicts the state before it, found without replay.
+"""Finds the first record that contradicts the state before it, without replay.
 
 Kafka's rules for its records are conditions over the earlier records: which objects must exist,
 which must not, and which epoch they must have. Every record before the first contradiction took
-effect, so each condition may assume that. After the first contradiction the state is undefined, so
+effect, and each condition relies on this. After the first contradiction the state is undefined, so
 the search ends there. Our own record types (namespaces, partition removals) are not checked; a
 mirror contains none.
 """
@@ -42,10 +42,10 @@ _OBJECTS = (
 
 
 def first_contradiction(history: History) -> DataFrame:
-    """Return the first record up to the end of a history that contradicts the state before it.
+    """Return the first record of a history that contradicts the state before it.
 
     Args:
-        history: With the column `timestamp`.
+        history: A history with the column `timestamp`.
 
     Returns:
         One row, or none: (offset long, time timestamp, record string, object string, what string).
@@ -69,7 +69,10 @@ def first_contradiction(history: History) -> DataFrame:
 
 
 def _of_objects(history: History) -> DataFrame:
-    """Return the records that create an existing object, or need a missing one or another epoch."""
+    """Return the records that contradict the state of their object.
+
+    They create an object that exists, or need one that is missing or has another epoch.
+    """
     events = " UNION ALL ".join(
         f"SELECT position, timestamp, '{name}' AS record, '{kind}' AS kind, "
         f"{key.format(name)} AS key, '{action}' AS action, "

@@ -1,4 +1,4 @@
-"""The digest of docs/digest.md, in plain Spark SQL."""
+"""Computes the digest of docs/digest.md in plain Spark SQL."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -69,12 +69,12 @@ def _list(element: Items) -> Items:
 
 
 def _sorted(element: Items) -> Items:
-    """Like `_list`, but sorted; for strings, or structs whose first field is a string."""
+    """Like `_list`, but sorts the items: strings, or structs whose first field is a string."""
     return lambda values: _list(element)(f"array_sort({values})")
 
 
 def _set(element: Items) -> Items:
-    """Like `_sorted`, but without duplicates."""
+    """Like `_sorted`, but without duplicate items."""
     return lambda values: _sorted(element)(f"array_distinct({values})")
 
 
@@ -84,7 +84,7 @@ def _sorted_ids(values: str) -> str:
 
 
 def _unless_empty(items: Items) -> Items:
-    """Like `items`, but nothing for an empty list; for lists that a later release added."""
+    """Like `items`, but an empty list gives an empty text; for lists that a later release added."""
     return lambda values: f"if(cardinality({values}) > 0, {items(values)}, '')"
 
 

@@ -1,7 +1,8 @@
 """Incremental export of the effective changes to Parquet files, one per run and day.
 
-A run writes the changes after the watermark to a staging folder, moves the files into place, and
-then advances the watermark. export_targets.py describes how an interrupted run is repaired.
+A run writes the changes after the watermark (the end of the previous run) to a staging folder,
+moves the files into place, and then advances the watermark. export_targets.py describes how an
+interrupted run is repaired.
 """
 
 from collections.abc import Callable
@@ -46,13 +47,14 @@ def export_changes(
 ) -> Exported:
     """Export the confirmed changes of a log that are not yet in the location.
 
-    Stops at the start of a transaction that is still open, because it may be aborted. In a bucket
-    with the claim of an unfinished run, it exports just the claimed range; the next run continues
-    from there.
+    The export stops at the start of a transaction that is still open, because it may be aborted. If
+    a bucket has the claim of an unfinished run, just the claimed range is exported; the next run
+    continues from there.
 
     Args:
         location: A directory that this machine and Spark's workers see, created if necessary, or
             `s3://bucket/prefix`.
+        open_spark: Opens a Spark session and the log's files for a `with` block.
         show_secrets: Keep secret values. All runs into a location must choose the same.
         scratch: For a bucket: a folder that this machine and Spark's workers see.
 
@@ -89,7 +91,7 @@ def _nothing(at: int) -> Exported:
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
-    """Return the end of the run's range: an unfinished claim's end, else the confirmed end."""
+    """Return the end of the range to export: that of an unfinished claim, or the confirmed end."""
     if before is None or before.claimed is None:
         return reader.confirmed_end
     check_same_history(reader, before.claimed)
@@ -128,7 +130,7 @@ def _stage(
 ) -> int:
     """Write the changes at offsets in [first, end) to the staging folder; return their end offset.
 
-    It is below `end` if a transaction is still open.
+    The returned offset is below `end` if a transaction is still open.
     """
     from replay.audit.changes import changes
     from replay.audit.history import History

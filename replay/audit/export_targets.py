@@ -40,10 +40,11 @@ _FILE = re.compile(r"(\d{20})-(\d{20})\.parquet")
 
 
 class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The changes at offsets in [start_offset, position.end_offset) are exported.
+    """State of an export: the changes at [start_offset, position.end_offset) are exported.
 
     Attributes:
-        claimed: The end of an unfinished run, still writing or interrupted; null if there is none.
+        claimed: Position at the end of the range that an unfinished run exports; null if there is
+            no such run.
     """
 
     start_offset: int
@@ -95,7 +96,7 @@ class ExportTarget(Protocol):
         ...
 
     def advance(self, watermark: Watermark) -> None:
-        """Write the watermark, atomically and synced, to complete the run.
+        """Complete the run: write its watermark atomically, and fsync it.
 
         Raises:
             UnavailableError: another run wrote the watermark first.

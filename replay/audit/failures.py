@@ -1,4 +1,4 @@
-"""Converts Spark failures to our errors; our own reader locates damage."""
+"""Converts Spark failures to our errors; to locate damage, our own reader inspects the log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from records.errors import CorruptLogError, UnavailableError
 def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
     """Convert Spark failures inside the `with` block, which computes over a log, to our errors.
 
-    On a failure the log is inspected, because Spark reports at most the damaged file.
+    After a failure our own reader inspects the log, because Spark names at most the damaged file.
 
     Raises:
         CorruptLogError: the log is damaged; names file, byte and offset.

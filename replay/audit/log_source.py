@@ -235,7 +235,7 @@ def _read(options: _Options, span: _Span) -> Iterator[pyarrow.RecordBatch]:
 
 
 def _rows(reader: LogReader, span: _Span) -> Iterator[Envelope]:
-    """Yield the rows of a span; rows of its first and last batch outside it are left out."""
+    """Yield the rows of a span; other rows of its first and last batch are left out."""
     for batch in reader.batches(span.first, span.end):
         for row in batch.rows:
             if span.first <= row.offset < span.end:

@@ -10,12 +10,14 @@ _CONNECT_PORT = 15002
 
 
 def check_answers(url: str, setting: str) -> None:
-    """Check within 10 s that a URL's host accepts connections; skip URLs only Spark resolves.
+    """Check within 10 s that the host in a URL accepts connections.
+
+    A URL that only Spark can resolve is not checked.
 
     Args:
         url: `spark://HOST:PORT` (or several, separated by commas: one reachable host is enough),
             `k8s://https://HOST:PORT`, `sc://HOST:PORT/...`, or a name such as `yarn`.
-        setting: The environment variable that the URL is from.
+        setting: The environment variable that contains the URL.
 
     Raises:
         UnavailableError: no host accepts a connection; names the variable.

@@ -24,7 +24,7 @@ _US_PER_MS = 1_000
 
 @dataclass(frozen=True)
 class Bounds:
-    """Inclusive bounds of all rows that a query reads; `a | b` are bounds that cover both."""
+    """Inclusive bounds of all rows that a query reads; `a | b` are bounds that cover a and b."""
 
     first: int = -_EVER
     last: int = _EVER

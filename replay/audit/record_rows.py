@@ -64,7 +64,10 @@ def arrow_batches(rows: Iterable[Envelope], *, show_secrets: bool) -> Iterator[p
 
 
 def gap_batch(from_offset: int, to_offset: int) -> pyarrow.RecordBatch:
-    """Return one row in place of the records at [from_offset, to_offset), no longer kept."""
+    """Return a batch of one row that stands for the records at [from_offset, to_offset).
+
+    The log no longer keeps these records.
+    """
     data = _json({"from_offset": from_offset, "to_offset": to_offset})
     empty = dict.fromkeys(SCHEMA.names)
     return _batch([tuple({**empty, "offset": from_offset, "type": GAP, "data": data}.values())])

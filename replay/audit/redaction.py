@@ -50,7 +50,10 @@ def _member(member: StructField) -> str:
 
 
 def _hidden_fields(path: str, is_config: bool, secret: Collection[str]) -> dict[str, str]:
-    """Return, by name, the SQL that replaces each field that may be secret."""
+    """Return, by field name, the SQL that replaces the field's value if it is secret.
+
+    Fields that are never secret are left out.
+    """
     if is_config:
         public = ", ".join(f"'{name}'" for name in sorted(PUBLIC_CONFIGS))
         value = f"{path}value"

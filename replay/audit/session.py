@@ -1,4 +1,4 @@
-"""The Spark session of an audit: the active one, the environment's, or a new local one."""
+"""The Spark session of an audit: the active one, that of the environment, or a new local one."""
 
 import atexit
 import os
@@ -50,7 +50,7 @@ _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
 def is_small(reader: LogReader) -> bool:
-    """True if the log is so small that `session(quick=True)` answers sooner."""
+    """True if the log is so small that a session with `quick=True` answers sooner."""
     return sum(file_size(reader.fs, path) for path in reader.segment_paths) < _SMALL_LOG_BYTES
 
 
@@ -67,7 +67,7 @@ def session(
     on exit.
 
     Args:
-        settings: Spark settings that override those chosen here.
+        settings: Spark settings that override the default ones of a new session.
         quick: Use settings for a small log: a faster start, but slower scans.
         makes_archive: On exit, create the class archive if there is none, which takes some seconds.
             Only for a new local session with `quick`.
@@ -110,7 +110,8 @@ def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> It
     """Yield an empty folder for copies that Spark's workers can read; None if there is none.
 
     Args:
-        parent: A folder that the workers see. None: the temporary folder, but none on a cluster.
+        parent: A folder that the workers see. None: the temporary folder of this machine, which a
+            cluster cannot use.
     """
     if parent is None and is_cluster(spark):
         yield None
@@ -123,8 +124,8 @@ def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> It
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     """Yield a new session of the same Spark, with separate views, functions and settings.
 
-    It keeps the given session's time zone. In it, files cannot be used as tables, and `${...}` in a
-    query is plain text.
+    The new session keeps the given session's time zone. In it, files cannot be used as tables, and
+    `${...}` in a query is plain text.
     """
     own = spark.newSession()
     own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))

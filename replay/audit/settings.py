@@ -38,9 +38,9 @@ def settings(history: History) -> DataFrame:
 
     Returns:
         position long, aborted_at long (null if the record took effect), timestamp long (ms), origin
-        struct, record string (its type), kind string (the part), topic_id binary (the object's
-        topic, null if it belongs to none), head string and rest string (the parts of the object's
-        key before and after the topic), field string, value string (null: unset).
+        struct, record string (its type), kind string (the part of the state), topic_id binary (the
+        topic that the object belongs to, or null), head string and rest string (the parts of the
+        object's key before and after the topic), field string, value string (null: unset).
     """
     rare = history.resolved(history.rare_written)
     said = []
@@ -65,8 +65,9 @@ def _said(history: History, rows: DataFrame, objects: dict[str, str]) -> DataFra
     """Return the settings of some records.
 
     Args:
-        objects: By record type, the SQL of a list of objects, each with the list `said` of its
-            fields.
+        rows: The records.
+        objects: By record type, the SQL of a list of the objects that a record sets; the field
+            `said` of an object lists its fields and values.
     """
     names = " ".join(f"WHEN {name} IS NOT null THEN '{name}'" for name in objects)
     lists = " ".join(f"WHEN {name} IS NOT null THEN {list_}" for name, list_ in objects.items())
@@ -93,11 +94,12 @@ def _object(
     """Return the SQL of an object and of the values that a record gives its fields.
 
     Args:
+        kind: The part of the state.
         fields: The SQL of each field's value, as text.
-        topic: The SQL of the id of the object's topic.
-        head: The SQL of the part of its key before the topic.
-        rest: The SQL of the part of its key after the topic.
-        is_whole: True if null removes a field; false if null leaves it unchanged.
+        topic: The SQL of the id of the topic that the object belongs to.
+        head: The SQL of the part of the object's key before the topic.
+        rest: The SQL of the part of the object's key after the topic.
+        is_whole: True if null removes a field; false if null leaves the field unchanged.
     """
     pairs = (f"struct('{name}' AS field, {value} AS value)" for name, value in fields.items())
     said = f"array({', '.join(pairs)})"
@@ -121,7 +123,11 @@ def _rare_objects(history: History) -> dict[str, str]:
 
 
 def _word(name: str) -> str:
-    """Return the SQL of the object that a record of `WORDS` sets or removes as a whole."""
+    """Return the SQL of the object that a record sets or removes as a whole.
+
+    Args:
+        name: A record type in `WORDS`.
+    """
     word = WORDS[name]
     if word.part == "topics":
         place = {field: _text(name, field) for field in ("name", "namespace_id")}
@@ -198,7 +204,10 @@ def _broker_objects() -> dict[str, str]:
 
 
 def _removal_objects() -> dict[str, str]:
-    """Return the SQL of the objects of removal records, by type: some for each listed partition."""
+    """Return the SQL of the objects that removal records set, by record type.
+
+    A record sets some objects for each partition that it lists.
+    """
     begun = {f: f"CAST(r.{f} AS string)" for f in ("delay_ms", "create_time_ms")}
     over = dict.fromkeys(begun, _UNSET)
     gone = dict.fromkeys(PARTITION_FIELDS, _UNSET)
@@ -266,7 +275,11 @@ def _partition_objects() -> dict[str, str]:
 
 
 def _gone_with_topics(history: History, rare: DataFrame, set_: DataFrame) -> DataFrame:
-    """Return settings that unset every field of the objects of removed topics."""
+    """Return settings that unset every field of the objects that belong to removed topics.
+
+    Args:
+        set_: All other settings.
+    """
     return history.sql(
         """
         SELECT position, aborted_at, timestamp, origin, 'RemoveTopicRecord' AS record,

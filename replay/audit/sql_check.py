@@ -68,7 +68,7 @@ def parse_query(spark: SparkSession, text: str) -> JavaObject:
 
 
 def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
-    """Return a DataFrame of a checked plan, without parsing the text again."""
+    """Return a DataFrame from a checked plan, without parsing the text again."""
     dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
@@ -91,7 +91,7 @@ def check_server_functions(spark: SparkSession) -> None:
 
 
 def is_show_tables(plan: JavaObject) -> bool:
-    """True for SHOW TABLES without pattern or database; Spark's catalog is not asked."""
+    """True if the plan is SHOW TABLES without pattern or database."""
     if _class_name(plan) != _LOGICAL + "ShowTables":
         return False
     is_here = _class_name(plan.namespace()) == _ANALYSIS + "CurrentNamespace$"

@@ -1,7 +1,7 @@
-"""Plan nodes, expressions and functions allowed in a query of `audit sql`. All others are refused.
+"""Plan nodes, expressions and functions allowed in a query of `audit sql`.
 
-The lists are for Spark 4.3. Additions of later releases are refused until they are reviewed and
-listed here; a test compares the lists with Spark's registry.
+All others are refused. The lists are for Spark 4.3. Additions of later releases are refused until
+they are reviewed and listed here; a test compares the lists with Spark's registry.
 """
 
 _FUNCTIONS = """

@@ -1,7 +1,7 @@
 """The state at an offset, computed in Spark alone: its parts, in a few frames.
 
-docs/replay.md describes the effect of each record. This is the second implementation of it. The
-first is `replay/image`, from which nothing is used here.
+docs/replay.md describes the effect of each record. This module implements it independently of
+`replay/image`, the other implementation, and uses nothing of it.
 """
 
 from collections.abc import Iterator

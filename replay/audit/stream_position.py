@@ -24,7 +24,7 @@ def stream_position(reader: LogReader, end_offset: int) -> Position:
     At the log's start the position has no proof if the preceding record is no longer kept.
 
     Raises:
-        CorruptLogError: the log is damaged there.
+        CorruptLogError: the log is damaged at that offset.
     """
     if end_offset == reader.start_offset != reader.history_start:
         return Position(
@@ -41,7 +41,7 @@ def check_same_history(reader: LogReader, position: Position) -> None:
     Raises:
         RequestError: WRONG_LOG: it is another log, it was restored to an earlier point, or the
             unconfirmed end of a mirror was replaced.
-        CorruptLogError: the log is damaged there.
+        CorruptLogError: the log is damaged at the position.
     """
     at = position.end_offset
     if position.cluster_id != reader.cluster_id:
@@ -56,9 +56,9 @@ def check_same_history(reader: LogReader, position: Position) -> None:
 
 
 def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> int:
-    """Return the end offset so that at most `records_max` records in [first, end) are read.
+    """Return where to end a read that starts at `first`, to read at most `records_max` records.
 
-    Only whole batches are read: at least one batch, even if it is larger.
+    The end is at most `end`. Only whole batches are read: at least one batch, even if it is larger.
     """
     first = max(first, reader.start_offset)
     limit = first + records_max

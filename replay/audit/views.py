@@ -32,7 +32,7 @@ _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_pare
 
 
 def member(name: str) -> str:
-    """Return the column that holds the fields of one record type, null in rows of other types."""
+    """Return the name of the payload's column for one record type; null in rows of other types."""
     return f"payload.{UNION_MEMBER_PREFIX}{name}"
 
 
@@ -78,7 +78,7 @@ def _type() -> str:
 
 
 def _common_field(field: str) -> str:
-    """Return SQL of a field that several record types share, as one column."""
+    """Return SQL of one column for a field that several record types share."""
     names = [cls.__name__ for cls in registry.RECORD_TYPES if field in cls.__struct_fields__]
     return f"coalesce({', '.join(f'{member(name)}.{field}' for name in names)})"
 

@@ -1,1 +1,1 @@
-"""The report: all changes of a range of a log in compact columns, for its page."""
+"""The report: all changes of a range of a log in compact columns, for the page that shows them."""

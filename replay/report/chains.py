@@ -1,6 +1,7 @@
-"""Chains of causes: for each record of a partition or broker, the text and causes `why` would give.
+"""Chains of causes: for each record of a partition or broker, its text and its causes.
 
-The page assembles a chain from these entries, as `Follower.chain_of_partition` does.
+The texts and causes are those of `why`. The report's page assembles a chain from these entries, as
+`Follower.chain_of_partition` does.
 """
 
 from array import array
@@ -27,7 +28,7 @@ class Chains:
         self._texts: dict[str, int] = {"": 0}
 
     def follow(self, rows: Sequence[Envelope]) -> None:
-        """Take over the rows that take effect together."""
+        """Follow rows that take effect together, so that `add` can look up their causes."""
         self._follower.follow(rows)
         self._brokers += [
             [link.row.offset, broker_id, self._link(link), int(starts_anew)]
@@ -43,7 +44,10 @@ class Chains:
         self._cause.append(self._causes.setdefault(links, len(self._causes)))
 
     def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return fields for the header, and the columns, with one entry per row after the first."""
+        """Return the fields for the report's header, and the columns.
+
+        The columns have one entry for each row after the first row.
+        """
         header = {
             "texts": list(self._texts),
             "links": self._link_rows,
@@ -68,10 +72,11 @@ class Chains:
 
 
 def terms_of(rows: Iterable[tuple[int, int, int, int | None]]) -> list[list[Any]]:
-    """Return the start of each leader epoch: offset, time, epoch, and the leader's node if known.
+    """Return each leader epoch's start: offset, time, epoch, and the leader's node if known.
 
     Args:
-        rows: Offset, time and epoch of each batch, and the node if the batch announces its leader.
+        rows: For each batch its offset, time and epoch, and the leader's node if the batch
+            announces the leader.
     """
     terms: list[list[Any]] = []
     for offset, time, epoch, node in rows:

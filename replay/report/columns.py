@@ -1,7 +1,7 @@
 """Columns: compact encoding of objects' states and changes; docs/report.md describes the format.
 
 The first row creates every object in its state before the range. Each further row contains the
-changes of one record, without the earlier values, which come from the earlier rows.
+changes of one record, without the previous values: those can be found in the earlier rows.
 """
 
 import zlib
@@ -38,7 +38,7 @@ _KINDS = {name: index for index, name in enumerate(KINDS)}
 
 
 class RowPlace(NamedTuple):
-    """A record's offset, time, type and origin; `effect` is the offset where it takes effect."""
+    """Offset, time, type and origin of a record; `effect` is the offset where it takes effect."""
 
     offset: int
     effect: int
@@ -95,7 +95,7 @@ class Columns:
         return self._origins[origin.principal, origin.command, origin.reason, origin.client]
 
     def object(self, kind: str, key: Hashable, label: str) -> int:
-        """Return the number of an object, in the order before sorting."""
+        """Return the number of an object, assigned in the order in which objects are first seen."""
         number = self._objects[kind, key]
         if number == len(self._labels):
             self._labels.append(self._redact_label(kind, label))
@@ -121,7 +121,7 @@ class Columns:
         )
 
     def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return fields for the header, and the columns."""
+        """Return the fields for the report's header, and the columns."""
         order = self._sorted_objects()
         place = [0] * len(order)
         for index, number in enumerate(order):
@@ -202,7 +202,7 @@ class Columns:
 
 
 def packed(header: dict[str, Any], columns: dict[str, bytes]) -> bytes:
-    """Return header and columns as one compressed block."""
+    """Return a report's header and columns as one compressed block."""
     directory = [[name, len(column)] for name, column in columns.items()]
     head = msgspec.json.encode({**header, "columns": directory})
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
@@ -222,7 +222,10 @@ class _Numbers(dict[Any, int]):
 
 
 def _set_fields(each: Touched) -> tuple[int, Fields]:
-    """Return NEW, CHANGED or GONE, and the fields that were set; a null value removes a field."""
+    """Return the kind of change (NEW, CHANGED or GONE) and the fields that were set.
+
+    A null value means that the field was removed.
+    """
     before, after = each.before, each.after
     if after is None:
         return GONE, {}
@@ -236,16 +239,16 @@ def _set_fields(each: Touched) -> tuple[int, Fields]:
 
 
 def _value_key(shown: Any, hidden: object) -> tuple[bytes, str]:
-    """Return the key under which a value is numbered.
+    """Return the key that identifies a value in the report.
 
-    It includes the hidden value, so that a changed secret gets a new number and counts as a change,
-    although the value shown is the same.
+    The key includes the hidden value, so that a changed secret gets a new key and counts as a
+    change, although the value shown is the same.
     """
     return msgspec.json.encode(_plain(shown)), "" if hidden is None else repr(hidden)
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with floats, and integers too large for JavaScript, converted to text."""
+    """Return a value with its floats, and integers too large for JavaScript, as text."""
     match value:
         case bool():
             return value

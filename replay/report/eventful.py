@@ -19,7 +19,7 @@ _NEW = 1
 
 
 class Weighed(NamedTuple):
-    """A record's offset, time, and weight: how much it matters."""
+    """A record's offset, time and weight; a higher weight means a more important change."""
 
     offset: int
     time: int
@@ -39,7 +39,7 @@ def _weight(touched: Touched) -> int:
 
 
 def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
-    """Return the first and last offset of the window with the largest weight; None if all are 0."""
+    """Return first and last offset of the window with the largest weight; None if all weigh 0."""
     known = [row for row in rows if row.weight]
     best, found, total, first = 0, None, 0, 0
     for last, row in enumerate(known):

@@ -11,7 +11,7 @@ _MARGIN = 0.8
 
 
 class KeptReport:
-    """Cache of the last report, which can be continued if the same report is requested again."""
+    """Cache of the last report, which is continued if the same report is requested again."""
 
     def __init__(self) -> None:
         self._key: object = None
@@ -21,12 +21,13 @@ class KeptReport:
     def take(self, key: object, start: int, end: int) -> GrowingReport | None:
         """Remove the cached report and return it if it can be continued, else None.
 
-        It can if key and start are the same and it does not end after `end`.
+        A report can be continued if its key and start are the given ones, and it does not end after
+        `end`.
 
         Args:
             key: Identifies all reports of one kind and first offset.
             start: First offset from which on states are known.
-            end: Exclusive.
+            end: Exclusive end of the requested report.
         """
         found, self._report = self._report, None
         is_same = key == self._key and self._end <= end
@@ -52,7 +53,7 @@ def fitting_report(
 
     Args:
         size_max: Maximum packed size in bytes. The report of a single offset may exceed it, because
-            it contains the states, too.
+            a report also contains the states before its range.
         topics: As for `GrowingReport`.
         kept: Cache of the last report with this redaction, which is continued if possible.
 
@@ -75,7 +76,7 @@ def fitting_report(
 
 
 def narrower(report: Report, size_max: int) -> tuple[int, int]:
-    """Return the range to try next if the report of a range is too large."""
+    """Return a smaller range to try next for a report that is too large."""
     length = report.last - report.first + 1
     kept = max(1, min(length - 1, int(length * size_max / len(report.packed) * _MARGIN)))
     begin, end = report.most_eventful or (report.last, report.last)

@@ -1,4 +1,4 @@
-"""Objects changed by each record of a range, identified by key, because names can change."""
+"""Objects that each record of a range changes, identified by key, because names can change."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,11 +17,12 @@ from replay.transactions import Transactions, rows_within
 
 
 class Touched(NamedTuple):
-    """An object before and after a record. Its fields are None where it does not exist.
+    """An object before and after a record: its fields, or None where it does not exist.
 
     Attributes:
         label: The object's name after the record, or before it if the record removed the object.
-        outages: The outages the object is in after the record, of `replay.incidents.outage.KINDS`.
+        outages: The kinds of outage that the object is in after the record, of
+            `replay.incidents.outage.KINDS`.
     """
 
     kind: str
@@ -51,7 +52,7 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
 
 
 class ObjectChanges:
-    """Changes of the records after an image; continues where it stopped once the log has grown."""
+    """Finds the changes of the records after an image; can continue once the log has grown."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._replay, self._transactions = _Replay(image), Transactions()
@@ -63,10 +64,9 @@ class ObjectChanges:
         to_offset: int,
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[EffectiveRow]:
-        """Yield the further records up to `to_offset` (exclusive) that took effect.
+        """Yield the next records in effect, up to `to_offset` (exclusive), in order of effect.
 
-        They are in order of effect. Records that change no object are included, with `touched`
-        empty.
+        Records that change no object are included, with `touched` empty.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; names the offset.
@@ -96,7 +96,7 @@ def _effective(
 
 
 class _Replay:
-    """Replays rows one by one and returns the objects that each changed.
+    """Replays rows one by one and returns the objects that each row changed.
 
     Building an image per record would take most of the time. Most records change one partition,
     whose states before and after are in the delta; only the other records need images.

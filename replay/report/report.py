@@ -1,4 +1,4 @@
-"""A report: everything that its page shows about a range of a log."""
+"""A report: everything that the report's page shows about a range of a log."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
@@ -43,9 +43,9 @@ class Report(NamedTuple):
     """A range of a log in packed form.
 
     Attributes:
-        first, last: Offsets, inclusive.
-        changes: Number of object states in it, without each object's first state.
-        most_eventful: First and last offset; None if nothing changed.
+        first, last: First and last offset of the range, inclusive.
+        changes: Number of object states in the report, without each object's first state.
+        most_eventful: First and last offset of the most eventful range; None if nothing changed.
     """
 
     first: int
@@ -57,7 +57,7 @@ class Report(NamedTuple):
 
 
 class GrowingReport:
-    """The report of a range whose end grows. Only new records are replayed.
+    """The report of a range whose end can be moved up. Then only the new records are replayed.
 
     The events of the range are computed anew each time.
 
@@ -75,9 +75,10 @@ class GrowingReport:
         """Start with the state before an offset.
 
         Args:
+            first: The first offset of the report.
             topics: Full names. The report then only has the states of these topics and of their
-                partitions: no events, leader epochs or causes, which may reveal others. None: the
-                whole cluster.
+                partitions: no events, leader epochs or causes, which may reveal other topics. None:
+                the whole cluster.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -106,13 +107,13 @@ class GrowingReport:
         """Return the report up to an offset, which must not be lower than in the last call.
 
         Args:
-            timeline: Of the same log.
-            last: The end of a batch if `until` will be called again.
+            timeline: A timeline of the same log.
+            last: The report's last offset. It must end a batch if `until` will be called again.
             about: Further fields of the header.
 
         Raises:
-            CorruptLogError: a record contradicts the state before it; the object must not be used
-                again.
+            CorruptLogError: a record contradicts the state before it; the `GrowingReport` must not
+                be used again.
         """
         source, first = timeline.source, self._first
         for each in self._followed(source, last + 1, progress):

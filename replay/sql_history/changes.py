@@ -1,9 +1,9 @@
 """Follows a log and yields every state that each object takes.
 
 Building an image after each record would take most of the time. Therefore records are replayed in
-runs that change no object twice: the images before and after the run then show the effect of each
-record. Partitions, which most records change, may change repeatedly in a run: the delta shows each
-of their states.
+runs in which no object changes twice: the images before and after the run then show the effect of
+each record. Only partitions, which most records change, may change repeatedly in a run, because the
+delta contains each of their states.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
@@ -50,7 +50,8 @@ class ChangeRow(msgspec.Struct, frozen=True, gc=False):
     """A record that can change objects.
 
     Attributes:
-        closed_by: The record that ended or aborted its transaction; None outside one.
+        closed_by: The record that ended or aborted the transaction of this one; None outside a
+            transaction.
     """
 
     row: Envelope
@@ -59,12 +60,12 @@ class ChangeRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def effective(self) -> Envelope:
-        """The record at whose offset this one takes effect."""
+        """The record at whose offset this record takes effect."""
         return self.closed_by or self.row
 
 
 class NewState(msgspec.Struct, frozen=True, gc=False):
-    """A change of an object's state by a record; None if it does not exist before or after."""
+    """An object's state before and after a record; None where the object does not exist."""
 
     part: str
     key: Key
@@ -74,7 +75,7 @@ class NewState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Run(msgspec.Struct, frozen=True, gc=False):
-    """A run of records and the states that they changed.
+    """A run of records, and the changes of object states that they caused.
 
     Attributes:
         end_offset: Offset from which the log can be continued after this run; None inside a batch
@@ -127,7 +128,7 @@ class _Runs:
         return self._unended_rows + len(self._rows)
 
     def add(self, found: Resolved) -> Iterator[Run]:
-        """Add records; yield the runs that are closed before one of them."""
+        """Add records; yield the runs that end before one of these records."""
         in_effect, closed_by = found.in_effect, found.closed_by
         for row in found.rows:
             record_type = type(row.payload)

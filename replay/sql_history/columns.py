@@ -54,17 +54,19 @@ def field_columns(cls: type[msgspec.Struct], fields: Iterable[str]) -> list[Fiel
 
 
 def row_encoder(columns: Sequence[FieldColumn]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that converts an object to the values of its columns."""
+    """Return a function that converts an object to a row: the values of its columns."""
     return _compiled("def encode(value): return ({fields})", columns)
 
 
 def state_encoder(
     columns: Sequence[FieldColumn], more: Iterable[str]
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that converts a state to a row: the columns of its `value`, then `more`.
+    """Return a function that converts a state to a row.
+
+    The row has the columns of the state's `value`, then the attributes `more`.
 
     Args:
-        more: Names of attributes of the state itself.
+        more: Names of attributes of the state.
     """
     attributes = "".join(f"state.{name}, " for name in more)
     return _compiled(
@@ -89,8 +91,8 @@ def row_decoder(
 ) -> Callable[[Sequence[Any]], Any]:
     """Return a function that creates an object from the values of its columns.
 
-    A float is read from its bits. Fields without a column, which are not in any digest, are set to
-    UNKNOWN.
+    A float is read from the column with its bits. Fields without a column, which are not in any
+    digest, are set to UNKNOWN.
     """
     read = {
         each.field: (i, each.form.load)
@@ -136,7 +138,7 @@ def _or_none(convert: Convert) -> Convert:
 
 
 class _Known(dict[Any, Any]):
-    """Cache of a conversion's results, because ids and lists of replicas repeat."""
+    """Cache of converted values, because ids and lists of replicas repeat."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
@@ -209,7 +211,7 @@ def _from_json(hint: Any) -> Convert:
 
 
 def _items(hint: Any, convert: Callable[[Any], Convert]) -> Callable[[Any], list[Convert]]:
-    """Return a function that returns the conversion of each item of a tuple."""
+    """Return a function that converts each item of a tuple, and returns the results as a list."""
     args = typing.get_args(hint)
     if args[-1] is Ellipsis:
         item = convert(args[0])

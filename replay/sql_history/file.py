@@ -46,7 +46,7 @@ class HistoryFile:
         self._proven: Position | None = None
 
     def end_offset(self) -> int | None:
-        """Return the tables' end offset, exclusive; None, with a warning, if unusable."""
+        """Return the tables' end offset, exclusive; None, with a warning, if they are unusable."""
         try:
             with _reading(self._path) as connection:
                 return self._check(connection)
@@ -59,7 +59,7 @@ class HistoryFile:
     ) -> FoundChanges | None:
         """Return the records that changed an object; None if the tables cannot be used.
 
-        The other parameters are as for `ChangeIndex`.
+        `ids` and `end_offset` are as for `ChangeIndex`.
         """
         find = _FINDERS.get(name.kind.name)
         if find is None or not self._path.exists():
@@ -89,7 +89,8 @@ class HistoryFile:
         """Check that the tables are usable and of this log; return their end offset.
 
         Raises:
-            RequestError: they are of another release, other replay rules, or another log.
+            RequestError: the tables are of another release, of other replay rules, or of another
+                log.
         """
         query = f"SELECT version_num FROM {HISTORY_VERSION_TABLE}"
         (revision,) = connection.execute(query).fetchone() or [""]
@@ -145,7 +146,7 @@ class _Tables:
         return self._connection.execute(query, values).fetchall()
 
     def add(self, table: str, where: str = "TRUE", *values: Any) -> None:
-        """Add the records that began or ended the selected states."""
+        """Add the offsets of the records that began or ended the selected states."""
         found = self.rows(
             "SELECT record_offset, valid_from_offset, valid_to_offset "
             f"FROM {table} WHERE {where} LIMIT {self._limit + 1}",
@@ -160,10 +161,10 @@ class _Tables:
         self._add_ends(ends.difference(begin for _, begin, _ in found))
 
     def add_partitions(self, topic_id: str, partition_id: int | None) -> None:
-        """Add the records that created or removed any partition of a topic, and all records of one.
+        """Add the records that created or removed partitions of a topic.
 
         Args:
-            partition_id: The partition whose records are all added; None: no partition.
+            partition_id: A partition of which all records are added, too; None: no partition.
         """
         found = self.rows(
             """
@@ -199,7 +200,7 @@ class _Tables:
 
 
 def _add_topics(tables: _Tables, topic: str, ids: Collection[Uuid]) -> list[str]:
-    """Add the records of all topics that a name can mean and of their namespaces.
+    """Add the records of all topics that a name can refer to, and of their namespaces.
 
     Returns:
         The ids of the topics, as text.
@@ -260,7 +261,7 @@ def _find_config(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> No
 
 
 def _by(table: str, column: str, value: Callable[[str], Any]) -> _Finder:
-    """Return a finder of one object by the only column of its key."""
+    """Return a finder of an object whose key is a single column."""
     return lambda tables, name, _: tables.add(table, f"{column} = ?", value(name.name))
 
 

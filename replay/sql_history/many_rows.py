@@ -27,7 +27,7 @@ _ROWS_A_STATEMENT = 50
 def insert_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Row]
 ) -> None:
-    """Insert rows, each with the values of `columns` in this order."""
+    """Insert rows, each given as the values of `columns` in this order."""
     prepared = connection.dialect.identifier_preparer
     target = f"{prepared.format_table(table)} ({', '.join(map(prepared.quote, columns))})"
     if connection.dialect.name == "postgresql":
@@ -39,7 +39,7 @@ def insert_rows(
 def execute_rows(
     connection: Connection, statement: Executable, parameters: Sequence[str], rows: Sequence[Row]
 ) -> None:
-    """Execute a statement once per row, each with the values of `parameters` in this order."""
+    """Execute a statement once per row, each given as the values of `parameters` in this order."""
     dialect = _POSITIONAL[connection.dialect.name]
     compiled: Any = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
     in_order = itemgetter(*(parameters.index(name) for name in compiled.positiontup))
@@ -47,7 +47,7 @@ def execute_rows(
 
 
 def _insert(connection: Connection, insert: str, width: int, rows: Sequence[Row]) -> None:
-    """Insert rows, many per statement: one statement per row takes half as long again."""
+    """Insert many rows per statement; a statement for each row would take half as long again."""
     row = f"({', '.join('?' * width)})"
     last = len(rows) % _ROWS_A_STATEMENT
     in_full = (rows[i : i + _ROWS_A_STATEMENT] for i in range(last, len(rows), _ROWS_A_STATEMENT))

@@ -1,4 +1,4 @@
-"""Buffer of rows that are written together."""
+"""Buffer of rows that are written to the tables together."""
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter, itemgetter
@@ -37,7 +37,7 @@ class Pending:
         return {each.of.table.name: len(each.states) for each in self._states if each.states}
 
     def add_base(self, image: MetadataImage) -> None:
-        """Add all objects of the state that a log starts with."""
+        """Add all objects of the base state, with which the log starts."""
         offset = image.provenance.next_offset - 1
         for part, states in self._by_part.items():
             for value in states.of.part.rows(image):
@@ -57,7 +57,7 @@ class Pending:
 
 
 class _State(msgspec.Struct, gc=False):
-    """A new row. It refers to no containers, so that the garbage collector need not visit it."""
+    """A new row. It contains no reference to a container, so the garbage collector skips it."""
 
     value: Any
     record_offset: int
@@ -68,7 +68,7 @@ class _State(msgspec.Struct, gc=False):
 
 
 class _States:
-    """New rows of one table, and the ends of rows that the table already has."""
+    """New rows of one table, and new end offsets for rows that the table already has."""
 
     def __init__(self, of: VersionTable) -> None:
         self.of = of
@@ -103,7 +103,10 @@ class _States:
         self.states.append(state)
 
     def write(self, connection: Connection) -> None:
-        """Write the ends, then the new rows: an end is set on the newest row that an object has."""
+        """Write the end offsets, then the new rows.
+
+        The order matters, because an end is set on the newest row that an object has in the table.
+        """
         table, keys = self.of.table, [each.name for each in self.of.key]
         ends = [
             "to_offset",

@@ -1,4 +1,4 @@
-"""Database with the history of one log: the tables' position, and the states in them."""
+"""Database with the history of one log: the object states, and the range of offsets they cover."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ def default_url(directory: Path) -> URL:
 
 
 class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """The log of the tables, and the range of offsets they cover: [start_offset, end_offset)."""
+    """The log that the tables are of, and the offsets they cover: [start_offset, end_offset)."""
 
     cluster_id: str
     start_offset: int
@@ -38,7 +38,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> Position:
-        """The position with its proof, to be compared with a log's."""
+        """The position with its proof, to compare it with the position of a log."""
         return Position(
             cluster_id=self.cluster_id,
             end_offset=self.end_offset,
@@ -56,7 +56,7 @@ class HistoryStore:
     @classmethod
     @contextmanager
     def open(cls, url: str | URL, *, create: bool = False) -> Iterator[Self]:
-        """Open a database for the `with` block, and close it at its end.
+        """Open a database for the `with` block, and close it at the block's end.
 
         Args:
             create: Create the database and its tables, or migrate them, if necessary.
@@ -82,7 +82,7 @@ class HistoryStore:
             engine.dispose()
 
     def position(self) -> HistoryPosition | None:
-        """Return the log and the offsets that the tables cover; None if nothing was synced yet.
+        """Return the log and the offsets that the tables cover; None before the first sync.
 
         Raises:
             UnavailableError: the database cannot be reached.
@@ -119,7 +119,7 @@ class HistoryStore:
 
 
 def read_position(connection: Connection) -> HistoryPosition | None:
-    """Read the log and the offsets that the tables cover; None if nothing was synced yet."""
+    """Read the log and the offsets that the tables cover; None before the first sync."""
     row = connection.execute(select(position)).mappings().one_or_none()
     if row is None:
         return None

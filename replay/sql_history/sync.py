@@ -1,8 +1,8 @@
-"""Brings the tables up to the end of a log.
+"""Syncs the tables: adds the records of a log that are not in the tables yet.
 
-Each transaction adds the rows of some thousand records and advances the position. It fails if
-another process has advanced the position. So every record is in the tables exactly once, no matter
-when a process dies.
+Each transaction adds the rows of some thousand records and advances the position. The transaction
+fails if another process has advanced the position. So every record is in the tables exactly once,
+no matter when a process dies.
 """
 
 from collections import Counter
@@ -58,9 +58,9 @@ def sync(
     """Add all confirmed records of a log that are not in the tables yet.
 
     Args:
-        timeline: Of `source`; provides the image to continue from.
+        timeline: The timeline of `source`; provides the image to continue from.
         progress: Called with the end offset after each write.
-        image: Result of the previous sync, which saves replaying the log up to there.
+        image: The image in the previous sync's result, which saves replaying the log up to there.
 
     Raises:
         RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
@@ -109,7 +109,7 @@ def sync(
 
 
 class _Writer:
-    """Buffers runs and writes them up to an offset from which the log can be continued."""
+    """Buffers runs, and writes them at offsets from which the log can be continued."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _Writer:
         self._next: Run | None = None
 
     def add(self, run: Run) -> bool:
-        """Buffer a run; True if the buffered runs were written."""
+        """Buffer a run; return True if the buffered runs were then written."""
         self._unfinished.append(run)
         if run.end_offset is None:
             return False
@@ -224,11 +224,11 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
 
 
 def check_confirmed(source: ConfirmedSource, at: int) -> None:
-    """Check that the tables of a mirror can include offset `at`.
+    """Check that offset `at` is confirmed, so that the tables of a mirror can include it.
 
     Raises:
-        RequestError: OFFSET_OUT_OF_RANGE, the tables leave out its record, which Kafka may still
-            replace.
+        RequestError: OFFSET_OUT_OF_RANGE, the tables leave out the record, because Kafka may still
+            replace it.
     """
     if source.confirmed_end <= at < source.end_offset:
         raise RequestError(

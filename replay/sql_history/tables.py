@@ -85,7 +85,7 @@ class VersionTable(msgspec.Struct, frozen=True):
     """The table that stores the states of the objects of one part of the image.
 
     Attributes:
-        key: Columns that identify an object; together with `record_offset`, a state.
+        key: Columns that identify an object. Together with `record_offset` they identify a state.
         fields: Columns of an object's fields.
     """
 
@@ -122,7 +122,7 @@ def _version_table(part_name: str, name: str, comment: str, key: tuple[str, ...]
 
 
 def _docs(record: dict[str, Any]) -> dict[str, str]:
-    """Return the `doc` texts of a record's fields and of the fields of the structures it lists."""
+    """Return the `doc` texts of a record's fields, and of the fields of structures in its lists."""
     docs: dict[str, str] = {}
     for field in record["fields"]:
         items = field["type"].get("items") if isinstance(field["type"], dict) else None

@@ -1,4 +1,4 @@
-"""Registered brokers: the registration, then the last value of each changeable field."""
+"""Registered brokers: the fields of the registration, updated by later changes."""
 
 from pyspark.sql import DataFrame
 

@@ -10,9 +10,10 @@ from replay.audit.parts.topics import current_names, name_changes, topic_removal
 def topic_configs(history: History) -> DataFrame:
     """Return the topic configs, each under the current name of its topic.
 
-    Each config is assigned to a topic, which avoids renaming keys at each move. A config belongs to
-    the topic that held the name when the config was written. If no topic held the name, it belongs
-    to the next topic that takes the name, unless that topic already has a value.
+    Each config is assigned to a topic's id, so that its key need not change when the topic is
+    renamed. A config belongs to the topic that held the name when the config was written. If no
+    topic held the name, it belongs to the next topic that takes the name, unless that topic already
+    has a value.
 
     Returns:
         configs struct (resource_type int, resource_name string, name string, value string).

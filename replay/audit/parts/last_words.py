@@ -1,4 +1,4 @@
-"""The parts in which the last record with a key contains the whole state of that key."""
+"""Parts of the state in which the last record with a key contains the whole object of that key."""
 
 import re
 from collections.abc import Set
@@ -14,12 +14,12 @@ TOPIC_RESOURCE = 2
 
 @dataclass(frozen=True)
 class Word:
-    """The meaning of a record type, in SQL over a column `r` that holds the record.
+    """How to interpret a record type, in SQL over a column `r` that holds the record.
 
     Attributes:
         part: The part of the state that the record belongs to.
-        key: Expressions that make up the key.
-        kept: Condition: true if the record sets the key, false if it removes it.
+        key: Expressions that make up the object's key.
+        kept: Condition: true if the record sets the object, false if it removes the object.
     """
 
     part: str
@@ -76,7 +76,7 @@ def follow_topics(history: History) -> bool:
 
 
 def last_words(history: History, parts: Set[str]) -> DataFrame:
-    """Return the objects of some parts.
+    """Return the objects of some parts, each from the last record with its key.
 
     If `follow_topics` is true, topic configs are left out; configs.py returns them.
 

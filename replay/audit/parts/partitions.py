@@ -60,7 +60,10 @@ def partitions(history: History) -> DataFrame:
 
 
 def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
-    """Drop the partitions of removed topics, and add when the topic's ELR was last cleared."""
+    """Drop the partitions of removed topics; add the column `cleared_at`.
+
+    It is the position at which the ELR of the partition's topic was last cleared, or null.
+    """
     last = last.where("removed_at IS null OR removed_at < born").drop("removed_at")
     if history.has("RemoveTopicRecord"):
         last = last.join(topic_removals(history).hint("broadcast"), "topic_id", "left")
@@ -73,7 +76,8 @@ def _with_topic_events(last: DataFrame, history: History) -> DataFrame:
 def _last_values(history: History) -> DataFrame:
     """Return every partition ever written, with the last value of each field.
 
-    `born` is the position of the last PartitionRecord, which sets every field: no value is older.
+    `born` is the position of the partition's last PartitionRecord. That record sets every field, so
+    no value is older.
     """
     last = ", ".join(
         f"max_by({name}, position) FILTER (WHERE {name} IS NOT null) AS {name}" for name in FIELDS
@@ -103,7 +107,7 @@ def _last_values(history: History) -> DataFrame:
 
 
 def _events(history: History) -> DataFrame:
-    """Return the partitions' records with the fields that each sets, the others null."""
+    """Return one row per record of a partition; fields that the record does not set are null."""
     fields = (
         f"CASE WHEN whole IS NOT null THEN {in_whole} ELSE {in_change} END AS {name}"
         for name, (in_whole, in_change) in FIELDS.items()
@@ -127,7 +131,7 @@ def _events(history: History) -> DataFrame:
 
 
 def _elr_clearings(history: History) -> DataFrame:
-    """Return (topic_id binary, cleared_at long): when each topic's ELR was last cleared."""
+    """Return (topic_id binary, cleared_at long): where each topic's ELR was last cleared."""
     uses = history.sql("""
         SELECT ClearElrRecord.topic_name AS full_name, position, true AS use
         FROM {rare} WHERE ClearElrRecord.topic_name <> ''

@@ -10,7 +10,7 @@ _LEFT, _TAKEN, _USED = range(3)
 
 
 def topic_removals(history: History) -> DataFrame:
-    """Return one row per removed topic: (topic_id binary, removed_at long), its last removal."""
+    """Return (topic_id binary, removed_at long): the position of each topic's last removal."""
     return history.sql("""
         SELECT RemoveTopicRecord.topic_id, max(position) AS removed_at
         FROM {rare} WHERE RemoveTopicRecord IS NOT NULL
@@ -19,10 +19,10 @@ def topic_removals(history: History) -> DataFrame:
 
 
 def names_taken(history: History) -> DataFrame:
-    """Return one row each time a topic takes a name, by creation or move.
+    """Return one row each time a topic takes a name, when it is created or renamed.
 
-    (position long, topic_id binary, full_name string, in_default boolean); `in_default` is true for
-    names of the default namespace.
+    The columns are (position long, topic_id binary, full_name string, in_default boolean);
+    `in_default` is true for names of the default namespace.
     """
     placed = history.sql("""
         SELECT position,
@@ -50,7 +50,7 @@ def names_taken(history: History) -> DataFrame:
 
 
 def name_changes(history: History) -> DataFrame:
-    """Return all changes of each full name's topic.
+    """Return for each full name every change of the topic that has the name.
 
     Returns:
         (full_name string, in_default boolean, position long, step int, topic_id binary): at

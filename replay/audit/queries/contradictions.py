@@ -1,4 +1,4 @@
-"""Audit query for contradictions within the log."""
+"""Audit query for the first record that contradicts the state before it."""
 
 from replay.audit.queries.query import RECORD, RECORD_TYPE, Column, Query
 

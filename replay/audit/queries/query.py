@@ -13,8 +13,8 @@ class Column(NamedTuple):
     Attributes:
         type: Spark's name of the type.
         about: Description of the values.
-        unit: Empty for a number without a unit.
-        null: Meaning of null; empty if it is never null.
+        unit: Unit of the values; empty for a number without a unit.
+        null: Meaning of null; empty if the column is never null.
     """
 
     type: str
@@ -31,14 +31,14 @@ class Query:
     """An audit query.
 
     Attributes:
-        description: One line.
-        sql: Refers to the parameters as `:name`.
+        description: Description of the answer in one line.
+        sql: The query; it refers to the parameters as `:name`.
         columns: The columns of the result, in order.
         reads: The views that `sql` reads.
-        parameters: Default values; a given value must have the same type.
+        parameters: Default values; a given value must have the same type as the default.
         readers: By parameter, a function that converts the given text to the text used in the SQL.
             It raises RequestError for bad input.
-        compares_states: True if it compares the state before the range with that at its end.
+        compares_states: True if the query compares the state before the range with that at its end.
     """
 
     name: str
