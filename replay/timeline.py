@@ -347,7 +347,7 @@ class Timeline:
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
     ) -> dict[str, LastSet]:
-        """Return the record that last set each field of an object, by field; see `blame`."""
+        """Return the record that last set each of an object's fields; see `history.blame`."""
         return blame(self.source, name, at, progress, self._index, self._past)
 
     def not_understood(self, at: int) -> NotUnderstood | None:

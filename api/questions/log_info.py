@@ -19,7 +19,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: `own` or `mirror`.
-        confirmed_end: Exclusive; Kafka may still replace the records after it (mirror).
+        confirmed_end: End of the confirmed records, exclusive; Kafka may still replace a
+            mirror's later records.
         mark: Sequence number of the commit mark.
         writer_process: Process id of the writer, None if there is none.
         latest_timestamp: Append time of the latest record, ms since 1970; None in an empty log.

@@ -65,7 +65,7 @@ class PagedLog:
             name: The question's name.
             payload: The request, encoded by `controller.wire`.
             at: The point of the question.
-            cursor: From the previous page; None for the first page.
+            cursor: The cursor of the previous page; None for the first page.
 
         Raises:
             RequestError: there is no such question, or an object in the request does not exist.

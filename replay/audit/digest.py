@@ -219,7 +219,7 @@ def digest_lines(frames: Iterable[DataFrame]) -> list[str]:
     A part that differs between two states has different lines; equal parts have equal lines.
 
     Args:
-        frames: As `state` returns them.
+        frames: Frames of objects, as returned by `state`.
     """
     rows = reduce(DataFrame.union, map(_rows, frames))
     sums = (

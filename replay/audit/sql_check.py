@@ -102,7 +102,7 @@ def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
     """Check a parsed plan, and return the views that it reads.
 
     Args:
-        plan: From `parse_query`.
+        plan: The plan, as returned by `parse_query`.
         views: Names of the relations that may be read, in lower case.
 
     Raises:

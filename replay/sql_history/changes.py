@@ -124,7 +124,7 @@ class _Runs:
 
     @property
     def unended_rows(self) -> int:
-        """Number of records in the open run, and in those before it without an end offset."""
+        """Number of records in the open run and in earlier runs since the last end offset."""
         return self._unended_rows + len(self._rows)
 
     def add(self, found: Resolved) -> Iterator[Run]:
