@@ -72,10 +72,10 @@ def advise(
     ] = None,
     json: Json = False,
 ) -> int:
-    """After a lost quorum: which directory to start from, and what is lost.
+    """After a lost quorum: show which directory to start from, and what is lost.
 
-    Reads directories only. Exits with 1 if the choice is refused or not certain, or if Kafka
-    cannot load the log.
+    Reads directories only. Exits with 1 if the choice is refused or not certain, or if Kafka cannot
+    load the log.
     """
     from api.documents.advice import Advice
     from metadata_log.kraft.quorum.reading import read_facts

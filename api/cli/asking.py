@@ -76,7 +76,8 @@ class Source(NamedTuple):
         """Ask a question of `api.questions`.
 
         Args:
-            at: The point of the question. Points inside the request must go through `point` first.
+            at: The offset or time that the answer is for. Convert offsets and times inside
+                `request` with `point` first.
             within_s: Time limit of a service for each page, in seconds; None means the default.
 
         Raises:

@@ -51,9 +51,10 @@ def bytes_progress(what: str, size_bytes: int) -> "Iterator[Callable[[int], None
 @app.command()
 @reads_only
 def verify(log: LogPlace, json: Json = False) -> int:
-    """Check every byte of a log up to its commit mark, and replay it; exit 1 when damage is found.
+    """Check every byte of a log up to its commit mark, and replay it; exit 1 if it is damaged.
 
-    Takes no lock, also beside a running writer. Goes on after damage, to list all of it.
+    Takes no lock, so it is safe to run while a service writes. Continues after damage, to list all
+    of it.
     """
     from metadata_log.care.inspection import bytes_to_inspect, inspect_log
     from metadata_log.care.store import open_store
@@ -170,9 +171,9 @@ def repair(
     ],
     json: Json = False,
 ) -> int:
-    """Write a copy of everything provably intact, up to the first damage; LOG is not changed.
+    """Copy what is intact to a new log, up to damage that cannot be rebuilt; LOG is not changed.
 
-    Exit 1 when records that were acknowledged are not in the copy.
+    Exit 1 if the copy lacks records that were acknowledged.
     """
     from metadata_log.care.inspection import bytes_to_inspect
     from metadata_log.care.repair import repair as write_copy

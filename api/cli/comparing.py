@@ -26,9 +26,9 @@ def compare(
     ],
     json: Json = False,
 ) -> int:
-    """Compare the logs of several nodes: which cluster, who is behind, and where they part.
+    """Compare the logs of several nodes: the cluster, which nodes are behind, where they diverge.
 
-    Exits with 1 if they part, are of several clusters, or one is damaged.
+    Exits with 1 if they diverge, belong to different clusters, or one is damaged.
     """
     from api.questions.compared_logs import compare_logs
 

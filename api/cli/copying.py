@@ -28,7 +28,7 @@ Dest = Annotated[
 def backup(log: Log, dest: Dest, json: Json = False) -> None:
     """Copy a log, even while it is being written; another run copies only what is new.
 
-    The copy is a log directory that every reading command opens.
+    The copy is a log directory: every command that reads a log can read it.
     """
     from api.cli.reading import open_reader
     from metadata_log.care.backup import back_up, bytes_to_copy
@@ -44,9 +44,9 @@ def backup(log: Log, dest: Dest, json: Json = False) -> None:
 
 @app.command()
 def archive(log: Log, dest: Dest, json: Json = False) -> None:
-    """Copy the sealed segments to an archive, each read back; run again, it copies what is new.
+    """Copy the sealed segments to an archive and check each copy; another run copies what is new.
 
-    `retain` drops only what an archive holds.
+    `retain` deletes only segments that an archive contains.
     """
     from api.cli.reading import about, open_reader
     from api.documents.logs import NothingArchived
@@ -105,7 +105,7 @@ def restore(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a log from a backup or archive, up to any point, and prove it by replay."""
+    """Make a log from a backup or archive, up to a point, and check it by replay."""
     from metadata_log.care.restore import Splice
     from metadata_log.care.restore import restore as write_log
     from metadata_log.care.store import open_store
@@ -201,7 +201,7 @@ def retain(
 ) -> None:
     """Delete old segments, after writing the state at their end as a base checkpoint.
 
-    Also beside a running writer. The start moves to the beginning of the segment that holds POINT.
+    Safe to run while a service writes. The log then starts at the segment that contains POINT.
     """
     from api.cli.reading import log_about, offset_of, open_reader
     from api.documents.care import Retained

@@ -57,11 +57,12 @@ def kraft(
     show_secrets: ShowSecrets = False,
     json: Json = False,
 ) -> None:
-    """Write a log back in Kafka's form: a node directory, or a script of commands.
+    """Write a log in Kafka's form: a node directory, or a script of commands.
 
-    Segments of a mirror are those of its source, byte for byte (import it with --noop keep). A
-    checkpoint holds the state of any log at any point. Commands of Kafka's tools make a state
-    again, or turn one into another: `--since end --at P` undoes what happened after P.
+    The segments of a mirror are written as the source had them, byte for byte (if it was imported
+    with --noop keep). A checkpoint contains the state of any log at any point. A script of commands
+    for Kafka's tools creates a state, or changes one state into another: `--since end --at P`
+    undoes all changes after P.
     """
     from metadata_log.log_reader import LogReader
 

@@ -19,9 +19,10 @@ def fork(
     at: At = "end",
     json: Json = False,
 ) -> None:
-    """Make an own log that starts with the state of another, such as a mirror, at a point.
+    """Make a writable log that starts with the state of another log, such as a mirror, at a point.
 
-    It keeps cluster id and offsets; its history begins there. The source is only read.
+    It keeps the cluster id and the offsets; its history begins at the point. The source is only
+    read.
     """
     from api.cli.reading import log_about, offset_of
     from metadata_log.log_reader import LogReader

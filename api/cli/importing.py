@@ -48,12 +48,12 @@ def kraft(
 ) -> int:
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
 
-    Offsets below the newest checkpoint are committed; what comes after is imported and shown, but
-    Kafka may still replace it. If it did, the next import replaces it in the mirror, too. Exit 1 if
-    a record contradicts the state before it: the mirror is there, and its bytes are whole.
+    Offsets below the newest checkpoint are committed. Later ones are imported too, but Kafka may
+    still replace them; the next import then replaces them in the mirror. Exit 1 if a record
+    contradicts the state before it: the mirror is written nevertheless, and its bytes are intact.
 
     The mirror keeps the files of --tables, and shows records of their types by name and fields;
-    they have no effect on the image.
+    these records have no effect on the image.
     """
     from api.cli.reading import log_about, replayed
     from metadata_log.kraft.directory import open_directory

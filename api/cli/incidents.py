@@ -149,7 +149,7 @@ def outages(
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Show partitions and brokers that were down, longest first: from when to when, and why."""
+    """Show the partitions and brokers that were down, longest first, with times and causes."""
     from api.questions.objects import joined
     from api.questions.outages import OUTAGES, ShowOutages
 

@@ -48,7 +48,7 @@ def init(log: Log, json: Json = False) -> None:
 @command()
 @reads_only
 def info(log: LogOrServer, json: Json = False, server: Server = None) -> None:
-    """Show what a log is: kind, cluster, offsets, epoch, size, writer."""
+    """Show a log's kind, cluster, offsets, epoch, size and writer."""
     from api.questions.log_info import INFO, ShowInfo
 
     told = log.ask(INFO, ShowInfo())
@@ -132,7 +132,7 @@ def demo(
     seed: Annotated[int, Option(help="The same seed gives the same log.")] = 1,
     json: Json = False,
 ) -> None:
-    """Write a history made by the real controller over a simulated cluster."""
+    """Write a generated history: the real controller decides for a simulated cluster."""
     import asyncio
 
     from api.cli.demo_run import write_demo

@@ -118,7 +118,7 @@ def digest(
     json: Json = False,
     server: Server = None,
 ) -> None:
-    """Print the digest of the image at a point, computed in the way named."""
+    """Print the digest of the image at a point; --by selects how it is computed."""
     from api.cli.digests import WAYS, by_spark, by_sql
     from api.cli.snapshot_database import DATABASE
     from api.questions.objects import DIGEST, ShowDigest

@@ -48,7 +48,9 @@ def history(
     verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
     server: Server = None,
 ) -> None:
-    """Show every change of one object, oldest first; or of all that match topic:orders*."""
+    """Show every change of one object, oldest first; or of all objects of a pattern
+    (topic:orders*).
+    """
     from api.cli.rows import print_unknown_origin
     from api.questions.changes import HISTORY, ShowHistory, Step
 

@@ -201,7 +201,7 @@ def serve(
     super_user: SuperUsers = None,
     json: Json = False,
 ) -> None:
-    """Run the service: writes a log and answers over the network; stop it with SIGTERM."""
+    """Run the service: write a log and answer over the network, until SIGTERM."""
     import asyncio
     from contextlib import ExitStack
 

@@ -53,9 +53,10 @@ def shrink(
     ] = 200,
     json: Json = False,
 ) -> int:
-    """Shrink a history to the smallest log in which an expression still begins to hold.
+    """Shrink a history to the smallest log in which an expression still becomes true.
 
-    DEST gets an own log and a pytest file that replays it; exit 1 if it never begins to hold.
+    Writes the log and a pytest file that replays it to DEST; exit 1 if the expression never becomes
+    true.
     """
     from api.cli.asking import place_of, print_remark
     from api.cli.reading import offset_of

@@ -155,7 +155,7 @@ def list_(log: Log, database: Database = None, json: Json = False) -> None:
 @snapshots.command()
 @reads_only
 def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json = False) -> None:
-    """Load one snapshot, check its digest, and show what it is."""
+    """Load one snapshot, check its digest, and show its position and contents."""
     from api.cli.reading import about
     from api.documents.care import Snapshot
 

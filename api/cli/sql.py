@@ -44,7 +44,7 @@ def sync(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Bring the tables up to the end of the log: every state that every object had."""
+    """Update the tables with every state of every object, up to the end of the log."""
     from api.cli.reading import open_reader
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HistoryStore, default_url

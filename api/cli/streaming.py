@@ -88,12 +88,12 @@ def append(
 ) -> None:
     """Append records given as JSON lines, as `dump --json` prints them.
 
-    Each batch is written as a whole or not at all, and only if a service would take it: it follows
-    from the state before it, and keeps every invariant. Offsets, epoch, time and layout versions
-    are the log's own.
+    Each batch is written as a whole or not at all, and only if a service would accept it: it must
+    be consistent with the state before it and keep every invariant. The log assigns offsets, epoch,
+    time and layout versions.
 
-    A run that was stopped can be repeated with the same file and options: what is in the log
-    already is not appended twice.
+    If a run was stopped, repeat it with the same file and options: batches that are in the log
+    already are not appended again.
     """
     import asyncio
 

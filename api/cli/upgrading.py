@@ -25,7 +25,7 @@ def upgrade_check(
     json: Json = False,
     server: Server = None,
 ) -> int:
-    """Show what stands in the way of an upgrade or downgrade of Kafka; exit 1 if anything does."""
+    """Show what prevents an upgrade or downgrade of Kafka; exit 1 if anything does."""
     from api.documents.upgrades import Upgrade
     from api.questions.upgrade import UPGRADE_CHECK, CheckUpgrade
 

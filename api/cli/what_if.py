@@ -80,10 +80,10 @@ def what_if(
     show_secrets: ShowSecrets = False,
     server: Server = None,
 ) -> None:
-    """Decide a past anew with changes, and show what would have differed; the log stays as it is.
+    """Repeat past decisions with changes, and show the differences; the log is not changed.
 
     An edit is {"offset": N, "data": {FIELDS}} for a record, or {"offset": N, "command": NAME,
-    "request": {}} for the decision that wrote it. What is added is {"after": N, "command": NAME,
+    "request": {}} for the decision that wrote it. An addition is {"after": N, "command": NAME,
     "request": {}} or {"after": N, "type": RECORD, "data": {FIELDS}}; without "after" it comes
     first.
     """

@@ -23,7 +23,7 @@ class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
-    """Return the field `first`, the first violation's offset, and `violations`, in pieces.
+    """Return the violations found, in pieces, and in `first` the offset of the first of them.
 
     Raises:
         RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.

@@ -30,9 +30,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replaces_segment(self) -> bool:
-        """True if no block of the segment is kept, so that a new segment with the kept rows takes
-        its name.
-        """
+        """True if no block of the segment is kept: a new segment with the kept rows replaces it."""
         return self.end_offset == self.segment.base_offset
 
     @property

@@ -60,7 +60,7 @@ class IndexCheck:
         """Return the byte and a description of the first wrong entry; None if all are right.
 
         Args:
-            grows_from: Entries at or above this offset may be without a block that was read,
+            grows_from: Entries at or above this offset may point to blocks that were not read,
                 because a live writer may have added them meanwhile. None if every entry must have
                 its block.
         """

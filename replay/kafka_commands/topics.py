@@ -13,7 +13,7 @@ from replay.kafka_commands.secrets import Secrets, hidden_value
 
 
 def topic_commands(before: MetadataImage, after: MetadataImage, secrets: Secrets) -> Said:
-    """Yield the commands that turn the topics of one state into those of another, by name."""
+    """Yield commands that change the topics of `before` into those of `after`, in order of name."""
     old, new = _topics(before), _topics(after)
     for name in sorted(old.keys() - new.keys()):
         if old[name].namespace_id is None:

@@ -182,7 +182,7 @@ def explain(
         typer.Option("--allow-everyone", help="As the config allow.everyone.if.no.acl.found=true."),
     ] = False,
 ) -> None:
-    """Say what the ACLs allow a principal, which entry decides, since when, and by whom."""
+    """Show whether an operation is allowed, the entry that decides, and who added it when."""
     from api.cli.output import time_text
     from api.cli.rows import origin_text
     from api.documents.answers import access_explained, blame_of_access
