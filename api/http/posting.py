@@ -5,7 +5,7 @@ not used: creating them would cost as much as all the rest of an append.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from litestar import asgi
@@ -19,7 +19,7 @@ from api.http.problems import headers_of as headers_of_status
 from records.errors import RequestError
 
 if TYPE_CHECKING:
-    from litestar.types import Receive, Scope, Send
+    from litestar.types import HTTPScope, Receive, Scope, Send
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def post(paths: list[str], handle: Handler, size_max: int) -> ASGIRouteHandler:
     """
 
     async def route(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["method"] != "POST":  # type: ignore[typeddict-item]
+        if cast("HTTPScope", scope)["method"] != "POST":
             raise MethodNotAllowedException(headers={"Allow": "POST"})
         body = await _body(scope, receive, size_max)
         if body is not None:

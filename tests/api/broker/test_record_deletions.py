@@ -100,13 +100,19 @@ async def test_what_cannot_be_deleted_is_refused(
     assert await broker.list_offset(EARLIEST) == ("NONE", 0)
 
 
-async def test_deletion_waits_for_live_followers_only(broker: Broker) -> None:
-    broker.live = {ME, OTHER}
+async def begun_deletion(broker: Broker) -> "asyncio.Task[tuple[str, int]]":
+    """Begin a deletion below offset 2; return its task once the leader's log starts there."""
     deletion = asyncio.create_task(delete(broker, 2, timeout_ms=20_000))
     replica = broker.replicas.get("a", 0)
     assert replica is not None
     while replica.log.start_offset < 2:
         await replica.moved()
+    return deletion
+
+
+async def test_deletion_waits_for_live_followers_only(broker: Broker) -> None:
+    broker.live = {ME, OTHER}
+    deletion = await begun_deletion(broker)
     await broker.fetch(3, replica_id=OTHER, log_start_offset=1)
     assert not deletion.done()
     await broker.fetch(3, replica_id=OTHER, log_start_offset=2)
@@ -118,11 +124,7 @@ async def test_deletion_waits_for_live_followers_only(broker: Broker) -> None:
 
 async def test_deletion_whose_leader_changes_meanwhile_is_not_confirmed(broker: Broker) -> None:
     broker.live = {ME, OTHER}
-    deletion = asyncio.create_task(delete(broker, 2, timeout_ms=20_000))
-    replica = broker.replicas.get("a", 0)
-    assert replica is not None
-    while replica.log.start_offset < 2:
-        await replica.moved()
+    deletion = await begun_deletion(broker)
     await broker.lead(leader_epoch=6)
     assert await deletion == ("NOT_LEADER_OR_FOLLOWER", REFUSED)
 
