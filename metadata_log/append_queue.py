@@ -48,7 +48,7 @@ class AppendQueue:
     Attributes:
         in_flight: Batches handed to the writer. If the writer fails, their bytes may be on disk,
             while waiting batches never left this process.
-        failure: Why the writer ended; None while it runs. Set once, by `fail`.
+        failure: The error that ended the writer; None while the writer runs. Set once, by `fail`.
         is_closed: True if no more batches are accepted.
     """
 
@@ -94,8 +94,9 @@ class AppendQueue:
             queued.refuse(error)
 
     def fail(self, failure: MetadataLogError) -> None:
-        """Refuse all batches: in flight (outcome unknown), waiting and future ones (nothing was
-        written).
+        """Refuse all batches after a failure of the writer, those added later included.
+
+        The outcome of batches in flight is unknown; of all others nothing was written.
         """
         self.failure = failure
         for queued in self.in_flight:
@@ -116,8 +117,9 @@ class AppendQueue:
 
 
 def _refusal_of_content(batch: NewBatch) -> RequestError | None:
-    """Return the error for a batch that can never be accepted; None if none is found before
-    encoding.
+    """Return the error for a batch that can never be accepted, as far as known before encoding.
+
+    Returns None if no reason for a refusal was found.
     """
     if not 0 < len(batch.records) <= BATCH_RECORDS_MAX:
         return RequestError(

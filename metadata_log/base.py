@@ -32,7 +32,7 @@ from records.errors import CorruptLogError
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """The data of a checkpoint that are compared with the header of the segment after it."""
+    """Values of a checkpoint that must match the header of the segment after the checkpoint."""
 
     path: Path
     header: SegmentHeader
@@ -46,7 +46,7 @@ def find_base(
     """Return the checkpoint that replay starts from, read and checked; None if the log needs none.
 
     Args:
-        names: The files of the log.
+        names: Names of the files in the directory.
         segments: Base offsets of the segments, ascending.
 
     Raises:
@@ -64,8 +64,9 @@ def find_base(
 def check_base_header(
     fs: ByteStore, directory: Path, cluster_id: str, names: list[str], segments: Sequence[int]
 ) -> None:
-    """Check the base checkpoint by its header alone, which is enough for a writer that opens the
-    log.
+    """Check the base checkpoint by its header alone, without reading its records.
+
+    This is enough for a writer that opens the log.
 
     Raises:
         CorruptLogError: the base is missing, its header is damaged, or it is not of this log.
@@ -79,13 +80,14 @@ def check_base_header(
 def check_checkpoint(
     fs: ByteStore, checkpoint: Checkpoint, cluster_id: str, segments: Sequence[int]
 ) -> bool:
-    """Check that the log continues from a checkpoint.
+    """Check that a checkpoint belongs to the history of a log.
 
     Args:
         segments: Base offsets of the log's segments, ascending.
 
     Returns:
-        True if the CRCs prove it; False for a checkpoint of an early release, which has no CRCs.
+        True if the CRCs prove that it belongs there; False for a checkpoint of an early release,
+        which has no CRCs and was compared by cluster id, offset and epoch only.
 
     Raises:
         CorruptLogError: the checkpoint is of another cluster or history, or a header is damaged.

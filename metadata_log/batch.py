@@ -26,7 +26,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def of(cls, rows: Sequence[Envelope]) -> "Batch":
-        """Make a batch of rows, without checking that they belong to the same one."""
+        """Build a batch from its rows, without checking that all rows belong to one batch."""
         first, last = rows[0], rows[-1]
         return cls(
             base_offset=first.batch_offset,
@@ -79,12 +79,11 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int
     ) -> tuple[Sequence[Envelope], EncodedRows | None]:
-        """Return the batch's rows for a place in the log, and the rows already encoded for it, if
-        any.
+        """Return the batch's rows as they are at a given place in the log.
 
         Returns:
-            All rows and None; or, if `encoded` was made for this place, only the first row and
-            `encoded`.
+            All rows and None; or, if `encoded` was made for this place, the first row and
+            `encoded`, which has the other rows.
 
         Raises:
             TypeError, ValueError: the fields do not make up a batch.

@@ -37,13 +37,14 @@ class Surplus(msgspec.Struct, frozen=True):
 
 
 def check_chain(fs: Fs, directory: Path, cluster_id: str) -> list[Surplus]:
-    """Check each segment's header, and that it matches the preceding segment.
+    """Check each segment's header, and the segment's length against the next segment's header.
 
     Returns:
         The segments with bytes past their end, for `cut_surplus`.
 
     Raises:
-        CorruptLogError: gives the file, and the length that the next header expects.
+        CorruptLogError: a header is damaged, or no block of a segment ends where the next header
+            requires; names the file and the required length.
     """
     surplus: list[Surplus] = []
     for before, segment in pairwise(_segments(fs, directory, cluster_id)):
@@ -85,7 +86,7 @@ def _look(fs: Fs, path: Path, cluster_id: str) -> _Segment:
 
 
 def _goes_on(fs: Fs, before: _Segment, segment: _Segment) -> bool:
-    """True if valid blocks fill `before` exactly up to its end as the header of `segment` gives it.
+    """True if `before` has valid blocks exactly up to the end that the header of `segment` gives.
 
     Bytes after that end are not read.
     """

@@ -29,8 +29,8 @@ class Claim:
     def check(self) -> None:
         """Check that no writer has claimed a higher epoch.
 
-        Only two files are looked at: the claim of epoch + 1, and this claim's own file. A writer
-        that claims a still higher epoch removes the latter before it reads the log.
+        Looks only at two files: the claim of the next epoch, and this writer's own claim. A writer
+        that claims a still higher epoch removes this writer's claim before it reads the log.
 
         Raises:
             FencedError: another writer took over.

@@ -38,8 +38,8 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
     """The place where the next block begins.
 
     `position` is None before a segment's first block. `last_crc32c` is the CRC of the block before,
-    None if that block was not read. `previous` is the scan that ended the segment before this one,
-    None if that segment was not read.
+    None if that block was not read. `previous` is the scan that read the preceding segment to its
+    end, None if that segment was not read.
     """
 
     segment_offset: int
@@ -50,7 +50,7 @@ class _Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogCursor:
-    """Reads a log forward up to its commit mark, and can continue there later. Takes no lock."""
+    """Reads a log forward up to its commit mark; later reads continue there. Takes no lock."""
 
     def __init__(
         self, directory: Path, from_offset: int | None = None, *, fs: Fs | None = None

@@ -47,13 +47,13 @@ class SoleOwner:
 
 
 def publish_file(fs: Fs, path: Path, write: Callable[[File], None], owner: Owner) -> File:
-    """Atomically publish a synced file at `path`, and return it, open.
+    """Atomically publish a synced file at `path`, and return the open file.
 
     A process that has an older file of this name open continues to use the old file.
 
     Args:
-        write: Writes the content.
-        owner: Its ownership is checked right before the rename.
+        write: Writes the content into the file it is given.
+        owner: The writer; right before the rename, its ownership of the log is checked.
 
     Raises:
         FencedError: another writer took over; the file at `path` is unchanged.

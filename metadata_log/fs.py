@@ -193,11 +193,11 @@ class OsFile:
 
 
 class OsLock:
-    """A `flock` lock, never `lockf`.
+    """A `flock` lock. A POSIX record lock (`lockf`) would not do.
 
-    A process that opens the file twice would get a POSIX record lock (`lockf`) both times, and
-    closing either open file would release the lock. The file is never removed, because otherwise
-    two writers could lock two different files.
+    A process that opens the file twice would get a record lock both times, and closing either of
+    the two would release the lock. The file is never removed: otherwise two writers could each lock
+    a different file.
     """
 
     def __init__(self, path: Path, owner: str) -> None:

@@ -15,7 +15,7 @@ _SIZE_BYTES_MAX = 64 * 1024 * 1024
 
 
 def read_json(fs: ByteStore, path: Path, kind: type[T], remedy: str) -> T:
-    """Read a JSON file.
+    """Read a JSON file of type `kind`.
 
     Args:
         remedy: Advice for the error message, if the file cannot be read.

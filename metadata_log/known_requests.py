@@ -1,6 +1,6 @@
-"""The committed requests that a writer knows.
+"""Requests that were committed recently, so that a writer recognizes repeated ones.
 
-They are read from the log's tail when the first request id arrives.
+The writer reads them from the log's tail when the first request id arrives.
 """
 
 import asyncio

@@ -287,7 +287,7 @@ class MetadataLog:
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
         """Complete the futures of a group's batches.
 
-        If the group was refused, only those of batches that repeat a committed request are
+        If the group was refused, only the futures of batches that repeat a committed request are
         completed.
         """
         for queued, result in results:

@@ -292,10 +292,10 @@ class LogReader:
             raise
 
     def _was_replaced(self) -> bool:
-        """True if the end of this mirror may have been cut since it was opened.
+        """True if the end of this mirror may have been cut since the mirror was opened.
 
-        Before a cut removes blocks, it publishes a mark of a new writer. A reader opened between
-        the two still reads those blocks, but with the new writer's mark.
+        A cut first publishes a mark of a new writer, then removes blocks. A reader opened between
+        the two steps still reads those blocks, but with the new writer's mark.
         """
         published = self._published
         if published is None:

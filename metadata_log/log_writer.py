@@ -35,7 +35,7 @@ from records.errors import UnavailableError
 
 
 class LogWriter:
-    """Appends blocks after a tail.
+    """Appends blocks to a log, from its tail on.
 
     `tail` is the end of the written blocks, `synced` the end of the blocks known to be on stable
     storage. Only `sync` moves `synced`, and never backwards. `confirmed_end` is None in a log that
@@ -119,8 +119,8 @@ class LogWriter:
         The segment is renamed into place with its complete header.
 
         Args:
-            rows: A first block that is in the file when it is renamed into place. The segment then
-                replaces all bytes after the tail in the file before.
+            rows: Rows of a first block, which is in the file already when it is renamed into place.
+                The new segment then replaces all bytes after the tail in the preceding file.
             end_offset: The offset after `rows`.
             continues_source: In a mirror, True if the source's segment continues here.
 
@@ -257,7 +257,7 @@ class LogWriter:
             self._owner.check()
 
     def close(self) -> None:
-        """Sync and publish everything written, and sync the mark into both slots.
+        """Sync and publish everything written, and write and sync the mark in both slots.
 
         The files are closed even if this fails.
         """

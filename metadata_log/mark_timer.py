@@ -7,7 +7,7 @@ from metadata_log.limits import MARK_SYNC_INTERVAL_MS
 
 
 class MarkTimer:
-    """Runs while a published mark is not synced.
+    """Timer that runs from the publishing of a commit mark until the mark should be synced.
 
     Attributes:
         is_due: True once the interval is over; reset by the task that syncs the mark.
@@ -20,7 +20,7 @@ class MarkTimer:
         self.is_due = False
 
     def start(self) -> None:
-        """Start the timer, unless it is running: the mark is due after MARK_SYNC_INTERVAL_MS."""
+        """Start the timer, unless it is running; the mark is due after MARK_SYNC_INTERVAL_MS."""
         if self._handle is None:
             loop = asyncio.get_running_loop()
             self._handle = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._end)

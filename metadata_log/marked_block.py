@@ -27,7 +27,8 @@ def check_marked_block(fs: Fs, directory: Path, mark: CommitMark) -> None:
     Blocks are not decoded: their content is checked when they are read.
 
     Raises:
-        CorruptLogError: no block ends at the position, or one with another CRC.
+        CorruptLogError: no block ends at the position, or the block that ends there has another
+            CRC.
     """
     path = directory / segment_name(mark.segment_offset)
     with SegmentFile.opened(fs, path) as segment:

@@ -51,7 +51,7 @@ class Needles:
         """Select blocks that contain a record of this type.
 
         Args:
-            beginning: The encoded values that its first fields must have.
+            beginning: The encoded first fields that the record must have; empty means any.
         """
         (branch,) = LONGS[registry.RECORD_TYPES.index(record_type)]
         known = self._beginnings.get(branch, ())
@@ -70,9 +70,9 @@ class Needles:
 
         Args:
             body: The decompressed block.
-            count: Its number of rows.
-            holds_batches: The block may contain several batches. Then its rows cannot be told
-                apart.
+            count: The block's number of rows.
+            holds_batches: True if the block may contain several batches; its rows cannot be told
+                apart then.
         """
         if self.everything:
             return True

@@ -83,8 +83,8 @@ class IndexWriter:
         """Start the index of a segment.
 
         Args:
-            kept: Entries to begin with: if a segment is continued, the entries of its committed
-                blocks.
+            kept: The first entries of the index. If a segment is continued, these are the entries
+                of its committed blocks; otherwise there are none.
         """
         self._fs = fs
         self._path = directory / index_name(base_offset)

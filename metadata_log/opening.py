@@ -26,7 +26,9 @@ from records.errors import RequestError
 
 
 class OwnedLog(msgspec.Struct, frozen=True):
-    """An owned log: the lock, the claim, and the writer positioned at the tail."""
+    """A log that a writer has taken over: the lock, the claim, and the writer positioned at the
+    tail.
+    """
 
     cluster_id: str
     lock: Lock

@@ -101,7 +101,7 @@ def crc_before(log: ChainedLog, offset: int) -> int:
 
 
 def source_crc(batch: Batch) -> int | None:
-    """Return the CRC of the Kafka batch; None for a run of NoOps, which stands for many batches."""
+    """Return the CRC of Kafka's batch; None for a run of NoOps, which stands for many batches."""
     from metadata_log.kraft.batch import parse_header
     from metadata_log.kraft.batch_codec import encode_batch
 

@@ -25,7 +25,7 @@ from records.errors import CorruptLogError
 
 
 class PastMark(msgspec.Struct, frozen=True):
-    """The mark advanced to the limit, and whether more complete blocks follow."""
+    """The mark, advanced to the proven end, and whether complete blocks follow after it."""
 
     proven: CommitMark
     has_more: bool
@@ -48,11 +48,11 @@ def placed(fs: ByteStore, directory: Path, mark: CommitMark) -> CommitMark:
 
 
 def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
-    """Read the blocks past a mark, and return the end that they prove.
+    """Read the blocks past a mark, and return the end that they prove to have been acknowledged.
 
     Raises:
-        CorruptLogError: a block below the limit is damaged, or a live writer is still writing it.
-            In the latter case the log's mark has moved.
+        CorruptLogError: a block below the proven end is damaged, or a live writer is still writing
+            it. In the latter case the log's mark has advanced meanwhile.
     """
     walk = _Walk(mark)
     bases = [b for b in segment_offsets(fs.list(directory)) if b >= mark.segment_offset]
@@ -75,7 +75,9 @@ def look_past(fs: ByteStore, directory: Path, mark: CommitMark) -> PastMark:
 
 
 class _Walk:
-    """Reads the blocks past a mark, in order. `_ends` has a possible mark after each block."""
+    """Reads the blocks past a mark, in order. `_ends` lists the mark as it would be after each
+    block.
+    """
 
     def __init__(self, mark: CommitMark) -> None:
         self._ends = [mark]

@@ -50,7 +50,7 @@ def recover(fs: Fs, directory: Path, mark: CommitMark, owner: Owner) -> Tail:
 class _Segment:
     """Recovery of one segment, which is read from `tail` on.
 
-    This first tail is the commit mark or the end of the preceding segment.
+    At first `tail` is the commit mark or the end of the preceding segment.
     """
 
     def __init__(

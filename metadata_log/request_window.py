@@ -1,8 +1,8 @@
 """Repeated requests: which recent requests were committed, and where.
 
 A batch whose origin has a request id and the hash of the request's body is recognized when it is
-sent again. Ids belong to a principal, so that callers cannot use each other's. The window is not
-stored: it covers a number of offsets, and is read from the log's tail.
+sent again. Ids belong to a principal, so that no caller can use the id of another. The window is
+not stored: it covers a number of offsets, and is read from the log's tail.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ EarlierHash = Callable[[], bytes | None]
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
-    """Result and place of the batch with a request's id, which is the request's last batch."""
+    """Result and place of a request's last batch, which is the batch with the request's id."""
 
     request_hash: bytes
     result: AppendResult

@@ -11,8 +11,8 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the written log: the place of the next block, and the block before it.
 
     `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
-    `previous_length` is the length of the file before that segment (0: none), `last_crc32c` the
-    CRC-32C of the last block anywhere before `position` (0: none).
+    `previous_length` is the length of the file before that segment (0: there is none).
+    `last_crc32c` is the CRC-32C of the last block anywhere before `position` (0: there is none).
     """
 
     end_offset: int
@@ -24,7 +24,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
     max_timestamp: int | None
 
     def latest(self, rows: Sequence[Envelope]) -> int | None:
-        """Return the highest append time of `rows` and all earlier records; None without any."""
+        """Return the highest append time of `rows` and all earlier records; None for no records."""
         times = [row.timestamp for row in rows]
         if self.max_timestamp is not None:
             times.append(self.max_timestamp)

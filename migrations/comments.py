@@ -1,6 +1,7 @@
-"""Comments of tables and columns in SQLite's schema text, which `.schema` shows.
+"""Comments of tables and columns for SQLite; `.schema` shows them.
 
-SQLite has no COMMENT, but keeps the text of CREATE TABLE. Importing this module adds the comments.
+SQLite has no COMMENT statement, but keeps the text of CREATE TABLE. Importing this module makes
+SQLAlchemy write the comments into that text.
 """
 
 from typing import Any

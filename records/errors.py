@@ -108,7 +108,7 @@ class CorruptLogError(MetadataLogError):
 
 
 class RecordPlace(NamedTuple):
-    """Identification of a record in an error: offset, type, time and origin.
+    """Offset, type, time and origin of a record, to identify the record in an error.
 
     Attributes:
         time: Append time, ms since 1970.
@@ -136,7 +136,7 @@ class ContradictionError(MetadataLogError):
         text: Description of the contradiction.
         about: The object or field whose state is contradicted, such as `broker:1#broker_epoch`;
             None if the contradiction concerns several.
-        record: The contradicting record; None until the code that called the rule has filled it in.
+        record: The contradicting record. None when the error is first raised; replay then sets it.
         earlier: The record that set the contradicted state; None if no record did, or if none was
             looked for.
         image_before: The command that shows the image just before the record; None if the log is

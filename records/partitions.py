@@ -58,14 +58,14 @@ class DeleteTopicPartitionsRecord(Record, frozen=True, kw_only=True):
 
 
 class CancelDeleteTopicPartitionsRecord(Record, frozen=True, kw_only=True):
-    """A pending removal of partitions was called off."""
+    """A pending removal of partitions was cancelled."""
 
     topic_id: Uuid
     partition_ids: tuple[int, ...]
 
 
 class RemovePartitionsRecord(Record, frozen=True, kw_only=True):
-    """Partitions left the topic for good."""
+    """Partitions were removed from a topic."""
 
     topic_id: Uuid
     partition_ids: tuple[int, ...]

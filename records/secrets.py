@@ -1,7 +1,8 @@
 """Rules for which values in records are secret.
 
-Secret are the keys of SCRAM credentials, delegation tokens, and the values of configs that are
-passwords or unknown to this release, because an unknown config may be a password.
+Secrets are the salts and keys of SCRAM credentials, the ids of delegation tokens, the bytes of
+unknown records, and the values of some configs: those that are passwords, and those that this
+release does not know, because they may be passwords.
 """
 
 from typing import Any

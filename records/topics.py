@@ -18,9 +18,7 @@ class RemoveTopicRecord(Record, frozen=True, kw_only=True):
 
 
 class MoveTopicRecord(Record, frozen=True, kw_only=True):
-    """A topic moved to another namespace or took another name; its id, partitions and history
-    stay.
-    """
+    """A topic moved to another namespace or was renamed; its id, partitions and history stay."""
 
     topic_id: Uuid
     namespace_id: Uuid | None

@@ -77,7 +77,7 @@ def decode_long(data: bytes, position: int) -> tuple[int, int]:
 
 
 class Longs(dict[int, bytes]):
-    """Table of encoded integers; small ones are cached on first use."""
+    """Table of encoded 64-bit integers; small integers are cached on first use."""
 
     def __missing__(self, value: int) -> bytes:
         encoded = encode_long(value)
@@ -125,8 +125,8 @@ class _Unsigned(dict[int, bytes]):
 
 
 def consecutive_longs(start: int, count: int) -> list[bytes]:
-    """Return `count` consecutive integers from `start` on, each encoded; `start` must not be
-    negative.
+    """Return the encoded forms of `count` consecutive integers from `start` on; `start` is at least
+    0.
     """
     encoded: list[bytes] = []
     end = start + count

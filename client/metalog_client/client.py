@@ -1,4 +1,7 @@
-"""The client: commands, questions, appends and subscriptions as JSON documents."""
+"""The client: runs commands, asks questions, appends records, and subscribes to new records.
+
+Requests and answers are the JSON documents that the service's HTTP API describes.
+"""
 
 import json
 import random
@@ -31,10 +34,11 @@ Versions = Mapping[str, int | None]
 
 
 class Client:
-    """A client of one service; threads may share it.
+    """A client of one service. Several threads may share a client.
 
     Attributes:
-        last_offset: The last change that this client made, which its questions wait for; -1: none.
+        last_offset: Offset of the last change that this client made; -1 before the first change.
+            The answers to its questions always include this change.
     """
 
     def __init__(
@@ -45,16 +49,16 @@ class Client:
         tls: ssl.SSLContext | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """Do not connect yet.
+        """Create a client; the connection is made by the first request.
 
         Args:
-            url: Of the service, such as `http://127.0.0.1:8080`.
-            token: The bearer token, where the service asks for one.
-            tls: For `https`; None: the system's authorities.
-            patience_s: How long each request is repeated, in s.
+            url: URL of the service, such as `http://127.0.0.1:8080`.
+            token: The bearer token, if the service requires one.
+            tls: TLS settings for an `https` URL; None means the system's certificate authorities.
+            patience_s: For how long a failed request is retried, in seconds.
 
         Raises:
-            ValueError: the URL is not one of HTTP.
+            ValueError: the URL begins neither with `http://` nor with `https://`.
         """
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"{url!r} is not a URL such as http://127.0.0.1:8080")
@@ -71,13 +75,16 @@ class Client:
         request_id: str | None = None,
         expect: Versions | None = None,
     ) -> dict[str, Any]:
-        """Run a command, such as `topics create`; return its answer once it is committed.
+        """Run a command, such as `topics create`; return the answer once the change is committed.
 
         Args:
-            request_id: Under which the request is carried out once; None: a new one.
+            request: The request as JSON.
+            reason: The reason for the change, recorded in the log.
+            request_id: Id under which the request takes effect only once; None means a new id.
+            expect: Versions that objects must have for the change to be made.
 
         Raises:
-            MetalogError: the request is refused, or there is no answer in time.
+            MetalogError: the request was refused, or no answer came in time.
         """
         body = json.dumps(request).encode()
         headers = _changing(_JSON, request_id, expect)
@@ -93,7 +100,13 @@ class Client:
         expected_end_offset: int | None = None,
         expect: Versions | None = None,
     ) -> dict[str, Any]:
-        """Append records, each with `type` and `data`, as one batch; return their place.
+        """Append records as one batch; return the batch's place in the log.
+
+        Args:
+            records: Each has the fields `type` and `data`.
+            request_id: As in `run`.
+            expected_end_offset: The append is refused if the log does not end at this offset.
+            expect: As in `run`.
 
         Raises:
             MetalogError: as `run`.
@@ -106,14 +119,16 @@ class Client:
         return place
 
     def ask(self, question: str, **parameters: Any) -> Any:
-        """Ask a question, such as `topics describe`; return its document.
-
-        Of a question that is answered in lines, such as `history`, a list of them; of `report`,
-        the page.
+        """Ask a question, such as `topics describe`; return the answer.
 
         Args:
-            parameters: Of the question, such as `at`; a list repeats its parameter, a mapping is a
-                structure, and `from_` is `from`. `min_offset` is `last_offset` unless it is given.
+            parameters: Parameters of the question, such as `at`. A list gives the parameter once
+                for each item; a mapping is sent as JSON; `from_` stands for `from`. `min_offset` is
+                `last_offset` unless it is given.
+
+        Returns:
+            The answer as JSON; a list for questions answered line by line, such as `history`; the
+            page as text for `report`.
 
         Raises:
             MetalogError: as `run`.
@@ -124,11 +139,13 @@ class Client:
         return self._answered(_path(question, **named), {}, take=_document)
 
     def subscribe(self, from_offset: int, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yield committed records from an offset on, then each new one, for ever.
+        """Yield the committed records from an offset on, then each new record, without end.
+
+        Reconnects if the connection is lost, and continues after the last record yielded.
 
         Raises:
-            MetalogError: the offset is before the kept history, or the caller may not read; or the
-                service was away for too long.
+            MetalogError: the offset is before the kept history, the caller may not read the log, or
+                the service was unavailable for too long.
         """
         headers: dict[str, str] = {}
         path = f"/v1/events?{_query({'from': from_offset, **parameters})}"
@@ -157,7 +174,10 @@ class Client:
         *,
         take: Callable[[HTTPResponse], T],
     ) -> T:
-        """Send a request until its answer is taken; everything that is sent may be sent again."""
+        """Send a request, and again after a failure, until its answer was read by `take`.
+
+        Repeating is safe: questions change nothing, and changes have a request id.
+        """
         deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
         request = Request(self._url + path, body, {**self._headers, **headers})
         while True:
@@ -225,7 +245,10 @@ def _document(response: HTTPResponse) -> Any:
 
 
 def _events(stream: HTTPResponse) -> Iterator[dict[str, str]]:
-    """Yield the events of a stream until it ends or is lost; source: WHATWG HTML, 9.2."""
+    """Yield the events of a stream until the stream ends or is lost.
+
+    Source: WHATWG HTML, 9.2.
+    """
     event: dict[str, str] = {}
     try:
         for line in stream:
@@ -242,7 +265,11 @@ def _events(stream: HTTPResponse) -> Iterator[dict[str, str]]:
 
 
 def _whole(lines: list[Any]) -> list[Any]:
-    """Return the lines of an answer; the last one says if it ends too early."""
+    """Return the lines of an answer.
+
+    Raises:
+        MetalogError: the last line is an error: the answer is incomplete.
+    """
     if lines and isinstance(lines[-1], dict) and set(lines[-1]) == {"error"}:
         error = lines[-1]["error"]
         raise MetalogError(error["code"], error["message"], outcome="nothing")

@@ -1,17 +1,17 @@
-"""The error of every request that is not answered as asked."""
+"""The error raised for a request that failed."""
 
 from typing import Any
 
 
 class MetalogError(Exception):
-    """Why a request failed.
+    """A request failed.
 
     Attributes:
-        code: Kafka's name of the error, or the service's; UNAVAILABLE without an answer.
-        outcome: What became of the request: `nothing`, `unknown`, `partial` or `done`.
-        done_to: The last committed offset, of a partial or done outcome.
-        current: The version that an object has instead of the expected one.
-        status: Of HTTP; 0 without an answer.
+        code: Name of the error, from Kafka or from the service; UNAVAILABLE if no answer came.
+        outcome: What happened to the request: `nothing`, `unknown`, `partial` or `done`.
+        done_to: Offset of the request's last record in the log, if the outcome is partial or done.
+        current: The version of an object that does not have the expected version.
+        status: HTTP status of the answer; 0 if no answer came.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class MetalogError(Exception):
 
     @classmethod
     def of(cls, status: int, problem: dict[str, Any]) -> "MetalogError":
-        """Return the error that a problem document describes."""
+        """Build the error from a problem document (RFC 9457) that the service sent."""
         return cls(
             problem.get("code", "UNAVAILABLE"),
             problem.get("detail", f"the service answers with status {status}"),

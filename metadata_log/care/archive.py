@@ -52,7 +52,8 @@ def archive(
 ) -> CopyResult | None:
     """Copy the sealed segments of a log, and the base checkpoint they need, to an archive.
 
-    A later call copies the segments that were sealed in between, and completes an interrupted one.
+    A later call adds the segments that were sealed since the previous call. After an interrupted
+    call it also copies the files that are missing.
 
     Args:
         place: The store's path or URL; recorded in the log for `retain`.
@@ -77,8 +78,9 @@ def archive(
 
 
 def _mark_there(store: Store, end_offset: int) -> CommitMark | None:
-    """Return the archive's commit mark if it ends at `end_offset`, i.e. if no segment was sealed
-    since.
+    """Return the archive's commit mark; None if the mark does not end at `end_offset`.
+
+    A mark that ends there shows that no segment was sealed since the previous run.
 
     Raises:
         CorruptLogError: the archive has lost its commit mark and manifest.
@@ -113,7 +115,7 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
     """Return the paths and URLs of a log's archives.
 
     Raises:
-        CorruptLogError: the file in the log that lists them is damaged.
+        CorruptLogError: the log's own file with this list is damaged.
     """
     path = directory / ARCHIVES_NOTE
     try:
@@ -125,8 +127,8 @@ def archive_places(fs: Fs, directory: Path) -> list[str]:
 def check_archived(fs: Fs, directory: Path, segments: list[CommittedSegment]) -> None:
     """Check that each segment is intact in one of the log's archives, by reading it back.
 
-    The segments are about to be dropped from the log. If the archive's file is damaged, this is the
-    last time that it can be replaced.
+    To be called before segments are dropped from the log: afterwards, a damaged file of the archive
+    could not be replaced any more.
 
     Raises:
         RequestError: no archive has an intact copy of a segment; names the segment and the command
@@ -189,7 +191,7 @@ def _mark_after(
 def _list_files(
     store: Store, reader: LogReader, sealed: list[CommittedSegment], mark: CommitMark
 ) -> None:
-    """Write the archive's list: the old entries, and the files copied and read back in this run."""
+    """Write the archive's list of files: its old entries, and the files copied in this run."""
     before = read_archive_list(store)
     files = {file.name: file for file in before.files} if before else {}
     base = [] if reader.base is None else [reader.base.path.name]

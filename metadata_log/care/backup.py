@@ -41,14 +41,17 @@ from records.errors import RequestError, UnavailableError
 
 
 class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of the file in a copy that identifies the copied log."""
+    """Content of the file that identifies, in a copy, the log that was copied."""
 
     format_version: int = 1
     cluster_id: str
 
 
 class CopyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a copy after a run, and the files the run added. Ends are exclusive."""
+    """The content of a copy after a run, and the files that the run added.
+
+    End offsets are exclusive.
+    """
 
     start_offset: int
     end_offset: int
@@ -64,7 +67,7 @@ def back_up(
     *,
     progress: Progress = no_progress,
 ) -> CopyResult:
-    """Copy a log up to the reader's mark, or continue an earlier copy up to it.
+    """Copy a log up to the reader's commit mark, or continue an earlier copy up to this mark.
 
     Every new block is checked before it is copied, and every copied file is read back afterwards.
     Segments that are missing or shortened in the copy are copied again.
@@ -73,9 +76,9 @@ def back_up(
         progress: Called with the number of bytes copied since the last call.
 
     Raises:
-        RequestError: the place contains something else, or a copy of another history.
+        RequestError: the store contains other files, or a copy of another history.
         CorruptLogError: the log is damaged; the copy was not touched.
-        UnavailableError: another run writes to the place, or the log's start moved up meanwhile.
+        UnavailableError: another run writes to the store, or the log's start moved up meanwhile.
     """
     with writing(store, reader):
         return copy_until(fs, reader, store, reader.mark, progress=progress)
@@ -83,11 +86,11 @@ def back_up(
 
 @contextmanager
 def writing(store: Store, reader: LogReader) -> Iterator[None]:
-    """Lock the place of a copy, and check that it is empty or has a copy of the same log.
+    """Lock the store of a copy, and check that it is empty or has a copy of the same log.
 
     Raises:
-        RequestError: the place contains something else, or a copy of another log.
-        UnavailableError: another run writes to the place.
+        RequestError: the store contains other files, or a copy of another log.
+        UnavailableError: another run writes to the store.
     """
     _check_place(store, reader)
     lock = store.prepare()

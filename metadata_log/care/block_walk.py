@@ -18,7 +18,10 @@ _SEARCH_SIZE = 1024 * 1024
 
 
 class BadBytes(msgspec.Struct, frozen=True):
-    """Bytes that are not valid blocks. `end_position` is None if no block follows them."""
+    """Bytes that are not valid blocks.
+
+    `end_position` is where the next valid block starts; None if there is none.
+    """
 
     position: int
     end_position: int | None

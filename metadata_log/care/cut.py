@@ -35,7 +35,9 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def continues_source(self) -> bool:
-        """Header field `continues_source` of a mirror's segment that starts at the cut."""
+        """Value of the header field `continues_source` for a mirror's segment that starts at the
+        cut.
+        """
         return self.segment.header.continues_source or not self.replaces_segment
 
 

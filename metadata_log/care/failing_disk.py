@@ -26,10 +26,10 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class FailingDisk:
-    """A file system that returns zeros for unreadable bytes.
+    """A file system that returns zeros for bytes that the disk cannot read.
 
     Attributes:
-        unreadable: Byte ranges that could not be read, by file and position.
+        unreadable: Byte ranges that could not be read, ordered by file and position.
     """
 
     def __init__(self, fs: ByteStore) -> None:
@@ -38,7 +38,9 @@ class FailingDisk:
 
     @property
     def unreadable(self) -> list[Unreadable]:
-        """Byte ranges that could not be read, adjacent ones merged, by file and position."""
+        """Byte ranges that could not be read, ordered by file and position; adjacent ranges are
+        merged.
+        """
         found: list[Unreadable] = []
         for _, sector in sorted(self._sectors.items()):
             last = found[-1] if found else None

@@ -6,9 +6,9 @@ import msgspec
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Damage, or a harmless note, with its place in a file.
 
-    `byte` is the position in the file. `end_byte` (exclusive) is where readable bytes follow, None
-    if none follow in this file. `from_offset` is the first offset affected, None if it is not known
-    or the file has no records.
+    `byte` is the position in the file where the finding begins. `end_byte` (exclusive) is where
+    readable bytes begin again; None if none follow in this file. `from_offset` is the first offset
+    affected, None if it is not known or the file has no records.
     """
 
     file: str

@@ -40,7 +40,7 @@ class IndexCheck:
         self._wrong: str | None = None
 
     def see(self, block: ReadBlock, highest: int | None) -> None:
-        """Compare a block that was read with its index entry, if it has one.
+        """Compare the index entry for a block, if there is one, with the block as read.
 
         Args:
             highest: The highest append time before the block, ms since 1970; None if there is none.
@@ -60,9 +60,9 @@ class IndexCheck:
         """Return the byte and a description of the first wrong entry; None if all are right.
 
         Args:
-            grows_from: Entries at or above this offset may point to blocks that were not read,
-                because a live writer may have added them meanwhile. None if every entry must have
-                its block.
+            grows_from: If a live writer may have added entries meanwhile: the offset from which an
+                entry may point to a block that was not read. None if every entry must have its
+                block.
         """
         byte = self._seen * ENTRY_SIZE
         if self._wrong is not None:

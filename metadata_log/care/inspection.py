@@ -95,7 +95,8 @@ def _inspect(fs: ByteStore, directory: Path, progress: Progress) -> Inspection:
 
 
 def _proven_end(fs: ByteStore, directory: Path, mark: CommitMark, found: Inspection) -> CommitMark:
-    """Return the mark, advanced to the end that later blocks prove to have been acknowledged.
+    """Return the commit mark, advanced to the end that later blocks prove to have been
+    acknowledged.
 
     Damage below that end is added to `found`.
     """

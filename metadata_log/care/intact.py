@@ -20,7 +20,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the intact blocks copied so far: its place, and the values of the last block."""
+    """The end of the intact blocks copied so far: its place, and the last block's values."""
 
     segment_offset: int
     position: int

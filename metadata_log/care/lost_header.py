@@ -20,15 +20,16 @@ from records.errors import CorruptLogError
 def rebuild_header(
     file: ReadableFile, variants: Iterable[SegmentHeader], epochs: range
 ) -> tuple[SegmentHeader, int] | None:
-    """Reconstruct a damaged header.
+    """Reconstruct a damaged header of a segment.
 
     Args:
-        variants: Possible headers, with the schema of the segments around it. No two have the same
-            length.
-        epochs: Epochs that may have started the segment.
+        variants: Possible headers, with the schemas of the neighbouring segments. No two have the
+            same length.
+        epochs: Epochs in which the segment may have been started.
 
     Returns:
-        The header and the position of the first block; None if no first block proves a header.
+        The header and the position of the first block; None if the first block does not match any
+        header.
     """
     for variant, epoch in itertools.product(variants, epochs):
         header = msgspec.structs.replace(variant, leader_epoch=epoch)

@@ -92,7 +92,8 @@ class NewLog:
         """Finish the log, run `check` on it, and rename it into place.
 
         Args:
-            claimed_epoch: The next writer of the log claims a higher epoch.
+            claimed_epoch: Highest epoch claimed so far; the next writer of the log claims a higher
+                one.
             check: Raises an error if the log is not usable; then nothing appears at the target.
         """
         write_whole(self.fs, self.directory / COMMIT_MARK, mark_file(mark))

@@ -36,7 +36,7 @@ _METADATA_SERVICE = "/latest/api/token"
 
 
 class LiveObjects:
-    """The current objects under a prefix; opening one pins its current version."""
+    """The current objects under a prefix. A file, once opened, stays at the version it had then."""
 
     def __init__(self, store: S3Store, directory: Path) -> None:
         self._store = store
@@ -122,12 +122,15 @@ class _Kept(NamedTuple):
         return self.start + len(self.content)
 
     def continues(self, path: Path, e_tag: str | None, start: int) -> bool:
-        """True if a read from `start` of this version begins within the range or directly after."""
+        """True if a read from `start` of this version begins in this range or directly after it."""
         return (self.path, self.e_tag) == (path, e_tag) and self.start <= start <= self.end
 
 
 class _Ranges:
-    """Reads byte ranges of objects. Caches the start of many objects, and the last other range."""
+    """Reads byte ranges of objects.
+
+    Caches the first bytes of many objects and, of later bytes, only the range that was read last.
+    """
 
     def __init__(self, store: S3Store) -> None:
         self._store = store

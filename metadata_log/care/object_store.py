@@ -91,8 +91,10 @@ class ObjectStore:
             self._e_tags[name] = found["e_tag"]
 
     def _mode(self, name: str) -> "PutMode":
-        """Return the condition for a write: the object is new, has the known version, or no
-        condition.
+        """Return the condition under which an object may be written.
+
+        The condition is that the object does not exist yet, or still has the known version, or
+        there is no condition.
         """
         if self._e_tags is None:
             return "overwrite"

@@ -20,7 +20,7 @@ from metadata_log.log_reader import LogReader
 
 
 class RepairResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The kept and the lost part of a repaired log; ends are exclusive.
+    """Offsets and bytes that a repair kept and lost. Ends are exclusive.
 
     `proven_end` is the highest end offset that the mark or any intact block proves to have been
     acknowledged; if it is above `end_offset`, the offsets between are lost. `unreadable` lists the

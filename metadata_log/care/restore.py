@@ -51,7 +51,10 @@ class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Splice(msgspec.Struct, frozen=True, kw_only=True):
-    """Two readers whose files together make one log: a copy, and a log whose tail continues it."""
+    """Two readers whose files together make one log: a copy of the log's beginning, and a tail.
+
+    The tail is a log that continues the copy; it may be missing.
+    """
 
     copy_fs: ByteStore
     copy: LogReader
@@ -60,11 +63,11 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def newest(self) -> LogReader:
-        """The tail if there is one, else the copy: the reader with the higher end."""
+        """The reader with the higher end: the tail if there is one, else the copy."""
         return self.tail or self.copy
 
     def segments(self) -> list[CommittedSegment]:
-        """Return all segments, ascending; from the tail where both have them.
+        """Return all segments, ascending. A segment that both readers have is taken from the tail.
 
         Raises:
             RequestError: copy and tail are of different histories, or records between them are in
@@ -88,8 +91,8 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
         """Read the parts of copy and tail below an offset, so that damage is reported with its
         place.
 
-        Does nothing without a tail: the replay that checks the restored log reads the whole copy
-        then.
+        Without a tail nothing is read here: the replay that checks the restored log reads the whole
+        copy anyway.
 
         Raises:
             CorruptLogError: a block is damaged.
@@ -101,7 +104,7 @@ class Splice(msgspec.Struct, frozen=True, kw_only=True):
                 pass
 
     def source_of(self, offset: int) -> LogReader:
-        """Return the reader that can replay the image at an offset."""
+        """Return the reader, copy or tail, from which the image at an offset can be replayed."""
         tail = self.tail
         return tail if tail is not None and offset >= self.copy.end_offset else self.copy
 

@@ -108,7 +108,10 @@ class Salvage:
         copy.add_tables(self._fs, self._directory)
 
     def take(self, copy: NewLog, base: int) -> None:
-        """Copy the intact part of the next segment; after damage, only report its contents."""
+        """Copy the intact part of the next segment.
+
+        After damage was found, nothing more is copied; the segment's contents are only reported.
+        """
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
         try:
@@ -203,7 +206,7 @@ class Salvage:
         return kept
 
     def _distrust_last_block(self, path: Path, following: SegmentHeader | None) -> None:
-        """Drop the last block if its CRC differs from that in the next header or in the commit
+        """Drop the last block if its CRC differs from the one in the next header or the commit
         mark.
         """
         end, mark = self._end, self._mark
@@ -239,8 +242,10 @@ class Salvage:
         return following.previous_length
 
     def _opened(self, file: ReadableFile, path: Path, base: int) -> tuple[SegmentFile, bool]:
-        """Read a segment's header, or rebuild it from the segment before; the flag is True if
-        rebuilt.
+        """Read a segment's header, or rebuild it with the header of the preceding segment.
+
+        Returns:
+            The segment, and True if its header was rebuilt.
         """
         try:
             return SegmentFile.of(file, path), False

@@ -1,4 +1,4 @@
-"""Check that a copy contains the beginning of a log, so that a run can continue the copy."""
+"""Check that a copy contains the beginning of a log, so that the copy can be continued."""
 
 from metadata_log.care.committed import CommittedSegment
 from metadata_log.care.copying import CheckedRead

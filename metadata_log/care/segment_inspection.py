@@ -56,8 +56,10 @@ class SegmentInspector:
         self.durable_end = 0
 
     def inspect(self, base: int, following: int | None) -> None:
-        """Inspect the segment that starts at `base`; `following` is the base offset of the next
-        one.
+        """Inspect the segment that starts at `base`.
+
+        Args:
+            following: Base offset of the next segment; None for the last one.
         """
         path = self._directory / segment_name(base)
         file = self._fs.open(path)
@@ -116,7 +118,10 @@ class SegmentInspector:
         return min(size, position)
 
     def _length_before(self, base: int) -> int:
-        """Return the preceding file's length from a segment's header; 0 if it is unreadable."""
+        """Return the length of the file before a segment, from the segment's header.
+
+        Returns 0 if the header is unreadable.
+        """
         path = self._directory / segment_name(base)
         try:
             return read_segment_header(self._fs, path).previous_length
@@ -184,8 +189,9 @@ class SegmentInspector:
         )
 
     def _check_block(self, path: Path, block: ReadBlock, highest: int | None, epoch: int) -> None:
-        """Check a block against its segment and the blocks before; its content is checked on
-        reading.
+        """Check a block's place: against its segment, and against the blocks before it.
+
+        The block's content was checked when it was read.
         """
         batch, durable_end = block.batches[0], block.durable_end
         self.durable_end = max(self.durable_end, durable_end)

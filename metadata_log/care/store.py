@@ -1,7 +1,7 @@
 """Stores for copies of a log: a directory, or a prefix in a bucket.
 
-Both offer the same few operations: a file appears atomically and synced, and the store can be read
-as a log directory.
+Both have the same few operations. A file appears atomically and synced. A store can be read as a
+log directory.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from records.errors import CorruptLogError, RequestError
 class Store(Protocol):
     """A place for copies of a log.
 
-    `fs` and `directory` read its files, also while they are written.
+    `fs` and `directory` give read access to its files, also while they are written.
     """
 
     @property
@@ -28,12 +28,12 @@ class Store(Protocol):
     def directory(self) -> Path: ...
 
     def pinned(self) -> ByteStore:
-        """Return a read-only view of the current files.
+        """Return a read-only view of the store's files.
 
-        An opened file of the view is read in one version, or reading raises an error.
+        While a file of the view is open, its content stays the same, or reading raises an error.
 
         Raises:
-            UnavailableError: the place cannot be reached.
+            UnavailableError: the store cannot be reached.
         """
         ...
 

@@ -40,9 +40,9 @@ class BatchIndex:
 
     Attributes:
         start_offset: First offset in the log.
-        end_offset: Exclusive.
+        end_offset: Offset after the last indexed batch.
         last_epoch: Epoch of the last offset; -1 if the log is empty.
-        committed_end: Everything below it is known to be committed.
+        committed_end: Offset below which everything is known to be committed.
         trailing_bytes: Size of an incomplete last batch.
         damage: The error at `end_offset` if the log is damaged there; later batches are not
             indexed.
@@ -91,7 +91,7 @@ class BatchIndex:
         )
 
     def position(self, offset: int) -> int:
-        """Return the index, among the batches, of the batch that contains an offset of the log."""
+        """Return the number, counted from 0, of the batch that contains an offset of the log."""
         return bisect_right(self.bases, offset) - 1
 
     def epoch_at(self, offset: int) -> int | None:

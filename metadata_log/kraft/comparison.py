@@ -18,9 +18,10 @@ from metadata_log.kraft.common_part import CommonPart, common_part
 class Branch(msgspec.Struct, frozen=True):
     """The head of a branch, and the offset at which the branch begins.
 
-    The head is a log that diverges from the heads of all earlier branches; `start_offset` is its
-    first offset that differs from each of them. The head of the first branch is the log ahead;
-    there `start_offset` is its first offset that some other log lacks.
+    The first branch has the log that is ahead as its head; it begins where some other log first
+    differs from this log or ends. The head of each further branch diverges from the heads of all
+    earlier branches; the branch begins at the first offset of its head that differs from all of
+    them.
     """
 
     head: int
@@ -32,7 +33,7 @@ class Comparison:
 
     Attributes:
         ahead: The log that would win a vote.
-        common_end: All logs are equal below this offset; None if some have no offset in common.
+        common_end: Offset below which all logs are equal; None if some have no offset in common.
         parting: The first offset at which two logs differ; None if no two logs diverge.
         branches: The branches; the first is that of the log ahead.
     """

@@ -25,7 +25,7 @@ _KEY: int = schema("UnregisterControllerRecord")["kafka"]["api_key"]
 
 
 class ContestedKeys:
-    """Tracks metadata.version along a log; keeps records raw whose type needs a higher level."""
+    """Tracks metadata.version along a log; keeps a record raw if its type needs a higher level."""
 
     def __init__(self) -> None:
         self._level = 0
@@ -47,7 +47,9 @@ class ContestedKeys:
         return contested
 
     def checked(self, row: Envelope) -> Envelope:
-        """Return a row, with an UnregisterControllerRecord below its level as UnknownRecord.
+        """Return a row, made raw if its record's type needs a higher metadata.version.
+
+        A raw row has an UnknownRecord with the same bytes.
 
         Args:
             row: The next row of the log or of its base checkpoint.
@@ -67,6 +69,9 @@ class ContestedKeys:
         return msgspec.structs.replace(row, payload=raw, extra=extra)
 
     def checked_batch(self, batch: KraftBatch) -> KraftBatch:
-        """Return a batch with each row `checked`; the same batch object if no row changed."""
+        """Return a batch with `checked` applied to each row.
+
+        Returns the same batch object if no row changed.
+        """
         rows = tuple([self.checked(row) for row in batch.rows])
         return batch if rows == batch.rows else msgspec.structs.replace(batch, rows=rows)

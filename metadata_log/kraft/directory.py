@@ -218,8 +218,10 @@ class KraftDirectory:
                 yield PlacedHeader(position, header)
 
     def scan(self, start: LogPosition | None = None) -> LogScan:
-        """Return a reader of the log that begins at the log's start, or after a batch that was read
-        before.
+        """Return a reader of the log's batches.
+
+        Args:
+            start: The batch after which to begin, read before; None means the start of the log.
         """
         ids = [(c.end_offset, c.leader_epoch) for c in self.checkpoints]
         epochs = EpochGuard(self.path, ids)
@@ -227,7 +229,7 @@ class KraftDirectory:
 
 
 def _with_state(checkpoint: KraftCheckpoint) -> KraftCheckpoint | None:
-    """Return the checkpoint; None if it is at offset 0 and has no data.
+    """Return the checkpoint, or None if it is the one at offset 0 and has no data.
 
     Kafka's `format` writes the checkpoint at offset 0: with the voters and kraft.version, from 4.2
     on also with the records that bootstrap the metadata (KIP-1170).

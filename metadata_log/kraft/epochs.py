@@ -94,7 +94,7 @@ class EpochGuard:
             raise self._unannounced(held[0])
 
     def _is_usual(self, batch: KraftBatch) -> bool:
-        """True if the batch just continues the current epoch."""
+        """True if the batch just continues the current epoch and needs no further check."""
         return (
             self._may_pass
             and batch.leader_epoch == self._epoch
@@ -103,7 +103,7 @@ class EpochGuard:
         )
 
     def _check_turn(self, placed: Placed, held: list[Placed]) -> None:
-        """Check a batch that may begin an epoch or contain the LeaderChangeMessage of one.
+        """Check a batch that may begin an epoch, or contain an epoch's LeaderChangeMessage.
 
         Args:
             held: The batches held back until the epoch's LeaderChangeMessage follows.

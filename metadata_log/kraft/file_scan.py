@@ -121,7 +121,10 @@ def _open(path: Path) -> FileIO:
 
 
 def _refill(file: FileIO, held: bytes, size: int) -> bytes:
-    """Return `held` with the next bytes of the file: at least `size` unless the file ends."""
+    """Return `held` followed by the next bytes of the file.
+
+    The result has at least `size` bytes, unless the file ends.
+    """
     while len(held) < size and (more := file.read(max(size - len(held), _READ_SIZE))):
         held += more
     return held

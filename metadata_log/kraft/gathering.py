@@ -1,8 +1,8 @@
 """Gathering of whole batches of the source into blocks of a mirror.
 
-A live controller writes batches of one or two records. In a block of its own, a batch takes about
-three times as many bytes as in a block with others. Gathered batches are not written yet; the
-source still has them.
+A live controller writes batches of one or two records. Such a batch takes about three times as many
+bytes in a block of its own as in a block with other batches. Gathered batches are not written yet;
+the source still has them.
 """
 
 import time

@@ -33,8 +33,9 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
     `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
-    may still replace later offsets. `replaced` are the offsets that an existing mirror lost in an
-    update. `source_end` is the end of the source if the source is behind the mirror, else None.
+    may still replace later offsets. `replaced` are the offsets that an existing mirror lost,
+    because Kafka had replaced them. `source_end` is the end of the source if the source is behind
+    the mirror, else None.
     """
 
     records: int

@@ -27,7 +27,7 @@ class LogScan:
 
     `position` is the position of the last returned batch. Once the end is reached, `end_offset` is
     the end of the log (None without segments), and `trailing_bytes` is the size of an incomplete
-    last batch, which the node is still writing or left at a crash.
+    last batch: the node is still writing this batch, or was writing it when it crashed.
     """
 
     def __init__(

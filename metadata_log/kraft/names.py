@@ -1,8 +1,8 @@
-"""File names in Kafka's metadata log directory that a reader needs.
+"""Names of the files in Kafka's metadata log directory that are read here.
 
-All others are ignored: indexes, producer snapshots, files being written (`.part`) or deleted
-(`.deleted`), files left by cleaning (`.swap`, `.cleaned`), and `bootstrap.checkpoint`, which
-Kafka itself reads only while the log is empty.
+All other files are ignored: indexes, producer snapshots, files being written (`.part`) or deleted
+(`.deleted`), files left by cleaning (`.swap`, `.cleaned`), and `bootstrap.checkpoint`, which Kafka
+itself reads only while the log is empty.
 """
 
 import re
@@ -33,7 +33,7 @@ def checkpoint_id(name: str) -> tuple[int, int] | None:
 
 
 def _offset(digits: str) -> int | None:
-    """Return the offset; None if it exceeds 63 bits, which a number of 20 digits can."""
+    """Convert 20 digits to an offset; return None if the number does not fit in 63 bits."""
     offset = int(digits)
     return offset if offset <= _OFFSET_MAX else None
 

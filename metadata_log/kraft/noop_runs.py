@@ -33,7 +33,7 @@ class NoOpRuns:
         self._run: _Run | None = None
 
     def add(self, batch: KraftBatch) -> None:
-        """Take the next batch: add a NoOp batch to the run; write any other after the run."""
+        """Take the next batch: add a NoOp batch to the run; write any other batch after the run."""
         if not self._collapse or not is_noop(batch):
             self.flush()
             self._write(batch.rows, batch.end_offset, batch.size)

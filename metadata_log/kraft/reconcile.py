@@ -30,10 +30,10 @@ from records.text import time_text
 class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     """How to bring a mirror up to date with its source.
 
-    The mirror is cut at `end_offset`, unless it ends there; `last_timestamp` is the append time of
-    the batch before that offset. The source is then read from after `position`; None means from its
-    start. `source_end` is set if there is nothing to read: the source ends inside the mirror and is
-    equal up to that end.
+    The mirror is cut at `end_offset`, unless it ends there already; `last_timestamp` is the append
+    time of the batch before that offset. Then the source is read from the batch after `position`,
+    or from its start if `position` is None. `source_end` is set if there is nothing to read: the
+    source ends inside the mirror, and the two are equal up to that end.
     """
 
     end_offset: int
@@ -132,7 +132,7 @@ def _cut(
     other: PlacedHeader,
     batch: Batch,
 ) -> Continuation:
-    """Return a continuation that cuts the mirror before the first batch that differs."""
+    """Return the continuation that cuts the mirror before the first batch that differs."""
     end = other.header.base_offset
     if end < mirror.confirmed_end:
         raise _another_log(source, mirror, other.header, batch)

@@ -234,7 +234,7 @@ class Recorder:
         return Gathering(self._append, collapse_noops=self._collapse_noops, clock=self._clock)
 
     def _keep_gathered(self) -> None:
-        """Write the gathered batches, unless the records before them were cut from the mirror."""
+        """Write the gathered batches, unless the mirror no longer ends where they begin."""
         gathering, self._gathering = self._gathering, self._new_gathering()
         if gathering.first_offset == self.end_offset and self._mirror.is_usable:
             gathering.flush()

@@ -152,7 +152,7 @@ def _source_starts(reader: LogReader) -> Iterator[int]:
 
 
 def _starts_with_source(reader: LogReader, before: Path, path: Path) -> bool:
-    """True if a segment of the mirror began because a segment of the source began there."""
+    """True if a segment of the mirror begins where a segment of the source begins."""
     header = reader.header(path)
     if header.holds_batches or header.continues_source:
         return not header.continues_source

@@ -29,7 +29,7 @@ def read_table_files(directory: Path) -> dict[str, str]:
     """Read and check the `*.json` files of a directory that describe metadata records.
 
     Returns:
-        Their texts by file name.
+        The texts of these files, by file name.
 
     Raises:
         RequestError: INVALID_REQUEST, a file is no table, or there is no table; names file and

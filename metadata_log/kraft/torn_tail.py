@@ -74,7 +74,7 @@ def _wrong_length(tail: bytes) -> str | None:
 
 
 def _size_by_records(tail: bytes) -> int | None:
-    """Return the size of a batch, found by parsing its records; None if they are not intact."""
+    """Return the size of a batch, found by parsing its records; None if the records are damaged."""
     if len(tail) < HEADER_SIZE:
         return None
     header = parse_header(tail)
@@ -99,7 +99,9 @@ def _hidden_batch(tail: bytes, next_offset: int, leader_epoch: int) -> str | Non
 
 
 def whole_batch_behind(tail: bytes, next_offset: int, leader_epoch: int) -> int | None:
-    """Return the start of the first complete batch after an unreadable one; None without one."""
+    """Return the start of the first complete batch after an unreadable batch; None if there is
+    none.
+    """
     magic_at = tail.find(MAGIC, _MAGIC_AT + 1)
     while magic_at >= 0:
         start = magic_at - _MAGIC_AT

@@ -1,6 +1,6 @@
-"""Add to snapshots: the CRC at their position, the replay rules' version, and unknown records.
+"""Add columns to the snapshots: CRC at the position, version of the replay rules, unknown records.
 
-Existing rows keep null, because the rules they were made under are not known.
+In existing rows the columns stay null, because the rules that made these snapshots are not known.
 """
 
 import sqlalchemy as sa

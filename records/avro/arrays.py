@@ -11,8 +11,9 @@ _CACHE_SIZE_MAX = 65_536
 
 
 class _Ints(Longs):
-    """Table of encoded 32-bit integers. Larger ones are refused, because readers in other languages
-    reject them in int fields.
+    """Table of encoded 32-bit integers.
+
+    Larger integers are refused, because readers in other languages reject them in int fields.
     """
 
     def __missing__(self, value: int) -> bytes:
@@ -36,7 +37,10 @@ class _IntArrays(dict[tuple[int, ...], bytes]):
 
 
 class _SmallIntTuples(dict[bytes, tuple[int, ...]]):
-    """Table of decoded arrays whose items take one byte each, by their encoded bytes."""
+    """Table of decoded integer arrays, by their encoded bytes.
+
+    Only arrays whose items take one byte each are decoded this way.
+    """
 
     def __missing__(self, raw: bytes) -> tuple[int, ...]:
         items = tuple([(byte >> 1) ^ -(byte & 1) for byte in raw])

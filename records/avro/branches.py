@@ -22,7 +22,7 @@ def check_branches(data: bytes, count: int, schema: dict[str, Any]) -> None:
 
     Raises:
         ValueError: a row has a branch number that its union does not have.
-        CorruptLogError, IndexError: the bytes after such a branch cannot be decoded.
+        CorruptLogError, IndexError: the bytes after a wrong branch number cannot be decoded.
     """
     # fastavro writes each reference to a named type with its full name.
     parsed: Any = fastavro.parse_schema(schema)

@@ -44,7 +44,7 @@ def _nested_schema(field: str) -> dict[str, object]:
 
 @functools.cache
 def encoder_of(field: str) -> generated.Encoder:
-    """Return the encoder of a nullable envelope field, which also writes the union branch."""
+    """Return the encoder of a nullable envelope field; it writes the union branch, too."""
     return generated.encoder(_nested_schema(field), _OPTIONAL[field], LONGS[1])
 
 
@@ -56,15 +56,20 @@ def decoder_of(field: str) -> generated.Decoder:
 
 @functools.cache
 def encoders_of(field_count: int) -> generated.PayloadEncoders:
-    """Return the encoders of records that have the first `field_count` of `layout.ADDED_FIELDS`."""
+    """Return the encoders for records that have only some of the added fields.
+
+    Args:
+        field_count: The records have the first `field_count` of `layout.ADDED_FIELDS`.
+    """
     return generated.PayloadEncoders(Layout(field_count=field_count))
 
 
 @functools.cache
 def decoders_of(field_count: int, *, strict: bool = False) -> generated.PayloadDecoders:
-    """Return the decoders of records that have the first `field_count` of `layout.ADDED_FIELDS`.
+    """Return the decoders for records that have only some of the added fields.
 
     Args:
+        field_count: The records have the first `field_count` of `layout.ADDED_FIELDS`.
         strict: Accept only the encoding that our encoders write (`records.avro.strict`).
     """
     return generated.PayloadDecoders(Layout(field_count=field_count), strict=strict)
@@ -166,17 +171,17 @@ def decode_rows(data: bytes, count: int, layout: Layout = NEWEST) -> list[Envelo
 def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
     """True if a batch contains one of the wanted records, recognized by their first bytes.
 
+    Also True if the batch cannot be searched: its rows are damaged, or its time is before
+    1970-01-01T00:00:00.064. The encoding of such a time is so short that it may occur anywhere by
+    chance.
+
     Rows are found by searching for the bytes that all rows of a batch share (epoch, time, base
     offset). This is exact and much cheaper than decoding.
 
-    Also True if the batch cannot be searched: its rows are damaged, or its time is before
-    1970-01-01T00:00:00.064. Such a time is encoded in so few bytes that the same bytes may occur
-    anywhere.
-
     Args:
         data: `count` rows of the newest layout, of one batch.
-        beginnings: By record type, the first bytes of the wanted records. The type is given by its
-            position in the registry, encoded in one byte.
+        beginnings: The possible first bytes of the wanted records, by record type. A type is given
+            by the byte that encodes its position in the registry.
     """
     try:
         rows = _split(data)
@@ -193,10 +198,10 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
 
 
 def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """False if certainly none of the rows has one of the wanted record types; a quick check.
+    """True if some of the rows may have a wanted record type; a quick check before the exact one.
 
-    Most rows of a batch are equal between `record_version` and the record, and few record types
-    occur. So few distinct beginnings have to be compared.
+    It is quick because it compares only distinct beginnings: up to the record most rows of a batch
+    are equal, and a batch has few record types.
     """
     if not rows:
         return False
@@ -215,10 +220,10 @@ def _begins_so(row: bytes, beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Split a batch into rows; return an empty list if its time is too short to search for.
+    """Split a batch into rows, at the bytes that all rows share (epoch, time, base offset).
 
-    The split is at the bytes that all rows share. So each returned row starts at its
-    `record_version` and ends with the offset of the next row.
+    Each returned row starts at its `record_version`, after these bytes, and ends with the offset of
+    the next row. Returns an empty list if the encoding of the time is too short to search for.
     """
     _, start = decode_long(data, 0)
     _, end = decode_long(data, start)

@@ -35,9 +35,10 @@ class Layout(msgspec.Struct, frozen=True):
     """The fields and record types that a schema's rows have, compared with the newest schema.
 
     Attributes:
-        has_added_fields: Rows have `asked` and `kept`.
-        type_count: How many of today's record types the payload union has.
-        field_count: How many of ADDED_FIELDS the records have.
+        has_added_fields: True if rows have the fields `asked` and `kept`.
+        type_count: Number of today's record types that the payload union has.
+        field_count: Number of fields in ADDED_FIELDS, counted from the first, that the records
+            have.
     """
 
     has_added_fields: bool = True
@@ -95,8 +96,9 @@ def record_schema(newest: dict[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 def layout_of(schema: dict[str, Any]) -> Layout | None:
-    """Return the layout of a stored schema; None if no layout matches and only fastavro can read
-    its rows.
+    """Return the layout of a stored schema; None if no layout matches.
+
+    Without a layout, only fastavro can read the rows.
     """
     type_count = len(schema["fields"][-1]["type"])
     for field_count in _field_counts(type_count):
@@ -109,7 +111,7 @@ def layout_of(schema: dict[str, Any]) -> Layout | None:
 
 @functools.cache
 def appended_layouts() -> Mapping[str, Layout]:
-    """Return the layouts of rows that clients of any release send, by fingerprint, newest first.
+    """Return the row layouts that clients of any release may send, by fingerprint, newest first.
 
     Includes layouts between two releases, which have only some of the later release's additions.
     """
@@ -124,7 +126,7 @@ def first_appended() -> Layout:
 def oldest_for(records: Iterable[Record]) -> Layout:
     """Return the oldest layout of appended rows that can hold all of `records`.
 
-    The older the layout, the more servers can read the request.
+    The older the layout of a request, the more servers can read the request.
     """
     found = _appended()
     for record in records:

@@ -90,7 +90,7 @@ class _Heads(dict[int, bytes]):
 
 
 def _nulls(layout: Layout) -> bytes:
-    """Return the null bytes of the empty fields between origin and record."""
+    """Return the encoding of the fields between origin and record, which are all null."""
     return (codec.SIX_NULLS if layout.has_added_fields else codec.FOUR_NULLS)[1:]
 
 
@@ -113,8 +113,10 @@ def decode_records(data: bytes, count: int, layout: Layout = NEWEST) -> PlainRow
 
 
 def _decoded(data: bytes, count: int, layout: Layout) -> PlainRows:
-    """Decode plain rows as `decode_records` does; raise one of DECODE_ERRORS for rows of another
-    form.
+    """Decode plain rows as `decode_records` does.
+
+    Raises:
+        DECODE_ERRORS: any of these errors, if a row is not plain.
     """
     records: list[Record] = []
     versions: list[int] = []

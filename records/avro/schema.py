@@ -23,7 +23,7 @@ def envelope_schema() -> dict[str, Any]:
 
 @functools.cache
 def envelope_schema_json() -> str:
-    """Return `envelope_schema` as JSON text; two schemas are equal exactly if their texts are."""
+    """Return `envelope_schema` as JSON text. Equal schemas have equal texts."""
     return json.dumps(envelope_schema(), separators=(",", ":"))
 
 

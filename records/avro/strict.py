@@ -47,7 +47,7 @@ def _strict_count(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _no_count(data: bytes, position: int) -> tuple[int, int]:
-    """Check that the array ends here, after one block; return 0 and the position behind it."""
+    """Check that an array has no second block; return 0 and the position after the array."""
     return 0, _checked(data, position, position + 1, b"\0")
 
 

@@ -51,8 +51,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a structure: its untagged fields in order, and its tagged fields by ascending
     tag.
 
-    A structure that is not `flexible` has the older form: lengths of fixed size and no tagged
-    fields. Metadata records never had that form; requests and responses did.
+    A structure that is not `flexible` has Kafka's older encoding: lengths of fixed size and no
+    tagged fields. Only requests and responses had it; metadata records were always flexible.
     """
 
     cls: type[Record]

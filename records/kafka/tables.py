@@ -224,8 +224,9 @@ def _versions(range_: str) -> Iterable[int]:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """Return as many spaces as a comment is long, so that error positions stay right; return a
-    string literal unchanged.
+    """Replace a comment by as many spaces, so that error positions stay right.
+
+    A match that is a string literal is returned unchanged.
     """
     return match[0] if match[0].startswith('"') else " " * len(match[0])
 

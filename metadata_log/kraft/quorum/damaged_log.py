@@ -35,7 +35,7 @@ class BadPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_torn(place: BadPlace, segments: Sequence[KraftSegment]) -> int | None:
-    """Return the size of the unreadable end if it is one unfinished write; None if it is not.
+    """Return the size of a log's unreadable end if one unfinished write explains it, else None.
 
     After a power loss a file can have its new length but not the new bytes. Kafka truncates such a
     batch.
@@ -91,7 +91,10 @@ def headers_behind(
 
 
 def batches_from(first: FoundBatch, segments: Sequence[KraftSegment]) -> Iterator[KraftBatch]:
-    """Yield all batches from `first`, which was found after damage, to the end of the log.
+    """Yield all batches to the end of the log, from one that was found after damage.
+
+    Args:
+        first: The first batch to yield.
 
     Raises:
         CorruptLogError: the content of a batch is not valid records.

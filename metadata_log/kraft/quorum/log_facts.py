@@ -44,7 +44,7 @@ _FOLLOWED = frozenset(
 class LogFacts:
     """Facts about a log, from its first batch to its last good one, and about damage after that.
 
-    Attributes: as those of `NodeFacts`.
+    The attributes have the meanings given in `NodeFacts`.
     """
 
     def __init__(self) -> None:

@@ -107,7 +107,7 @@ def decide(nodes: Sequence[NodeFacts], configured_voters: frozenset[int] = froze
 
 
 def best_of(nodes: Sequence[NodeFacts]) -> NodeFacts | None:
-    """Return the directory with the highest log; among equal ones, one that can start.
+    """Return the directory with the highest log; among equally high ones, one that can start.
 
     Returns None if no directory has a log.
     """
@@ -137,9 +137,9 @@ def voter_sets(
 ) -> list[VoterSet]:
     """Return every set of voters that may be in force; the first is the set of the best log.
 
-    In a dynamic quorum a VotersRecord takes effect when it is written. So not only the last
-    VotersRecord of the best log counts: each one above the proven end may have been in force for
-    records committed there.
+    In a dynamic quorum a VotersRecord takes effect when it is written, not when it is committed. So
+    each VotersRecord above the proven end counts, not only the last one of the best log: it may
+    have been in force when records above the proven end were committed.
     """
     if best.voter_sets:
         proven = _newest_checkpoint(nodes)
@@ -163,10 +163,11 @@ def voter_sets(
 def proven_end(nodes: Sequence[NodeFacts], sets: Sequence[VoterSet]) -> int:
     """Return the end of the part that is proven to be committed.
 
-    A checkpoint proves everything below its end. So does a common prefix of a majority of the
-    voters, if it ends in the highest epoch found in any log or `quorum-state`: a voter that has
-    seen a later epoch may follow a leader without that prefix. A voter with an unreadable
-    `quorum-state` may have seen a later epoch.
+    Two things prove it: a checkpoint, for everything below its end; and a majority of the voters,
+    for the beginning that their logs have in common. The latter counts only if this beginning ends
+    in the highest epoch found in any log or `quorum-state`: a voter that has seen a later epoch may
+    follow a leader whose log differs. A voter with an unreadable `quorum-state` may have seen a
+    later epoch.
     """
     if any(node.bad_state is not None for node in nodes):
         return _newest_checkpoint(nodes)
