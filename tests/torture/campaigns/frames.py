@@ -1,8 +1,9 @@
-"""Mutated requests of every key and version, to a service's listeners and to a broker's.
+"""Mutated requests of every key and version, to a service, a broker, and a broker's stream.
 
 Each is answered as Kafka's protocol says, or its connection is closed. After each comes a request
 that is whole: it must be answered, unless the connection was closed or the mutated request waits,
-as a Fetch may. Nothing may be logged as an error, the service must answer others, and the log must
+as a Fetch may. A FollowLog that is answered gets no further request: it turns the connection
+round. Nothing may be logged as an error, the service must answer others, and the log must
 give the state that the service has.
 """
 
@@ -11,48 +12,18 @@ import contextlib
 import logging
 import random
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from api.broker.answering import broker_answering
-from api.broker.disk import Disk
-from api.broker.log_dirs import LogDirsRequests
 from api.kafka import apis, frames
-from api.kafka.apis import Api
-from api.kafka.fields import Request
-from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Listener
+from api.kafka.frames import LENGTH
 from api.kafka.messages.api_versions import ApiVersionsRequest
-from api.kafka.messages.log_dirs import DescribeLogDirsRequest
-from api.kafka.messages.records_io import (
-    EpochPartition,
-    EpochTopic,
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-    OffsetForLeaderEpochRequest,
-    ProducedPartition,
-    ProducedTopic,
-    ProduceRequest,
-)
-from api.kafka.messages.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
-from controller.authorization.caller import Caller
-from metadata_log.log_reader import LogReader
-from records.errors import MetadataLogError, RequestError
-from replay.image.digest import image_digest
-from replay.loader import load_image
-from tests.api.broker.leader import ID, Broker
-from tests.api.broker.records import batch
-from tests.api.guarded import guarded
-from tests.api.kafka.test_authorization import REQUESTS
-from tests.api.kafka.test_sasl import secured
+from records.errors import MetadataLogError
 from tests.torture.campaign import Failure, Outcome, Place
 from tests.torture.frame_mutations import mutated
+from tests.torture.frame_targets import Target, targets_in
 
 NAME = "frames"
 TEST = "mutated requests of all keys and versions"
@@ -70,14 +41,6 @@ _WAIT_S = 2.0
 """How long these are waited for: they may ask for more."""
 _ANSWER_S_MAX = 60.0
 _FAILURES_MAX = 5
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A listener, and the whole requests that are mutated for it."""
-
-    name: str
-    port: int
-    samples: tuple[bytes, ...]
 
 
 class Tally(msgspec.Struct):
@@ -111,10 +74,11 @@ async def _run(seed: int, count: int) -> Outcome:
         _errors_logged(tally.broken),
         tempfile.TemporaryDirectory(prefix="metalog-frames-") as folder,
     ):
-        async with listeners(Path(folder), tally.broken) as targets:
+        async with targets_in(Path(folder), tally.broken) as targets:
+            share = count // (len(targets) * _CLIENTS)
             await asyncio.gather(
                 *[
-                    _attack(target, f"{seed}/{target.name}/{number}", count, tally, sent)
+                    _attack(target, f"{seed}/{target.name}/{number}", share, tally, sent)
                     for target in targets
                     for number in range(_CLIENTS)
                 ]
@@ -147,100 +111,12 @@ def _errors_logged(broken: list[str]) -> Iterator[None]:
         logging.getLogger().removeHandler(collector)
 
 
-@contextlib.asynccontextmanager
-async def listeners(folder: Path, broken: list[str]) -> AsyncIterator[list[Target]]:
-    """Run a service, one with SASL, and a broker that leads partitions."""
-    for name in ("plain", "sasl", "broker"):
-        (folder / name).mkdir()
-    async with (
-        guarded(folder / "plain") as (at, _),
-        secured(folder / "sasl", "SASL_PLAINTEXT://127.0.0.1:0") as asking,
-        _broker(folder / "broker") as broker_port,
-    ):
-        whole = {api: request(at) for api, request in REQUESTS.items() if api != apis.FOLLOW_LOG}
-        login = {
-            apis.SASL_HANDSHAKE: SaslHandshakeRequest(mechanism="SCRAM-SHA-256"),
-            apis.SASL_AUTHENTICATE: SaslAuthenticateRequest(auth_bytes=b"n,,n=ann,r=nonce"),
-            apis.METADATA: whole[apis.METADATA],
-        }
-        yield [
-            Target(name="service", port=at.port, samples=_samples(whole)),
-            Target(name="login", port=asking.kafka.port, samples=_samples(login)),
-            Target(name="broker", port=broker_port, samples=_samples(_broker_requests())),
-        ]
-        await at.client.metadata(())
-        with LogReader.open(folder / "plain" / "log") as reader:
-            if image_digest(load_image(reader)) != image_digest(at.service.image):
-                broken.append("replay gives another image than the service has")
-
-
-@contextlib.asynccontextmanager
-async def _broker(folder: Path) -> AsyncIterator[int]:
-    broker = Broker(folder)
-    await broker.lead()
-    log_dirs = LogDirsRequests(
-        [broker.directory], broker.replicas, Disk(16), broker.authorization.access
-    )
-    answering = broker_answering(
-        "c",
-        broker.cluster,
-        broker.authorization,
-        {**broker.requests.handlers(), **log_dirs.handlers()},
-        _no_controller,
-    )
-    listener = await Listener.start(answering, "127.0.0.1", 0)
-    try:
-        yield listener.port
-    finally:
-        await listener.close()
-
-
-async def _no_controller(_: RequestFrame, __: Caller) -> bytes:
-    raise RequestError("NOT_CONTROLLER", "there is no controller")
-
-
-def _broker_requests() -> dict[Api, Request]:
-    produced = ProducedPartition(index=0, records=batch(b"one", b"two"))
-    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-    timed = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    epoch = EpochPartition(partition=0, leader_epoch=5)
-    return {
-        apis.PRODUCE: ProduceRequest(
-            acks=1,
-            timeout_ms=0,
-            topic_data=(ProducedTopic(name="a", topic_id=ID, partition_data=(produced,)),),
-        ),
-        apis.FETCH: FetchRequest(
-            max_wait_ms=0,
-            min_bytes=0,
-            topics=(FetchTopic(topic="a", topic_id=ID, partitions=(wanted,)),),
-        ),
-        apis.LIST_OFFSETS: ListOffsetsRequest(
-            topics=(ListOffsetsTopic(name="a", partitions=(timed,)),)
-        ),
-        apis.OFFSET_FOR_LEADER_EPOCH: OffsetForLeaderEpochRequest(
-            topics=(EpochTopic(topic="a", partitions=(epoch,)),)
-        ),
-        apis.DESCRIBE_LOG_DIRS: DescribeLogDirsRequest(),
-    }
-
-
-def _samples(requests: dict[Api, Request]) -> tuple[bytes, ...]:
-    """Return each request in every version that can say it."""
-    samples = []
-    for api, request in requests.items():
-        for version in range(api.min_version, api.max_version + 1):
-            with contextlib.suppress(RequestError):
-                samples.append(frames.encode_request(api, version, version + 1, request, "mutant"))
-    return tuple(samples)
-
-
 async def _attack(target: Target, seed: str, count: int, tally: Tally, sent: set[bytes]) -> None:
-    """Send a share of the requests, on as many connections as it takes."""
+    """Send some requests, on as many connections as it takes."""
     rng = random.Random(seed)
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     try:
-        for _ in range(count // (3 * _CLIENTS)):
+        for _ in range(count):
             frame, is_framed = mutated(rng, rng.choice(target.samples), target.samples)
             sent.add(frame)
             if streams is None:
@@ -272,7 +148,8 @@ async def exchange(
     Returns:
         None: the connection goes on. "": it does not. Else: what is wrong.
     """
-    may_wait = _key_of(frame[LENGTH.size :]) in _MAY_WAIT
+    key = _key_of(frame[LENGTH.size :])
+    may_wait = key in _MAY_WAIT
     try:
         writer.write(frame + _PROBE)
         await writer.drain()
@@ -288,6 +165,9 @@ async def exchange(
                 problem = wrong_in(frame[LENGTH.size :], answer)
                 if problem:
                     return problem
+                if key == apis.FOLLOW_LOG.key:
+                    tally.answered += 1
+                    return ""
     except (asyncio.IncompleteReadError, ConnectionError):
         tally.closed += 1
         return ""

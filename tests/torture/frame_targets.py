@@ -1,0 +1,145 @@
+"""The listeners that get mutated requests, each with whole requests of all keys it takes."""
+
+import contextlib
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+
+import msgspec
+
+from api.broker.answering import broker_answering
+from api.broker.controller_requests import ControllerRequests
+from api.broker.disk import Disk
+from api.broker.log_dirs import LogDirsRequests
+from api.broker.producer_ids import ProducerIds
+from api.kafka import apis
+from api.kafka.apis import BY_REQUEST, Api
+from api.kafka.connection import Connection
+from api.kafka.listener import Answering, Listener
+from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from metadata_log.log_reader import LogReader
+from replay.image.digest import image_digest
+from replay.loader import load_image
+from tests.api.broker.leader import Broker
+from tests.api.guarded import guarded
+from tests.api.kafka.servers import Server
+from tests.api.kafka.test_authorization import REQUESTS
+from tests.api.kafka.test_sasl import secured
+from tests.torture.frame_samples import (
+    LOGIN_REQUESTS,
+    broker_requests,
+    samples,
+    service_requests,
+    stream_requests,
+)
+
+_LOGIN_SHARE = 20
+"""How often each request of a login is among the samples for one: all others end the connection."""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """A listener, and the whole requests that are mutated for it."""
+
+    name: str
+    port: int
+    samples: tuple[bytes, ...]
+
+
+@contextlib.asynccontextmanager
+async def targets_in(folder: Path, broken: list[str]) -> AsyncIterator[list[Target]]:
+    """Run a service, one with SASL, a broker, and the end of a stream that a broker has.
+
+    Args:
+        broken: Gets a line for each thing that is wrong in the end.
+    """
+    for name in ("plain", "sasl", "broker", "stream"):
+        (folder / name).mkdir()
+    async with (
+        guarded(folder / "plain") as (at, _),
+        secured(folder / "sasl", "SASL_PLAINTEXT://127.0.0.1:0") as asking,
+        _broker(folder / "broker", at, broken) as (broker_port, taken),
+        _stream(folder / "stream") as stream_port,
+    ):
+        whole = service_requests(at)
+        by_broker = [
+            request
+            for request in (*broker_requests(folder / "broker" / "more"), *whole)
+            if BY_REQUEST[type(request)] in taken
+        ]
+        before_login = samples(LOGIN_REQUESTS) * _LOGIN_SHARE
+        yield [
+            Target(name="service", port=at.port, samples=samples(whole)),
+            Target(name="login", port=asking.kafka.port, samples=before_login + samples(whole)),
+            Target(name="broker", port=broker_port, samples=samples(by_broker)),
+            Target(name="stream", port=stream_port, samples=samples(stream_requests())),
+        ]
+        await at.client.metadata(())
+        with LogReader.open(folder / "plain" / "log") as reader:
+            if image_digest(load_image(reader)) != image_digest(at.service.image):
+                broken.append("replay gives another image than the service has")
+
+
+@contextlib.asynccontextmanager
+async def _broker(
+    folder: Path, at: Server, broken: list[str]
+) -> AsyncIterator[tuple[int, Collection[Api]]]:
+    """Run a broker that leads partitions and forwards to a service.
+
+    Yields:
+        Its port, and the requests that it takes.
+    """
+    (folder / "more").mkdir()
+    broker = Broker(folder / "one", None, folder / "more")
+    await broker.lead()
+    access = broker.authorization.access
+    log_dirs = LogDirsRequests(broker.directories, broker.replicas, Disk(16), access)
+    link = await Connection.open("127.0.0.1", at.port, "broker-1")
+    allocation = REQUESTS[apis.ALLOCATE_PRODUCER_IDS](at)
+
+    async def allocate() -> range:
+        assert isinstance(allocation, AllocateProducerIdsRequest)
+        block = await link.request(allocation, AllocateProducerIdsResponse)
+        return range(block.producer_id_start, block.producer_id_start + block.producer_id_len)
+
+    answering = broker_answering(
+        "c",
+        broker.cluster,
+        broker.authorization,
+        {
+            **broker.requests.handlers(),
+            **ProducerIds(allocate, access).handlers(),
+            **log_dirs.handlers(),
+        },
+        link.forward,
+    )
+    async with _listening(answering) as port:
+        yield port, answering.apis().values()
+        if not link.is_open:
+            broken.append("a client's request has ended the connection that forwards")
+    await link.close()
+    await broker.replicas.close()
+
+
+@contextlib.asynccontextmanager
+async def _stream(folder: Path) -> AsyncIterator[int]:
+    """Run what a broker answers the controller with, on a listener of its own."""
+    broker = Broker(folder)
+    requests = ControllerRequests(
+        broker.replicas,
+        broker.cluster,
+        broker_epoch=lambda: 1,
+        changed=lambda: None,
+        configured=lambda _: None,
+        update_rights=broker.authorization.update,
+    )
+    async with _listening(requests.answering()) as port:
+        yield port
+    await broker.replicas.close()
+
+
+@contextlib.asynccontextmanager
+async def _listening(answering: Answering) -> AsyncIterator[int]:
+    listener = await Listener.start(answering, "127.0.0.1", 0)
+    try:
+        yield listener.port
+    finally:
+        await listener.close()
