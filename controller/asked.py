@@ -18,7 +18,7 @@ from controller.kept_secrets import HiddenSecrets, restored
 from controller.placement.registry import name_of, placer_named
 from controller.raw_append import AppendRecords, AppendRows
 from controller.result import ControllerResult
-from controller.wire import from_log
+from controller.wire import from_log, plain_of
 from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin, SecretReference
@@ -94,8 +94,10 @@ def asked_of(
     """
     secrets = HiddenSecrets(result.records)
     request = response = None
-    if decision.request is not msgspec.UNSET:
-        request = msgspec.msgpack.encode(secrets.hidden(_kept_request(decision), "request"))
+    if isinstance(decision.request, AppendRecords | AppendRows):
+        request = _conditions(decision.request)
+    elif decision.request is not msgspec.UNSET:
+        request = msgspec.msgpack.encode(secrets.hidden(decision.request, "request"))
     observed = None
     if seen:
         # A policy's refusal can quote the value that it refuses.
@@ -202,14 +204,14 @@ def _of_limited_size(asked: Asked) -> Asked:
 
     If the other fields are too large even without the request, they are left out, too.
     """
-    sizes = {name: len(getattr(asked, name) or b"") for name in ("request", "observed", "response")}
-    total = sum(sizes.values()) + sum(len(reference.path) for reference in asked.secrets)
+    request_bytes = len(asked.request or b"")
+    left = len(asked.observed or b"") + len(asked.response or b"")
+    total = request_bytes + left + sum([len(reference.path) for reference in asked.secrets])
     if total <= ASKED_BYTES_MAX:
         return asked
-    left = sizes["observed"] + sizes["response"]
     response = asked.response if left <= ASKED_BYTES_MAX else None
     observed = asked.observed if left <= ASKED_BYTES_MAX else None
-    omitted = sizes["request"] + (left if response is None and observed is None else 0)
+    omitted = request_bytes + (left if response is None and observed is None else 0)
     secrets = [ref for ref in asked.secrets if response and ref.path.startswith("response")]
     return msgspec.structs.replace(
         asked,
@@ -221,12 +223,11 @@ def _of_limited_size(asked: Asked) -> Asked:
     )
 
 
-def _kept_request(decision: BoundDecision[Any]) -> Any:
-    """Return the request to log: without records to append, as the batch itself has them."""
-    request = decision.request
-    if isinstance(request, AppendRecords | AppendRows):
-        return _without_records(request)
-    return request
+def _conditions(request: AppendRecords | AppendRows) -> bytes:
+    """Return an append to log: only its conditions, as the batch itself has the records."""
+    if request.expected_end_offset is None and not request.expected_versions:
+        return _UNCONDITIONAL
+    return msgspec.msgpack.encode(plain_of(_without_records(request), ""))
 
 
 def _without_records(request: AppendRecords | AppendRows) -> AppendRows:
@@ -236,3 +237,7 @@ def _without_records(request: AppendRecords | AppendRows) -> AppendRows:
         expected_end_offset=request.expected_end_offset,
         expected_versions=request.expected_versions,
     )
+
+
+_UNCONDITIONAL = msgspec.msgpack.encode(plain_of(AppendRows(rows=b"", count=0), ""))
+"""Most appends have no conditions, so they are logged alike."""

@@ -118,7 +118,7 @@ class Controller:
             MetadataLogError: the log could not be written.
         """
         self._activated = True
-        self._pipeline.abort_left_open("Controller failover", timestamp=self._decider.now_ms())
+        self._pipeline.abort_left_open("Controller failover", self._decider.now_ms)
         origin = Origin(command="activate", reason="a new log gets its feature levels")
         try:
             await self.submit(BoundDecision("bootstrap", bootstrap, levels), origin=origin)
@@ -180,7 +180,7 @@ class Controller:
                 self._decider.sessions,
                 self._decider.now_ms,
             )
-            pipeline.abort_left_open("A batch of it failed", timestamp=now_ms())
+            pipeline.abort_left_open("A batch of it failed", now_ms)
             pipeline.begin_transaction(name, timestamp=now_ms(), origin=origin)
             opened = pipeline.transaction
             limit = TimeLimit(

@@ -72,7 +72,7 @@ class Decider:
             RequestError: the decision's refusal; nothing was sent.
             UnavailableError: too many batches wait for the log; nothing was sent.
         """
-        self._pipeline.abort_left_open("A batch of it failed", timestamp=self.now_ms())
+        self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
         reads, draws = Reads(), Draws(self._rng)
         context = observed(self.context(draws, origin), reads)
         result = decide(context)

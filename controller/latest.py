@@ -41,7 +41,8 @@ class Latest:
         self.state = state
         self.next_offset = next_offset
         self.timestamp = state.image.provenance.timestamp
-        self._replayer = Replayer(state.image, next_offset=next_offset)
+        # None if the last batch was given with its image: then it is only made when it is needed.
+        self._replayer: Replayer | None = Replayer(state.image, next_offset=next_offset)
         # Topics and partitions named in records; those of an open transaction change when it ends.
         self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
         self._groups: set[str] = set()
@@ -57,19 +58,24 @@ class Latest:
                 used afterwards.
         """
         if after is None:
-            self._replayer.replay(batch)
+            image = self._replayed(batch)
         else:
-            self._replayer = Replayer(after)
+            image, self._replayer = after, None
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
         self._touch(batch)
-        image = self._replayer.image()
         index = self.state.index.updated(self.state.image, image, self._touched, self._groups)
         if image.provenance.pending_transaction is None:
             self._touched.clear()
             self._groups.clear()
         self.state = State(image, index)
         return self.state
+
+    def _replayed(self, batch: Batch) -> MetadataImage:
+        if self._replayer is None:
+            self._replayer = Replayer(self.state.image)
+        self._replayer.replay(batch)
+        return self._replayer.image()
 
     def _touch(self, batch: Batch) -> None:
         for row in batch.rows:

@@ -4,7 +4,6 @@ While a decision is made, `Observed...` classes record the values it reads, to b
 records. When the decision is made again, `Recorded...` classes return the same values.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, TypeVar
@@ -85,7 +84,7 @@ class Reads:
             kept: The logged values of a past decision, for `again`; None for a new decision.
         """
         self.kept: dict[str, Any] = dict(kept or {})
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, int] = {}
         self._last: dict[str, Any] = {}
 
     def note(self, name: str, value: Any) -> None:
@@ -102,8 +101,7 @@ class Reads:
         return self._last.get(name)
 
     def _numbered(self, name: str) -> str:
-        self._counts[name] += 1
-        count = self._counts[name]
+        count = self._counts[name] = self._counts.get(name, 0) + 1
         return name if count == 1 else f"{name} ({count})"
 
 

@@ -180,15 +180,19 @@ class Pipeline:
         self._inside = None
         return self.send([end], [0], timestamp=timestamp, origin=None)
 
-    def abort_left_open(self, reason: str, *, timestamp: int) -> None:
+    def abort_left_open(self, reason: str, now_ms: Callable[[], int]) -> None:
         """Abort a transaction left open by the previous writer, or by this one before it failed.
 
         Unless aborted, it would include all later batches.
+
+        Args:
+            now_ms: Returns the time of the abort, if there is one: ms since 1970, not below the
+                last batch's.
         """
         pending = self._latest.state.image.provenance.pending_transaction
         if self._inside is not None or pending is None:
             return
-        abort = AbortTransactionRecord(reason=reason)
+        abort, timestamp = AbortTransactionRecord(reason=reason), now_ms()
         batch = self._batch([abort], [0], timestamp, None)
         before = self._latest.state.image
         provenance = Provenance(

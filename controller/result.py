@@ -48,6 +48,9 @@ class ControllerResult(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         """
         count = len(self.records)
         assert not self.atomic or count <= BATCH_RECORDS_MAX, "cannot be written as one"
+        if 0 < count <= BATCH_RECORDS_MAX:
+            yield self.records, origin
+            return
         earlier = origin and replace(origin, request_id=None, request_hash=None)
         for start in range(0, count, BATCH_RECORDS_MAX):
             end = start + BATCH_RECORDS_MAX

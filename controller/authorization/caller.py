@@ -89,7 +89,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         """
         if origin is None:
             return self.origin(command)
-        # The origin may be one that `origin` made, with the address in it already.
+        client = self._client()
+        if self.host is not None and (origin.principal, origin.client) == (self.principal, client):
+            return origin if origin.command else replace(origin, command=command)
+        # Another caller's `origin` may have made it, with the address in it already.
         client_id = client_id_of(origin.client) if origin.client else self.client_id
         return replace(
             origin,
@@ -112,7 +115,10 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 def _word(name: str) -> str:
     """Return a name with white space escaped, because " by " and " at " are used as separators."""
-    return re.sub(r"[\s%]", lambda found: quote(found[0]), name)
+    return _SEPARATING.sub(lambda found: quote(found[0]), name)
+
+
+_SEPARATING = re.compile(r"[\s%]")
 
 
 # As `Caller._client` writes it, and as it wrote names with white space before it escaped that.

@@ -6,7 +6,7 @@ O(partitions affected), independent of the size of their topics and of the image
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -82,7 +82,7 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         before: MetadataImage,
         after: MetadataImage,
         touched: Mapping[Uuid, Iterable[int]],
-        groups: Iterable[str] = (),
+        groups: Collection[str] = (),
     ) -> "ClusterIndex":
         """Return the index of `after`; this index must be that of `before`.
 
@@ -91,6 +91,8 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
                 partitions that may differ.
             groups: All consumer groups whose configs may differ.
         """
+        if not touched and not groups:
+            return self
         update = _Update(self)
         update.learn_groups(after, groups)
         for topic_id, partition_ids in touched.items():

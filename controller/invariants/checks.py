@@ -69,7 +69,8 @@ def check_step(
     """Check the change between two consecutive images: O(objects affected)."""
     step = Step.of(before, after, affected)
     for check in OF_STEPS:
-        yield from _named(check, check(step))
+        for finding in check(step):
+            yield Violation(check.__name__, finding)
 
 
 class HistoryCheck:

@@ -90,6 +90,8 @@ def modes_only_go_forward(step: Step) -> Findings:
 def deletions_take_legal_steps(step: Step) -> Findings:
     """S4: replica deletions change state only as their state machine allows."""
     old, new = deletion_states(step.before), deletion_states(step.after)
+    if old == new:
+        return
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key, NON_EXISTENT)
         if before == new.get(key):
