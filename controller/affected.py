@@ -72,7 +72,7 @@ class Affected(msgspec.Struct):
                 self.broker_ids.add(getattr(record, _BROKER_ID[cls]))
 
     def add_partitions(self, partitions: Iterable[Partition]) -> None:
-        """Add the given partitions."""
+        """Mark the given partitions as affected."""
         for partition in partitions:
             self.partition_ids.setdefault(partition.topic_id, set()).add(partition.partition_id)
 

@@ -151,7 +151,9 @@ def asked_settings(settings: Settings) -> Asked:
 
 
 def request_of(asked: Asked, as_type: Any, records: Sequence[Record]) -> Any:
-    """Return a logged request as it was when it was decided, but without records to append.
+    """Return a logged request as it was when it was decided, with its secrets restored.
+
+    Records to append are not part of the logged request.
 
     Args:
         as_type: Type of the command's request.
@@ -200,9 +202,10 @@ def _lost(why: str) -> RequestError:
 
 
 def _of_limited_size(asked: Asked) -> Asked:
-    """Return the inputs of a decision without its request, if all together are too large to log.
+    """Return the inputs of a decision, cut to the size that may be logged.
 
-    If the other fields are too large even without the request, they are left out, too.
+    If all inputs together are too large, the request is left out; if the others are still too
+    large, they are left out, too.
     """
     request_bytes = len(asked.request or b"")
     left = len(asked.observed or b"") + len(asked.response or b"")

@@ -90,7 +90,10 @@ def _keys(
 
 
 def _configs_of(topic_id: Uuid, *images: MetadataImage) -> Iterator[Any]:
-    """Yield the keys of a topic's configs, one for its name in each of the images."""
+    """Yield the key of a topic's configs in each image that has the topic.
+
+    The key contains the topic's name, which may differ between the images.
+    """
     for image in images:
         topic = image.topic(topic_id)
         if topic is not None:

@@ -214,7 +214,7 @@ class Controller:
         )
 
     async def drained(self) -> None:
-        """Return once nothing is in flight."""
+        """Wait until no batch is in flight."""
         await self._pipeline.drained()
 
     def _submit(

@@ -66,7 +66,7 @@ class Decider:
         """Make a decision; `future` gets the response once its records are committed.
 
         Args:
-            note: Called with the response immediately.
+            note: Called with the response as soon as the decision is made, before the commit.
 
         Raises:
             RequestError: the decision's refusal; nothing was sent.
@@ -145,7 +145,10 @@ class Decider:
         )
 
     def restart_sessions(self) -> None:
-        """Reset the sessions, because they may contain registrations that were never committed."""
+        """Reset the sessions, because they may contain registrations that were never committed.
+
+        Afterwards, every registered broker is treated as if it had just sent a heartbeat.
+        """
         self.sessions = self._new_sessions()
 
     def _new_sessions(self) -> Sessions:

@@ -69,13 +69,13 @@ def without_secrets(wire: bytes) -> bytes | None:
 def has_same_secrets(
     request: Any, secrets: Sequence[SecretReference], records: Sequence[Record]
 ) -> bool:
-    """True if a request has the same secrets as an earlier one that is equal otherwise.
+    """True if a repeated request has the same secrets as the first one, which is equal otherwise.
 
     Secrets of refused items are in no record, and are not compared.
 
     Args:
-        secrets: References from the earlier request's secrets to its records.
-        records: The first records of the earlier request's decision.
+        secrets: References from the first request's secrets to the records of its decision.
+        records: The first records of that decision.
     """
     held = [
         (secret.path.split("/")[1:], getattr(records[secret.record_index], secret.field))

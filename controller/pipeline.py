@@ -104,7 +104,7 @@ class Pipeline:
 
     @property
     def transaction(self) -> object | None:
-        """Identity token of the open transaction, unique to it; None if no transaction is open."""
+        """A token that identifies the open transaction; None if no transaction is open."""
         return self._inside
 
     @property
@@ -240,7 +240,7 @@ class Pipeline:
         self._pending.release(self._committed_end)
 
     async def drained(self) -> None:
-        """Return once nothing is in flight."""
+        """Wait until no batch is in flight."""
         while self._in_flight:
             await asyncio.wait([batch.append for batch in self._in_flight])
             await asyncio.sleep(0)  # lets the callbacks of the appends run

@@ -63,7 +63,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.authentication is Authentication.INTERNAL
 
     def named(self, client_id: str | None) -> "Caller":
-        """Return the same caller with a client id."""
+        """Return the same caller with the given client id."""
         return self if client_id == self.client_id else replace(self, client_id=client_id)
 
     def acting_as(self, principal: str) -> "Caller":

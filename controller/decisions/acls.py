@@ -79,7 +79,7 @@ class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Selects entries. None, ANY, or an empty list of types matches everything.
+    """Selects ACL entries. None, ANY, and an empty list of types each match everything.
 
     The pattern type MATCH selects all entries that apply to the resource of the given name,
     including those on prefixes of the name and on `*`.

@@ -32,7 +32,7 @@ class Placement:
     """
 
     def __init__(self, context: Context, name: str | None = None) -> None:
-        """Start a request.
+        """Start the placement for one request.
 
         Args:
             name: Name of a placement; None means the controller's.
@@ -101,7 +101,7 @@ class Placement:
 
 
 class _Replicas(msgspec.Struct, frozen=True, gc=False):
-    """Fields shared by the records of all partitions with the same replicas.
+    """The record fields that all partitions with the same replicas share, computed once for all.
 
     A large request has far more partitions than combinations of replicas.
     """

@@ -29,9 +29,10 @@ _OF_TOPICS = frozenset(
 
 
 def _definition(definition: ConfigDefinition) -> ConfigDefinition:
-    """Return a definition for use on brokers, where its own name precedes its server names.
+    """Return the definition of a config for the BROKER resource type.
 
-    Broker configs that are defaults of topic configs can always be changed in the log, because the
+    A broker may set the config under its own name, which takes precedence over its server names.
+    Configs that are defaults of topic configs can always be changed in the log, because the
     controller reads their values from the log.
     """
     names = ((definition.name, 1), *definition.server_names)

@@ -33,8 +33,9 @@ def topics_changed(
 ) -> int | None:
     """Return the number of topics whose effective configs change with a resource's configs.
 
-    None if topics cannot inherit any of the changed configs. A change on a single broker affects
-    topics only if that broker is the controller's own node, whose configs the controller uses.
+    Returns None if topics cannot inherit any of the changed configs. A change on a single broker
+    affects topics only if that broker is the controller's own node, whose configs the controller
+    uses.
 
     Args:
         named: The configs in the request.

@@ -34,7 +34,8 @@ _ROOT_LOGGER = "root"
 class Operation(enum.Enum):
     """Operation on a config; APPEND and SUBTRACT are for lists only.
 
-    UNKNOWN is any other operation that a client sends; its resource is refused, as in Kafka.
+    UNKNOWN stands for any other operation that a client sends: as in Kafka, all changes of that
+    resource are then refused.
     """
 
     SET = "set"

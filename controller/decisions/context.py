@@ -193,7 +193,7 @@ class RecordList:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """The partitions to subtract from each quota."""
+        """The number of partitions to subtract from each quota."""
         return ()
 
     @property
@@ -204,7 +204,12 @@ class RecordList:
     def result(
         self, response: T, *, validate_only: bool = False, atomic: bool = True
     ) -> ControllerResult[T]:
-        """Return the decision's result; a dry run has the same response and no records."""
+        """Return the decision's result, with the collected records.
+
+        Args:
+            validate_only: Leave the records out; the response stays the same.
+            atomic: The records must become visible together.
+        """
         result = ControllerResult(
             response=response, records=self.records, atomic=atomic, charges=self.charges
         )

@@ -50,7 +50,7 @@ class CountedRecordList(RecordList):
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """The counted partitions, by quota."""
+        """The number of counted partitions to subtract from each quota."""
         return tuple(self._charges.values())
 
     def _checked_quotas(self, namespace: str) -> list[Allowance]:

@@ -152,7 +152,7 @@ def default_setting(definition: ConfigDefinition) -> Setting:
 def default_settings(definition: ConfigDefinition) -> list[Setting]:
     """Return the built-in defaults of a config's server-level names.
 
-    If none of these names has a default, return the config's own.
+    If none of these names has a default, return the built-in default of the config itself.
     """
     found = []
     for name, factor in definition.server_names:
@@ -227,7 +227,7 @@ def min_isr(context: ConfigLevels, topic: Topic) -> int:
 
 
 def unclean_election_enabled(context: ConfigLevels, topic: Topic) -> bool:
-    """True if a topic allows unclean elections: losing records rather than having no leader."""
+    """True if a topic allows unclean elections, which lose records rather than have no leader."""
     return is_true(topic_config(context, topic, UNCLEAN_ELECTION))
 
 

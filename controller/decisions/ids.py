@@ -20,7 +20,7 @@ class IdSource(Protocol):
 
 
 def can_be_id(value: Uuid) -> bool:
-    """True if a foreign id is usable: not reserved, and its text does not start with '-'."""
+    """True if an id given from outside is usable: not reserved, and no '-' begins its text."""
     return value not in _RESERVED and value[0] >> 2 != _DASH
 
 

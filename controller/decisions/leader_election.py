@@ -40,14 +40,21 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Elected(msgspec.Struct, frozen=True):
-    """Result of an election; `leader` -1: no replica can lead; `unclean`: records may be lost."""
+    """Result of an election.
+
+    `leader` is -1 if no replica can lead. `unclean` is True if records may be lost.
+    """
 
     leader: int
     unclean: bool = False
 
 
 def elect(candidates: Candidates, election: Election, acceptable: Callable[[int], bool]) -> Elected:
-    """Return the new leader."""
+    """Choose the leader of a partition; return it, and whether the election is unclean.
+
+    Args:
+        acceptable: Returns True for brokers that may lead.
+    """
 
     def valid(replica: int) -> bool:
         members = candidates.isr or candidates.eligible

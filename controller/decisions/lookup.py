@@ -44,7 +44,7 @@ def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
 
 
 def topics_named_twice(image: MetadataImage, refs: Iterable[TopicRef]) -> frozenset[Uuid]:
-    """Return the ids of topics that occur twice, also those given once by name and once by id."""
+    """Return the ids of the topics that `refs` contain more than once, by name or by id."""
     counts: Counter[Uuid] = Counter()
     for ref in refs:
         topic = image.topic_by_full_name(ref) if isinstance(ref, str) else image.topic(ref)
@@ -75,7 +75,7 @@ def partition_exists(image: MetadataImage, ref: TopicRef, partition_id: int) -> 
 
 
 def partition_named(image: MetadataImage, ref: TopicRef, partition_id: int) -> tuple[TopicRef, int]:
-    """Return a key that is equal for all references to the same partition, by topic name or id."""
+    """Return a key that is the same for a partition given by its topic's name and by its id."""
     topic = image.topic_by_full_name(ref) if isinstance(ref, str) else None
     return (ref if topic is None else topic.topic_id), partition_id
 
@@ -84,7 +84,7 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
     """Return the id of a namespace; None for the default one, "".
 
     Raises:
-        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), the namespace does not exist.
+        RequestError: INVALID_TOPIC_EXCEPTION (InvalidNamespace), the namespace does not exist.
     """
     if name == DEFAULT_NAMESPACE:
         return None

@@ -37,11 +37,12 @@ class ConfigShift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MoveEffects(msgspec.Struct, frozen=True, kw_only=True):
-    """Effects of a move, over all of its topics.
+    """Effects of a move, over all topics that it moves.
 
-    `brokers` are those with replicas, whose folders are renamed. ACLs and subscriptions are lost if
-    they match an old name but not the new one, and gained if they match only the new one. None: the
-    caller may not see them, or there were too many to examine.
+    `brokers` are the brokers with replicas of these topics; the folders of the replicas are
+    renamed. ACLs and subscriptions are lost if they match an old name but not the new one, and
+    gained if they match only the new one. None: the caller may not see them, or there were too many
+    to examine.
     """
 
     partitions: int = 0

@@ -92,7 +92,7 @@ class _Bucket(msgspec.Struct, frozen=True):
 
 
 class MutationBuckets(msgspec.Struct, frozen=True):
-    """The buckets of all clients and namespaces; a missing one is full."""
+    """The buckets of all clients and namespaces; a bucket that is not stored is full."""
 
     _by_client: Map[QuotaEntity, _Bucket] = Map()
 
@@ -127,10 +127,11 @@ class MutationBuckets(msgspec.Struct, frozen=True):
         return buckets
 
     def charged(self, allowance: Allowance, mutations: int) -> "MutationBuckets":
-        """Return the buckets after subtracting `mutations` partitions from one of them.
+        """Return the buckets after subtracting `mutations` partitions from one bucket.
 
         Args:
-            allowance: The quota that the bucket belongs to; without a bucket, nothing changes.
+            allowance: The quota whose bucket is charged; if the quota has no bucket, nothing
+                changes.
         """
         if allowance.bucket is None or not mutations:
             return self

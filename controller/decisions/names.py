@@ -58,7 +58,7 @@ def check_namespace_name(name: str) -> None:
     """Check a namespace name.
 
     Raises:
-        RequestError: INVALID_TOPIC_EXCEPTION, an InvalidNamespace.
+        RequestError: INVALID_TOPIC_EXCEPTION (InvalidNamespace).
     """
     if len(name) > _NAMESPACE_LENGTH_MAX:
         raise invalid_namespace(

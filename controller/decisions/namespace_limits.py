@@ -36,8 +36,8 @@ class NamespaceLimits:
         """Count topics and partitions that are added to a namespace.
 
         Args:
-            moved_from: The namespace that the topics leave, if they are moved; namespaces that
-                contain both keep their counts.
+            moved_from: The namespace that the topics leave, if they are moved. The counts of
+                namespaces that contain both the old and the new namespace do not change.
 
         Raises:
             RequestError: POLICY_VIOLATION, a limit is exceeded; nothing is counted.
@@ -55,7 +55,11 @@ class NamespaceLimits:
     def allowances(
         self, buckets: MutationBuckets, namespace: str, now_ms: int
     ) -> Iterator[Allowance]:
-        """Yield the remaining mutation quota of a namespace and of each above it, where limited."""
+        """Yield the remaining quota of a namespace, and of each namespace above it, that has a
+        limit.
+
+        The limit is on the number of partitions created and deleted per second.
+        """
         for name in _around(namespace):
             rate = limit_of(self._access.image, name, MAX_MUTATIONS)
             if rate is not None:
@@ -78,7 +82,7 @@ class NamespaceLimits:
         )
 
     def _named(self, namespace: str, name: str) -> str:
-        """Return a namespace's text for errors; without its name if the caller may not see it."""
+        """Return the text for a namespace in errors; nameless if the caller may not see it."""
         return f"namespace {name!r}" if self._may_see(name) else f"a namespace around {namespace!r}"
 
     def _may_see(self, name: str) -> bool:
@@ -86,7 +90,7 @@ class NamespaceLimits:
 
 
 def _around(namespace: str) -> list[str]:
-    """Return a namespace and those above it, topmost first; empty for the default namespace."""
+    """Return a namespace and all above it, topmost first; an empty list for the default one."""
     return list(tiers(namespace)) if namespace else []
 
 

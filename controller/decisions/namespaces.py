@@ -68,7 +68,10 @@ class CreateNamespace(Request["NamespaceResult"], frozen=True):
 
 
 class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to delete a namespace and its topics; `recursive`: also namespaces below it."""
+    """A request to delete a namespace and its topics.
+
+    `recursive`: delete the namespaces below it, too, with their topics.
+    """
 
     name: str
     recursive: bool = False
@@ -76,9 +79,10 @@ class DeleteNamespace(Request["NamespaceResult"], frozen=True, kw_only=True):
 
 
 class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
-    """A request to move topics directly in one namespace to another: a single topic, or all.
+    """A request to move one topic of a namespace, or all its topics, to another namespace.
 
-    `topic` is the last part of the single topic's name, or its id; None: all topics.
+    Topics of namespaces below it are not moved. `topic` is the last part of the topic's name, or
+    its id; None: all topics.
     """
 
     from_namespace: str
@@ -118,7 +122,7 @@ def create_namespace(
     """Create each tier that does not exist yet.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace), or
+        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (InvalidNamespace), or
             DUPLICATE_RESOURCE when all tiers exist.
     """
     context.require_feature(NAMESPACE_FEATURE, "namespaces")
@@ -139,12 +143,14 @@ def create_namespace(
 def delete_namespace(
     context: Context, request: DeleteNamespace
 ) -> ControllerResult[NamespaceResult]:
-    """Delete a namespace with its topics, configs and ACLs, the deepest namespaces first.
+    """Delete a namespace with its topics, configs and ACLs.
+
+    A recursive request deletes the namespaces below it, too, the deepest first.
 
     Raises:
-        RequestError: INVALID_TOPIC_EXCEPTION (an InvalidNamespace), INVALID_REQUEST if there are
+        RequestError: INVALID_TOPIC_EXCEPTION (InvalidNamespace), INVALID_REQUEST if there are
             namespaces below it and the request is not recursive, POLICY_VIOLATION if it contains
-            too much, or THROTTLING_QUOTA_EXCEEDED.
+            more than one request may delete, or THROTTLING_QUOTA_EXCEEDED.
     """
     image = context.image
     if request.name == DEFAULT_NAMESPACE:
@@ -225,8 +231,8 @@ def move_topics(context: Context, request: MoveTopics) -> ControllerResult[Names
     """Move topics: all of them, or none. Ids, partitions, configs and history are kept.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (an InvalidNamespace, or a name
-            that collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
+        RequestError: UNSUPPORTED_VERSION, INVALID_TOPIC_EXCEPTION (InvalidNamespace, or a name that
+            collides or is reserved), UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID,
             TOPIC_ALREADY_EXISTS, INVALID_REQUEST if both namespaces are the same, or
             POLICY_VIOLATION.
     """
@@ -281,7 +287,10 @@ def _check_target(context: Context, target: Uuid | None, namespace: str, name: s
 
 
 def _at_and_below(image: MetadataImage, name: str) -> list[Namespace]:
-    """Return a namespace and all below it; the deepest first, the namespace itself last."""
+    """Return a namespace and all namespaces below it.
+
+    The deepest are first, the namespace itself is last.
+    """
     found = [
         namespace
         for namespace in image.namespaces()

@@ -177,7 +177,7 @@ class PartitionChange:
         return _changed(self._eligible, self._partition.eligible_leader_replicas)
 
     def _set_isr(self) -> None:
-        """Set the new ISR; it becomes empty only if eligible replicas are tracked."""
+        """Set the new ISR. It may become empty only if eligible replicas are tracked."""
         if self._new_isr is None and (self.isr or self._rules.elr_enabled):
             self._new_isr = _changed(self.isr, self._partition.isr)
 

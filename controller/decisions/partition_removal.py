@@ -1,8 +1,9 @@
 """Removal of a topic's highest partitions, in steps that survive a failover.
 
-The partitions become READ_ONLY; after a delay NONE, which takes them offline. Then the brokers
-delete the replicas. Once all replicas are deleted, the partitions are removed together, so that
-partition ids never have gaps. The removal can be cancelled before the partitions become NONE.
+The partitions first become READ_ONLY. After a delay their mode becomes NONE, which takes them
+offline. Then the brokers delete the replicas. Once all replicas are deleted, the partitions are
+removed together, so that partition ids never have gaps. The removal can be cancelled until the mode
+is NONE.
 
 `advance_removals` depends only on the image and does the next step, so any controller may call it
 at any time, any number of times.
@@ -200,11 +201,11 @@ def check_delay(delay_ms: int) -> None:
 
 
 def check_shrink(context: Context, topic: Topic, target: int) -> list[Partition]:
-    """Return the partitions to remove so that a topic has `target` of them.
+    """Return the partitions to remove so that a topic has `target` partitions.
 
     Raises:
-        RequestError: INVALID_PARTITIONS (also as DecreasePartitionsNotAllowed), UNSUPPORTED_VERSION
-            or REASSIGNMENT_IN_PROGRESS.
+        RequestError: INVALID_PARTITIONS (InvalidArgumentPartitions or
+            DecreasePartitionsNotAllowed), UNSUPPORTED_VERSION or REASSIGNMENT_IN_PROGRESS.
     """
     partitions = context.image.partitions(topic.topic_id)
     name = context.image.full_name(topic)

@@ -44,7 +44,7 @@ def checked_entity(pairs: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 def one_form(kind: str, name: str) -> str:
-    """Return a name in canonical form: an IPv6 address can be written in several ways."""
+    """Return a name in canonical form; only IPv6 addresses can be written in several ways."""
     return str(ipaddress.ip_address(name)) if kind == IP and _is_address(name) else name
 
 
@@ -52,7 +52,7 @@ def applying_entities(names: Mapping[str, str]) -> Iterator[QuotaEntity]:
     """Yield the entities whose quota may apply to a client, most specific first.
 
     Args:
-        names: The client's names by type; a type for which it has no name is missing.
+        names: The client's names by type; types for which the client has no name are left out.
     """
     users = (names[USER], None) if USER in names else ()
     clients = (names[CLIENT_ID], None) if CLIENT_ID in names else ()

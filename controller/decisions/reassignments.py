@@ -67,7 +67,7 @@ class AlterReassignments(Request["tuple[ReassignmentResult, ...]"], frozen=True,
 
 
 class ReassignmentResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of one partition; without a refusal, it is moving or already at its target."""
+    """Result of one partition. Without a refusal, it is being moved or already at its target."""
 
     topic: str
     partition_id: int
@@ -122,11 +122,11 @@ def move(
 
 
 def call_off(context: Context, topic: Topic, partition: Partition) -> list[PartitionChangeRecord]:
-    """Return the record that cancels a move: it restores the old replicas without the added ones.
+    """Return the record that cancels a move: the added replicas are removed, the others stay.
 
     Raises:
-        RequestError: NO_REASSIGNMENT_IN_PROGRESS, or INVALID_REPLICA_ASSIGNMENT: none of the
-            remaining replicas is in sync, and the topic does not allow losing records.
+        RequestError: NO_REASSIGNMENT_IN_PROGRESS, or INVALID_REPLICA_ASSIGNMENT: none of the other
+            replicas is in sync, and the topic does not allow losing records.
     """
     name = f"{context.image.full_name(topic)}/{partition.partition_id}"
     if not is_moving(partition):

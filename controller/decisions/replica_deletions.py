@@ -65,7 +65,7 @@ def orphaned_deletions(
 
 
 def is_done(context: Context, partition: Partition, states: Mapping[ReplicaKey, int]) -> bool:
-    """True if no registered broker has a replica left."""
+    """True if no registered broker has a replica of the partition any more."""
     return all(
         states.get(_key(partition, broker_id)) == DELETION_SUCCESSFUL
         or context.image.broker(broker_id) is None

@@ -99,9 +99,10 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return min(stale)[1] if stale else None
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
-        """Return the highest offset that all active brokers have applied; None if none is active.
+        """Return the highest offset that all active brokers have applied.
 
-        -1 if some active broker has not reported its offset yet.
+        Returns None if no broker is active, and -1 if some active broker has not reported its
+        offset yet.
         """
         offsets = [
             -1 if session.metadata_offset is None else session.metadata_offset
@@ -120,10 +121,10 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         now_ms: int,
         lags: Sequence[ReplicaLag] | None = None,
     ) -> "Sessions":
-        """Apply a heartbeat; a heartbeat of a broker without a session changes nothing.
+        """Apply a heartbeat; the heartbeat of a broker without a session changes nothing.
 
         Args:
-            lags: Lags of all its replicas; None keeps the previous ones.
+            lags: Lags of all replicas of the broker; None keeps the previous lags.
         """
         session = self._by_broker.get(broker_id)
         if session is None:

@@ -73,7 +73,7 @@ class RenewToken(Request["TokenExpiry"], frozen=True, kw_only=True):
 
 
 class ExpireToken(Request["TokenExpiry"], frozen=True, kw_only=True):
-    """A request to end a token after `period_ms` from now; below 0: immediately."""
+    """A request to let a token expire `period_ms` from now; below 0: immediately."""
 
     hmac: bytes | None = None
     token_id: str | None = None
@@ -151,7 +151,7 @@ def renew_token(context: Context, request: RenewToken) -> ControllerResult[Token
 
 
 def expire_token(context: Context, request: ExpireToken) -> ControllerResult[TokenExpiry]:
-    """End a token immediately or later.
+    """Let a token expire, immediately or later.
 
     Raises:
         RequestError: as `renew_token`.

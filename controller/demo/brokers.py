@@ -40,7 +40,11 @@ class Process(enum.Enum):
 
 
 class SimulatedBroker:
-    """One broker. Id, directory, and whether the last stop was clean survive a restart."""
+    """One simulated broker.
+
+    Its id and its directory survive a restart, and so does the knowledge whether the last stop was
+    clean.
+    """
 
     def __init__(self, broker_id: int, rng: Random) -> None:
         self.broker_id = broker_id

@@ -23,7 +23,7 @@ class PartitionFound(msgspec.Struct, frozen=True, kw_only=True):
 def describe_partitions(
     view: View, ref: TopicRef | None = None, partition_id: int | None = None
 ) -> tuple[PartitionFound, ...]:
-    """Describe the partitions of all topics or of one topic, or a single one, ordered by name.
+    """Describe the partitions of all topics, of one topic, or a single partition, ordered by name.
 
     If a partition id but no topic is given, topics without that partition are left out. An error
     would reveal the name of such a topic.

@@ -90,7 +90,10 @@ class AppliedOffset(msgspec.Struct, frozen=True, kw_only=True):
 def list_reassignments(
     view: View, partitions: Sequence[tuple[TopicRef, int]] | None = None
 ) -> tuple[OngoingReassignment, ...]:
-    """List the partitions being reassigned, ordered by topic: of the given ones, or (None) of all.
+    """List the partitions being reassigned, ordered by topic.
+
+    Args:
+        partitions: List only these partitions, if they are being reassigned; None means all.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.
@@ -108,7 +111,10 @@ def list_reassignments(
 
 
 def list_removals(view: View, topic: TopicRef | None = None) -> tuple[OngoingRemoval, ...]:
-    """List the partitions that are being removed, of one topic or of all, ordered by topic.
+    """List the partitions that are being removed, ordered by topic.
+
+    Args:
+        topic: List only the partitions of this topic; None means all topics.
 
     Raises:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID.

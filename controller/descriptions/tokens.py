@@ -75,10 +75,10 @@ def _redacted(token: TokenDescription) -> TokenDescription:
 def visible_tokens(
     access: Access, request: DescribeTokens, response: tuple[TokenDescription, ...]
 ) -> tuple[TokenDescription, ...]:
-    """Remove others' tokens that the caller may not describe.
+    """Remove the tokens of other users that the caller may not describe.
 
-    It may if it has DESCRIBE_TOKENS on the token's owner, or DESCRIBE on the token resource `*`.
-    Kafka also accepts DESCRIBE on the single token, but ids are redacted here.
+    The caller may describe a token with DESCRIBE_TOKENS on the token's owner, or DESCRIBE on the
+    token resource `*`. Kafka also accepts DESCRIBE on the single token, but ids are redacted here.
     """
     if access.allows(Operation.DESCRIBE, Resource(ResourceType.DELEGATION_TOKEN, "*")):
         return response

@@ -208,7 +208,7 @@ def offline_replicas(view: View, partition: Partition) -> tuple[int, ...]:
 def available_partitions(view: View, topic: Topic, *, for_write: bool) -> tuple[Partition, ...]:
     """Return the partitions that a client can currently write to (`for_write`), or read from.
 
-    These have a leader, and a mode that allows it (KIP-694).
+    These partitions have a leader, and a mode that allows the access (KIP-694).
     """
     return tuple(
         [

@@ -143,7 +143,13 @@ def _partition_changes(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _wishes(changes: _Records, leader: int, image: MetadataImage) -> _Candidates:
-    """Yield AlterPartition requests of a leader: for all partitions it leads, and for the first."""
+    """Yield two candidates: an AlterPartition request for all changes, and one for the first only.
+
+    Args:
+        changes: Changes of ISRs; those from the first one on that `leader` may have requested are
+            used.
+        leader: The broker that sends the request.
+    """
     wishes = []
     for change in changes:
         old = image.partition(change.topic_id, change.partition_id)
@@ -200,7 +206,7 @@ def _reassignments(changes: _Records, image: MetadataImage) -> Trigger:
 
 
 def _creation(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield the creation of all consecutive topics in one request, and of only the first topic."""
+    """Yield two candidates: a request that creates all topics, and one for the first topic only."""
     found: list[NewTopic] = []
     rest = list(records)
     while rest and isinstance(rest[0], topics.TopicRecord):
@@ -249,7 +255,10 @@ def _deletion(records: _Records, image: MetadataImage) -> _Candidates:
 
 
 def _configs(records: _Records, image: MetadataImage) -> _Candidates:
-    """Yield a config change; if a topic's record follows, also the topic's creation (Kafka 3.3)."""
+    """Yield requests for config changes and, if a topic's record follows, for the topic's creation.
+
+    Kafka 3.3 wrote the configs of a new topic before its TopicRecord.
+    """
     values = _run(records, configs.ConfigRecord)
     following = records[len(values) :]
     if following and isinstance(following[0], topics.TopicRecord):

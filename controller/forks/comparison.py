@@ -20,10 +20,10 @@ _Object = tuple[str, Key]
 
 
 class Parting(msgspec.Struct, frozen=True, kw_only=True):
-    """A field whose value in the past, `happened`, differs from that in the fork, `forked`.
+    """A field whose value in the past, `happened`, differs from its value in the fork, `forked`.
 
     The difference begins at `from_offset`. At `to_offset` the values become equal, or differ in
-    another way; None: they stay as they are until the end.
+    another way; None: the difference lasts until the end.
     """
 
     object: str

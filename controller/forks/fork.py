@@ -279,10 +279,10 @@ class Fork:
 
 
 def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:
-    """Yield the rows of each decision; those of a transaction only when it has ended.
+    """Yield the rows of each decision; the rows of a transaction together, once it has ended.
 
-    The second value is True if the rows are those of several decisions in a transaction, or of a
-    transaction without a logged request, whose decisions cannot be told apart.
+    The second value is True if the rows come from several decisions that cannot be told apart,
+    because they were made in one transaction or because the transaction has no logged request.
     """
     transactions, held, count = Transactions(), list[Envelope](), 0
     for group in recorded_decisions(batches):
@@ -311,7 +311,7 @@ def _first(pair: tuple[int, Added]) -> int:
 
 
 def _rows(decided: Decided, recorded: Rows) -> Rows:
-    """Return the fork's records as rows, with offsets from the logged rows' first one on.
+    """Return the fork's records as rows, with the offsets that the rows in the log have.
 
     If the fork has more records than the log, the last ones all get the last logged offset.
     """

@@ -69,10 +69,10 @@ def _first_step(rows: tuple[Envelope, ...], state: State, settings: Settings) ->
 
 
 def _all_left(broker_id: int, records: Sequence[Record], state: State) -> bool:
-    """True if the records may remove a broker from all of its ISRs.
+    """True if the records may be those of a broker that left all of its ISRs.
 
-    False if some ISR with the broker is in no record. This check avoids a decision about all of its
-    partitions that could not match the records.
+    False if an ISR with the broker is not changed by any record. This quick check avoids making a
+    decision, about all of the broker's partitions, that could not match the records.
     """
     changed = {_object(each) for each in records}
     return all(

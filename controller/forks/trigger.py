@@ -48,8 +48,8 @@ class Trigger(msgspec.Struct, frozen=True):
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a decision: records, refusals, or a failure.
 
-    `refusals` are those of single items, each with the item's name, or one of the whole request,
-    with an empty name.
+    `refusals` has each refused item with its name; if the whole request was refused, only that
+    refusal, with an empty name.
     """
 
     context: Context

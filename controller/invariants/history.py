@@ -310,7 +310,12 @@ def _add_on_brokers(
 
 
 def begun(keys: Iterable[Key], batch: Batch | None, *, at_once: bool = False) -> list[Violation]:
-    """Return violations that begin with a batch; without a batch: before the range."""
+    """Return the given violations with the batch at which they begin.
+
+    Args:
+        batch: None if the violations began before the range.
+        at_once: The violations also end with that batch.
+    """
     origin = None if batch is None else batch.rows[0].origin
     offset = None if batch is None else batch.end_offset - 1
     return [

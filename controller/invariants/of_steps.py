@@ -21,7 +21,7 @@ class Step(msgspec.Struct, frozen=True):
 
     Attributes:
         changed: Pairs (before, after) of affected partitions that are in both images and differ.
-        gone: Affected partitions that only the image before has, of topics that both have.
+        gone: Affected partitions that are no longer in the second image, although their topic is.
     """
 
     before: MetadataImage

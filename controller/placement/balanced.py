@@ -34,7 +34,10 @@ class BalancedPlacer:
     """Places new partitions on the least loaded brokers, by preferred leaders and by replicas."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """See `Placer.start`; the partitions of each topic count as load for the next one."""
+        """Return a placement run for one request.
+
+        The partitions of each topic count as load for the next topic.
+        """
         return _Run(brokers, rng)
 
     def place(
@@ -46,7 +49,10 @@ class BalancedPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. `start_partition_id` is ignored; only the load is used."""
+        """Return the replicas of each new partition, as `Placer.place`.
+
+        `start_partition_id` is ignored; only the load is used.
+        """
         run = self.start(brokers, rng)
         return run.place(partitions, replication_factor, start_partition_id)
 
@@ -76,7 +82,11 @@ class Followers:
                 self._queue_of[broker_id] = queue
 
     def begin_topic(self, replicas: int) -> None:
-        """Reset the counts per topic; `replicas` is the new topic's number of replicas."""
+        """Reset the counts that are kept per topic.
+
+        Args:
+            replicas: The total number of replicas of the new topic.
+        """
         limit = _limit(replicas, self._sharers)
         before = self._load.copy()
         for queue in self._queues:
@@ -120,7 +130,7 @@ class _Run:
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
-        """See `PlacementRun.place`."""
+        """Return the replicas of each new partition, as `PlacementRun.place`."""
         check_counts(partitions, replication_factor, self._broker_count)
         if not self._led:
             raise invalid_replication_factor("all brokers are fenced")
@@ -129,7 +139,7 @@ class _Run:
         return [self._place_one(replication_factor) for _ in range(partitions)]
 
     def count(self, replicas: Sequence[int]) -> None:
-        """See `PlacementRun.count`."""
+        """Count a manually assigned partition as load, as `PlacementRun.count`."""
         if replicas[0] in self._led:
             self._led[replicas[0]] += 1
         for broker_id in replicas:

@@ -22,8 +22,8 @@ from controller.refusals import invalid_assignment
 class ClassicPlacer:
     """Kafka's classic placement: rack-aware if every broker has a rack, rack-unaware if none has.
 
-    `rack_aware=False` ignores racks. `fixed_start` replaces both random numbers, for tests and
-    reproducible results.
+    `rack_aware=False` ignores racks. `fixed_start` replaces the two random numbers (position of the
+    first leader, distance of the first follower), for tests and reproducible results.
     """
 
     def __init__(self, *, rack_aware: bool = True, fixed_start: int | None = None) -> None:
@@ -31,7 +31,7 @@ class ClassicPlacer:
         self._fixed_start = fixed_start
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """See `Placer.start`."""
+        """Return a placement run for one request."""
         return IndependentRun(self, brokers, rng)
 
     def place(
@@ -43,7 +43,9 @@ class ClassicPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. Fenced brokers are used like any other, as in the classic tools.
+        """Return the replicas of each new partition, as `Placer.place`.
+
+        Fenced brokers are used like any other, as in the classic tools.
 
         Raises:
             RequestError: also INVALID_REPLICA_ASSIGNMENT if only some brokers have a rack.

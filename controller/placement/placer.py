@@ -40,7 +40,7 @@ class PlacementRun(Protocol):
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
-        """Place as `Placer.place` does, and count the result as load."""
+        """Return the replicas of each new partition, as `Placer.place`, and count them as load."""
         ...
 
     def count(self, replicas: Sequence[int]) -> None:
@@ -52,7 +52,7 @@ class Placer(Protocol):
     """Chooses the replicas of new partitions."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """Start a request, which may create several topics."""
+        """Return a placement run for one request, which may create several topics."""
         ...
 
     def place(
@@ -89,7 +89,7 @@ class IndependentRun:
     def place(
         self, partitions: int, replication_factor: int, start_partition_id: int
     ) -> list[tuple[int, ...]]:
-        """See `PlacementRun.place`."""
+        """Return the replicas of each new partition, as `PlacementRun.place`."""
         return self._placer.place(
             brokers=self._brokers,
             partitions=partitions,

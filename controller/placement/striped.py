@@ -24,7 +24,7 @@ class StripedPlacer:
     """Places new partitions as Kafka's controller does."""
 
     def start(self, brokers: Sequence[UsableBroker], rng: PlacementRng) -> PlacementRun:
-        """See `Placer.start`."""
+        """Return a placement run for one request."""
         return IndependentRun(self, brokers, rng)
 
     def place(
@@ -36,7 +36,10 @@ class StripedPlacer:
         start_partition_id: int,
         rng: PlacementRng,
     ) -> list[tuple[int, ...]]:
-        """See `Placer.place`. `start_partition_id` is ignored, as in Kafka."""
+        """Return the replicas of each new partition, as `Placer.place`.
+
+        `start_partition_id` is ignored, as in Kafka.
+        """
         check_counts(partitions, replication_factor, len(brokers))
         if all(broker.fenced for broker in brokers):
             raise invalid_replication_factor("all brokers are fenced")

@@ -14,7 +14,7 @@ from records.envelope import Envelope
 def unreadable_records(rows: Iterable[Envelope], target: Target) -> Iterator[Finding]:
     """Yield one finding for each record type that the target's level cannot read.
 
-    It has the offset of the type's first such record, and their number.
+    The finding has the offset of the first such record of the type, and the number of such records.
     """
     first: dict[str, tuple[int, str]] = {}
     counts: dict[str, int] = {}
