@@ -230,9 +230,9 @@ class ObservedAuthorizer:
 
 
 class RecordedAuthorizer:
-    """Authorizer for making a past decision again: refuses what was refused then.
+    """Authorizer for making a past decision again: refuses the operations that were refused then.
 
-    It refuses exactly the operations in the logged values of the decision.
+    These operations are in the logged values of the decision; all others are allowed.
     """
 
     def __init__(self, reads: Reads) -> None:

@@ -45,10 +45,10 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
 class AppendRows(Request["Appended"], frozen=True, kw_only=True, omit_defaults=True):
     """A request to append records, in the form sent over a connection (see `AppendRecords`).
 
-    `rows`: `count` records in Avro, as in a block of a segment. `request_hash`: together with the
-    request's id, it identifies a repeated request over any connection. `schema`: the fingerprint of
-    the rows' schema; None means the schema of the first release, in which most records have their
-    present form.
+    `rows` has the records, `count` of them, in Avro as in a block of a segment. `request_hash`:
+    together with the request's id, it identifies a repeated request over any connection. `schema`:
+    the fingerprint of the rows' schema; None means the schema of the first release, in which most
+    records have their present form.
     """
 
     rows: bytes

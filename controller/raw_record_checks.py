@@ -1,4 +1,4 @@
-"""Checks of raw records from clients: refuses those that replay accepts but no command writes.
+"""Checks of raw records from clients: refuses records that replay accepts but no command writes.
 
 The error for a single record begins with `record N of COUNT: `, counted from 1.
 """
@@ -57,7 +57,7 @@ def check_before(image: MetadataImage, records: tuple[Record, ...], types: Types
 
 
 def check_after(after: MetadataImage, records: tuple[Record, ...], types: Types) -> None:
-    """Check names, and those whole-image invariants that concern the objects in the records.
+    """Check names, and the whole-image invariants of the objects in the records.
 
     Args:
         after: The image after the records.

@@ -164,7 +164,11 @@ class Timers:
         return wait.start_ms + wait.duration_ms
 
     async def _decide(self, timer: Timer) -> int | None:
-        """Submit a timer's decision; return the ms until it is due again, None for its interval."""
+        """Submit a timer's decision.
+
+        Returns:
+            The time until the timer is due again, in ms; None for the timer's interval.
+        """
         try:
             answer = await self._controller.submit(
                 BoundDecision(timer.name, timer.decide), origin=timer.origin

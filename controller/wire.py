@@ -1,14 +1,14 @@
 """Requests and responses of decisions as MessagePack, decoded by their types.
 
 There are two forms. Over connections, a structure is a map from field names to values (`to_wire`,
-`from_wire`). In the log, it is a list of its values in the order of the fields, where trailing
-values equal to their defaults are left out: a third of the size (`plain_of`, `from_log`). So a
-field may be added at the end of a structure, with a default, and no field may move. Any other
-change requires a new version of the command (`controller.asked.VERSIONS`); tests/golden/requests
-checks this.
+`from_wire`). In the log, it is a list of its values in the order of the fields; trailing values
+equal to their defaults are left out (`plain_of`, `from_log`). This form takes a third of the bytes.
+It allows a field to be added at the end of a structure, with a default, but no field may move. Any
+other change requires a new version of the command (`controller.asked.VERSIONS`);
+tests/golden/requests checks this.
 
-MessagePack distinguishes text from bytes, which is how a topic's name differs from its id. The
-types are those of annotations: structs, tuples, mappings, unions, enumerations and scalars.
+MessagePack distinguishes text from bytes, which is how a topic's name differs from its id. Values
+are decoded by their type annotations: structs, tuples, mappings, unions, enumerations and scalars.
 """
 
 import enum

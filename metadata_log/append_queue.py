@@ -94,7 +94,7 @@ class AppendQueue:
             queued.refuse(error)
 
     def fail(self, failure: MetadataLogError) -> None:
-        """Refuse all batches after a failure of the writer, those added later included.
+        """Refuse all batches, now and later, because the writer has failed.
 
         The outcome of batches in flight is unknown; of all others nothing was written.
         """

@@ -8,8 +8,8 @@ segment, that file is either
   its own header.
 
 Blocks are chained by their CRCs, so equal values mean an equal history. A checkpoint of another
-cluster, or of a fork of this one, is refused. Early releases wrote bases without these values; for
-those only cluster id, offset and epoch are compared.
+cluster, or of a fork of this one, is refused. Bases of early releases lack these values; only their
+cluster id, offset and epoch are compared.
 """
 
 from collections.abc import Sequence

@@ -49,7 +49,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     """A complete checkpoint on disk.
 
     `end_offset` is exclusive: the state includes the effect of all offsets below it. `timestamp` is
-    the append time of the last of them (ms), `size` and `last_crc32c` identify the file's content.
+    the append time of the last of these offsets, ms since 1970. `size` and `last_crc32c` identify
+    the file's content.
     """
 
     fs: ByteStore

@@ -20,7 +20,7 @@ class MachineClocks(Protocol):
         ...
 
     def boot_ns(self) -> int:
-        """Return the time since a fixed moment. The clock cannot be set, and runs on during
+        """Return the time since a fixed moment. This clock cannot be set, and does not stop in
         suspend.
         """
         ...

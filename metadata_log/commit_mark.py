@@ -35,10 +35,10 @@ class CommitMark(msgspec.Struct, frozen=True, kw_only=True):
 
     `end_offset` is exclusive. The committed bytes end at `position` of the segment that starts at
     `segment_offset`, and `last_crc32c` is the CRC-32C of the stored block that ends there (0 if the
-    log has none). Offsets below `confirmed_end` will never be replaced: in a mirror those that
-    Kafka has proven to be committed, in any other log all offsets. `max_timestamp` is the highest
-    append time of any committed record (ms). It is 0 if it is not known: there is no record yet, or
-    an early release wrote the mark.
+    log has none). Offsets below `confirmed_end` will never be replaced. In a mirror these are the
+    offsets that Kafka has proven to be committed; in any other log, all offsets. `max_timestamp` is
+    the highest append time of any committed record (ms); 0 if it is not known, because there is no
+    record yet or an early release wrote the mark.
     """
 
     sequence: int

@@ -202,7 +202,7 @@ class LogReader:
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the whole batches that contain a needle, and perhaps others.
+        """Yield the whole batches that contain a needle, and perhaps other batches.
 
         Only batches with an offset in [from_offset, to_offset) are yielded. Every block is read and
         checked, but only blocks that contain a needle are decoded. Needles may be added between two

@@ -1,9 +1,10 @@
 """Recovery: finds the end of a log when a writer opens it, starting at the commit mark.
 
 A machine crash can lose the newest marks, so the mark may be behind the acknowledged end. All bytes
-past it are examined; recovery_rules.py decides which to keep. The kept part is written to a new
-file that replaces the segment, for two reasons: after a failed sync the system can have, and show,
-bytes that never reached the disk; and a fenced writer may still truncate the file it has open.
+past the mark are examined; recovery_rules.py decides which of them are kept. The kept part is
+written to a new file that replaces the segment, for two reasons: after a failed sync the system can
+have, and show, bytes that never reached the disk; and a fenced writer may still truncate the file
+it has open.
 """
 
 import logging

@@ -1,8 +1,7 @@
 """Error classes that a caller can act on. Our own bugs raise AssertionError instead.
 
-Every error has an `Outcome`: what happened to the request. The outcome alone decides whether and
-how to retry; the class only tells what is wrong, and whether the caller, the disk or the service
-caused it.
+Every error has an `Outcome`: what happened to the request. Only the outcome decides whether and how
+to retry. The class tells what is wrong: the request, the stored data, or the service.
 """
 
 from enum import StrEnum

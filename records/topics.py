@@ -1,4 +1,4 @@
-"""Topics and the namespaces they live in."""
+"""Topics, and the namespaces that contain them."""
 
 from records.base import Record, Uuid
 

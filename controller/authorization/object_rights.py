@@ -98,7 +98,7 @@ def _check_object(access: Access, request: Any) -> None:
 
 
 def _check_history(access: Access, request: Any) -> None:
-    """Require the right to see an object, to read its history.
+    """Check the right to read an object's history: the right to see the object.
 
     To read the notes as well, DESCRIBE on the cluster is required instead: a note may mention other
     objects.
@@ -113,7 +113,7 @@ def _check_all(access: Access, request: Any) -> None:
 
 
 def _check_rows(access: Access, request: Any) -> None:
-    """Require the right to see an object, to read the records about it.
+    """Check the right to read the records about an object: the right to see the object.
 
     To read all records, or the logged requests, DESCRIBE on the cluster is required instead: a
     request may concern several objects.

@@ -27,11 +27,11 @@ def start_change(
 ) -> PartitionChange:
     """Start a change under the rules of the partition's topic.
 
-    The change elects a leader if the partition needs one to stay online; uncleanly only if the
-    topic's configs allow it.
+    The change elects a leader if the partition needs one to stay online; an unclean leader only if
+    the topic's configs allow it.
 
     Args:
-        active: Returns True for brokers that may lead; None: the active ones.
+        active: Returns True for brokers that may lead; None means all active brokers.
     """
     topic = _topic(context, partition)
     elr_enabled = context.elr_enabled

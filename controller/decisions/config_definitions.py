@@ -41,7 +41,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Definition of one config.
 
     `server_names` are the broker configs from which this config takes its value, in order of
-    precedence, each with the factor that converts their unit to this config's. `allowed`, if not
+    precedence, each with the factor from its unit to the unit of this config. `allowed`, if not
     empty, lists the valid values (for a list: the valid items); `form` is a pattern that values
     must match. `minimum` and `maximum` are inclusive. A config that is not inherited applies only
     to the resource that sets it. `since` is the first release of Kafka that has it, or `ours`. The

@@ -22,7 +22,7 @@ class CreatedConfig(msgspec.Struct, frozen=True):
 
 
 class CreatedConfigs:
-    """Effective configs of the topics of one request; caches those inherited from namespaces."""
+    """Effective configs of the topics of one request; caches configs inherited from namespaces."""
 
     def __init__(self, context: ConfigLevels) -> None:
         """Start with an empty cache; `context` has the levels above the topics."""
@@ -30,7 +30,11 @@ class CreatedConfigs:
         self._inherited: dict[str, dict[str, CreatedConfig]] = {}
 
     def of_topic(self, namespace: str, own: Mapping[str, str]) -> tuple[CreatedConfig, ...]:
-        """Return a topic's effective configs, ordered by name; `own` are those it sets itself."""
+        """Return a topic's effective configs, ordered by name.
+
+        Args:
+            own: The configs that the topic sets itself.
+        """
         found = dict(self._of_namespace(namespace))
         for name, value in own.items():
             found[name] = CreatedConfig(name, value, ConfigSource.TOPIC)

@@ -23,7 +23,8 @@ class SetFencing(Request["HeartbeatReply"], frozen=True, kw_only=True):
 def set_fencing(context: Context, request: SetFencing) -> ControllerResult[HeartbeatReply]:
     """Fence or unfence a broker.
 
-    Decides as on a heartbeat from a broker that has applied the whole log.
+    The decision is the same as on a heartbeat in which the broker requests this state, after it has
+    applied the whole log.
 
     Raises:
         RequestError: BROKER_ID_NOT_REGISTERED.

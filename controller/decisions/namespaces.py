@@ -102,9 +102,10 @@ class DeletedConfigs(msgspec.Struct, frozen=True):
 class NamespaceResult(msgspec.Struct, frozen=True):
     """Full names that a request created, deleted, or moved (the old names).
 
-    `subscriptions` are those that match topics in the created namespaces; None: there were too many
-    to examine. `partitions`, `configs` and `acls` were deleted with topics and namespaces; `acls`
-    is None if the caller may not see them. `effects` are those of a move; None for other requests.
+    `subscriptions` are the subscriptions that match topics in the created namespaces; None: there
+    were too many to examine. `partitions`, `configs` and `acls` were deleted with topics and
+    namespaces; `acls` is None if the caller may not see them. `effects` are the effects of a move;
+    None for other requests.
     """
 
     namespaces: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ class PartitionPlan(msgspec.Struct, frozen=True, kw_only=True):
 def plan_partitions(
     context: Context, request: PlanPartitions
 ) -> ControllerResult[tuple[PartitionPlan, ...]]:
-    """Return for each topic the partitions that would be removed, when, and the warnings."""
+    """Return the plan for each topic: the partitions that would be removed, when, and warnings."""
     plans = decide_each(
         request.topics,
         lambda ref: _plan(context, find_topic(context.image, ref), request),

@@ -58,8 +58,8 @@ def change_replication_factor(
 def _leaver(context: Context, partition: Partition, replicas: Sequence[int]) -> int:
     """Return the replica to remove.
 
-    Prefers replicas that are not in the ISR, then inactive ones, then those that share a rack, then
-    those on the most loaded brokers.
+    Prefers, in this order, a replica that is not in the ISR, is on an inactive broker, shares its
+    rack with another replica, or is on the most loaded broker.
     """
     racks = {r: broker.rack if (broker := context.image.broker(r)) else None for r in replicas}
     crowd = Counter(racks.values())

@@ -92,8 +92,8 @@ class TopicResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of one topic.
 
     `name` is as in the request. A creation that is only validated has no id. `subscriptions` are
-    those that match a created topic; None: there were too many to examine. `configs` are the
-    effective configs, if requested; None: the caller may not describe them.
+    the subscriptions that match a created topic; None: there were too many to examine. `configs`
+    are the effective configs, if requested; None: the caller may not describe them.
     """
 
     name: str

@@ -53,7 +53,7 @@ class ConfigValue(msgspec.Struct, frozen=True, kw_only=True):
 class PartitionDescription(msgspec.Struct, frozen=True, kw_only=True):
     """One partition. `lags` are in the order of `replicas`; None if unknown.
 
-    `offline_replicas` are those on brokers that are fenced or unregistered, or in failed
+    `offline_replicas` are the replicas on brokers that are fenced or unregistered, or in failed
     directories. `version`: as in all descriptions, the offset of the last record that changed the
     object; -1 if that is before the kept history; None from a service of an earlier release.
     """

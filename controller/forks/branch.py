@@ -13,7 +13,7 @@ from replay.transactions import Transactions
 def applied(state: State, rows: Sequence[Envelope]) -> State:
     """Return the state after the rows of one decision, or of one whole transaction.
 
-    The rows' offsets need not continue those of the state: rows written in the fork get the offsets
+    The rows need not begin at the state's next offset: rows written in the fork get the offsets
     that the same decision's rows have in the log. Thus later decisions keep their offsets, and
     brokers their epochs.
 

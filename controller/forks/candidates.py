@@ -145,10 +145,7 @@ def _partition_changes(records: _Records, image: MetadataImage) -> _Candidates:
 def _wishes(changes: _Records, leader: int, image: MetadataImage) -> _Candidates:
     """Yield two candidates: an AlterPartition request for all changes, and one for the first only.
 
-    Args:
-        changes: Changes of ISRs; those from the first one on that `leader` may have requested are
-            used.
-        leader: The broker that sends the request.
+    The changes end before the first that `leader`, the sender, cannot have requested.
     """
     wishes = []
     for change in changes:

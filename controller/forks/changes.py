@@ -139,10 +139,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         return next((each for each in self.replaced if each.offset in offsets), None)
 
     def rows_of(self, step: Step) -> Sequence[Envelope]:
-        """Return a step's rows without the dropped ones, and with the new values of edited fields.
+        """Return a step's rows without the dropped records, and with the new values of edited
+        fields.
 
         Raises:
-            RequestError: INVALID_RECORD, the fields are not those of the record.
+            RequestError: INVALID_RECORD, a record does not have the edited fields.
         """
         dropped = self.drop_records if step.trigger else self.drop_records | self.drop
         if not dropped and not self.edited:

@@ -1,7 +1,7 @@
 """Triggers inferred from records, for logs without requests, such as Kafka's.
 
-A trigger is what a client or broker would have sent. A candidate is accepted only if deciding it
-writes exactly the records of the log.
+A trigger is the request that a client or broker probably sent. A candidate is accepted only if
+deciding it writes exactly the records of the log.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -18,7 +18,7 @@ from replay.image.topics import Topic
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A violated invariant: the name of its check, and a text that says what is wrong."""
+    """A violated invariant: the name of its check, and a description of the violation."""
 
     invariant: str
     finding: str

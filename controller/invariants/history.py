@@ -1,7 +1,7 @@
 """Follows a log and reports where each violation of an invariant begins and ends.
 
-After a batch, only affected objects are checked again: the partitions of its topics, the partitions
-on brokers that changed state, and those checks of the whole image whose input changed.
+After a batch, only affected objects are checked again: the partitions of the batch's topics, the
+partitions on brokers that changed state, and the whole-image checks whose input changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

@@ -32,7 +32,8 @@ class TieBreaker:
 
 
 class LoadQueue:
-    """Queue of brokers, the least loaded first; those that have their share of the topic come last.
+    """Queue of brokers, the least loaded first; brokers that have their share of the topic come
+    last.
 
     Invariant: each ready broker had load `ready_load` when it became ready, and no bucket is for a
     lower load.
@@ -69,7 +70,7 @@ class LoadQueue:
         self._limit = 1
 
     def begin_topic(self, before: Mapping[int, int], limit: int) -> None:
-        """Start a topic.
+        """Start the placement of a topic, with a new share for each broker.
 
         Args:
             before: Load by broker id, before the topic.
@@ -138,7 +139,11 @@ class LoadQueue:
             self._buckets[load].append(broker_id)
 
     def _put_back(self, broker_ids: list[int]) -> None:
-        """Put brokers back into the queue, before the ready ones if they have less load."""
+        """Put brokers back into the queue.
+
+        If one of them has less load than the ready brokers, these are put back, too, so that the
+        least loaded brokers are ready next.
+        """
         loads = self._loads
         back = broker_ids.copy()
         broker_ids.clear()

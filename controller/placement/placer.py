@@ -12,7 +12,7 @@ class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):
     """A registered broker that is not shutting down, and its load before the placement.
 
     `leaders` is the number of partitions of which the broker is the preferred leader; `replicas` is
-    the number of all its replicas, those of such partitions included.
+    the number of all its replicas, including those as preferred leader.
     """
 
     broker_id: int

@@ -131,7 +131,10 @@ class _RackRing:
         return broker_id, rack
 
     def _shuffle_when_all_led(self) -> None:
-        """Shuffle after one partition per unfenced broker, because the pattern would repeat."""
+        """Shuffle racks and brokers once each unfenced broker leads one of the partitions.
+
+        Otherwise the pattern of replicas would repeat.
+        """
         if self._round == self._unfenced_count and self._unfenced_count > 1:
             self._rng.shuffle(self._racks)
             for rack in self._racks:

@@ -35,7 +35,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def continues_source(self) -> bool:
-        """Value of the header field `continues_source` for a mirror's segment that starts at the
+        """The value of `continues_source` in the header of a mirror's segment that starts at the
         cut.
         """
         return self.segment.header.continues_source or not self.replaces_segment

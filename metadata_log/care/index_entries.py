@@ -40,7 +40,7 @@ class IndexCheck:
         self._wrong: str | None = None
 
     def see(self, block: ReadBlock, highest: int | None) -> None:
-        """Compare the index entry for a block, if there is one, with the block as read.
+        """Compare a block that was just read with its entry in the index, if there is one.
 
         Args:
             highest: The highest append time before the block, ms since 1970; None if there is none.

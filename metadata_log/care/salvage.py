@@ -188,7 +188,7 @@ class Salvage:
         start: IntactEnd,
         index: IndexEntries,
     ) -> IntactEnd:
-        """Walk over the blocks of a segment; return the end of the intact ones."""
+        """Walk over the blocks of a segment; return the end of its intact blocks."""
         kept = before_last = start
         path = segment.path
         place = ScanStart(start.position, start.end_offset, start.last_crc32c)

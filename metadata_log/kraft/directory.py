@@ -40,7 +40,7 @@ from records.errors import RequestError
 
 
 def open_directory(path: Path) -> "KraftDirectory":
-    """Open a metadata log directory, or the one inside a node's directory.
+    """Open a metadata log directory, or the metadata log directory inside a node's directory.
 
     Nothing is locked or written, so the node may be running.
 

@@ -42,7 +42,7 @@ class _Generator:
     """Generates one function per record type; keeps the globals of the generated functions."""
 
     def __init__(self, instead: Mapping[str, Any] | None = None) -> None:
-        """Prepare the globals.
+        """Prepare the globals of the generated functions.
 
         Args:
             instead: Functions that replace the usual ones in the generated code, by name.
