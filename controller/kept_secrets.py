@@ -172,7 +172,8 @@ class HiddenSecrets:
     def _hidden_step(self, command: str, wire: bytes, path: str) -> bytes:
         """Return the encoded request of a transaction's step, with secrets as null.
 
-        `path` is continued inside the step's request.
+        Args:
+            path: Path of the step's request; the paths of the secrets in it start with it.
         """
         plain = msgspec.msgpack.decode(wire)
         if command == "records append":

@@ -112,7 +112,7 @@ class ObservedSessions(Sessions, frozen=True, kw_only=True):
 
     @classmethod
     def noting(cls, sessions: Sessions, reads: Reads) -> "ObservedSessions":
-        """Return the same sessions, recording into `reads`."""
+        """Return a copy of the sessions that records into `reads` the values read from it."""
         return cls(timeout_ms=sessions.timeout_ms, _by_broker=sessions._by_broker, reads=reads)
 
     def get(self, broker_id: int) -> Session | None:
@@ -181,7 +181,7 @@ class ObservedBuckets(MutationBuckets, frozen=True, kw_only=True):
 
     @classmethod
     def noting(cls, buckets: MutationBuckets, reads: Reads) -> "ObservedBuckets":
-        """Return the same buckets, recording into `reads`."""
+        """Return a copy of the buckets that records into `reads` the quotas read from it."""
         return cls(buckets._by_client, reads=reads)
 
     def allowance(self, image: MetadataImage, origin: Origin | None, now_ms: int) -> Allowance:
@@ -250,7 +250,7 @@ def _denied(operation: Operation, resource: Resource) -> str:
 
 
 def observed(context: Context, reads: Reads) -> Context:
-    """Return the same context, recording into `reads` the inputs that are in no record."""
+    """Return a copy of the context that records into `reads` the inputs that are in no record."""
     settings = context.settings
     if settings.authorizer is not ALLOW_ALL:
         settings = replace(settings, authorizer=ObservedAuthorizer(settings.authorizer, reads))

@@ -62,8 +62,8 @@ def identified(origin: Origin, request_id: str | None, command: str, payload: by
 def earlier_hash(command: str, request: Any) -> bytes | None:
     """Return the hash that releases up to 0.2.0 stored for a request with secrets.
 
-    They included the secrets in the hash. None: the request has no secrets, so its hash is the same
-    in all releases.
+    Those releases included the secrets in the hash. Returns None for a request without secrets,
+    because its hash is the same in all releases.
     """
     payload = to_wire(request)
     return None if without_secrets(payload) is None else _hash(command, payload)

@@ -27,8 +27,9 @@ class BlockSearch:
         self._segments = segments
 
     def segment_of(self, offset: int) -> int:
-        """Return the base offset of the segment that contains an offset or, if it is past the end,
-        would contain it.
+        """Return the base offset of the segment that contains an offset.
+
+        For an offset past the end, this is the last segment.
         """
         return max(base for base in self._segments if base <= offset)
 

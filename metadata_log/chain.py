@@ -27,9 +27,10 @@ class _Segment(msgspec.Struct, frozen=True):
 
 
 class Surplus(msgspec.Struct, frozen=True):
-    """A segment with bytes past `end`, its length as given in the next segment's header.
+    """A segment that has bytes past `end`.
 
-    A fenced writer wrote those bytes after its successor had taken over; they were never committed.
+    `end` is the segment's length as the next segment's header gives it. A fenced writer wrote the
+    later bytes after its successor had taken over; they were never committed.
     """
 
     path: Path

@@ -1,8 +1,8 @@
 """Claims of leader epochs: each writer that takes the log over creates a file `epoch-N`.
 
-A writer claims before it reads the tail, and looks for a higher claim after each sync and before
-each result. So everything acknowledged was on stable storage before the successor read the tail,
-even if the file lock did not work.
+A writer claims an epoch before it reads the tail. After each sync, and before it reports a result,
+it looks for a higher claim. So everything acknowledged was on stable storage before the successor
+read the tail, even if the file lock did not work.
 """
 
 from contextlib import suppress

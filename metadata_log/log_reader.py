@@ -128,7 +128,8 @@ class LogReader:
 
     @functools.cached_property
     def tables(self) -> "Tables":
-        """The tables of record types that this release does not know; only mirrors have some.
+        """The tables of record types that this release does not know; only a mirror has such
+        tables.
 
         Raises:
             CorruptLogError: the table file is damaged.

@@ -61,7 +61,7 @@ def _last_block(fs: Fs, segment: SegmentFile, mark: CommitMark) -> _Block:
 
 
 def _walk(segment: SegmentFile, start: int, mark: CommitMark) -> _Block:
-    """Walk over the blocks up to the mark; return the last one."""
+    """Walk over the blocks up to the mark; return the last block."""
     marker = segment.header.sync_marker
     data = segment.file.pread(mark.position - start + SYNC_SIZE, start - SYNC_SIZE)
     at = SYNC_SIZE

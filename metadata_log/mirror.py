@@ -145,8 +145,9 @@ class MirrorBuilder:
 def remove_abandoned(fs: Fs, target: Path) -> None:
     """Remove the leftovers of imports whose processes were killed.
 
-    A leftover is removed only if no process on this machine has its process id, and its lock is
-    free: a process on another machine that shares the folder may hold the lock.
+    A leftover, whose name has the process id of its import, is removed only if no process on this
+    machine has that id and the leftover's lock is free. A process on another machine that shares
+    the folder may hold the lock.
     """
     start = f"{target.name}{_IMPORTING}"
     for name in fs.list(target.parent) if fs.exists(target.parent) else ():

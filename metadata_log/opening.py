@@ -143,7 +143,7 @@ def _recovered(fs: Fs, directory: Path, cluster_id: str, mark: CommitMark, claim
 
 
 def announcement(node_id: int, asked: Asked | None) -> NewBatch:
-    """Return the first batch of each writer, which announces it as the leader of its epoch.
+    """Return the first batch of a writer, which announces the writer as leader of its epoch.
 
     Args:
         asked: Stored with the batch: the settings of the deciding controller.

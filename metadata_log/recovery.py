@@ -223,7 +223,10 @@ def _marked_tail(fs: Fs, path: Path, mark: CommitMark) -> Tail:
 
 
 def _max_timestamp_before(segment: SegmentFile, mark: CommitMark) -> int | None:
-    """Return the highest append time below a mark that lacks this value; reads all blocks."""
+    """Return the highest append time of the records below a mark that does not have this value.
+
+    Reads all blocks of the segment up to the mark.
+    """
     times = [block.max_timestamp for block in segment.scan(mark.position).blocks()]
     if segment.header.max_timestamp is not None:
         times.append(segment.header.max_timestamp)

@@ -41,15 +41,15 @@ _SCHEMAS_KEPT = 64
 class SegmentHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Identity of a file, and the data needed to read its blocks.
 
-    `previous_length` and `previous_crc32c` (CRC-32C of its last stored block) describe the segment
-    before this one, or the base checkpoint that the first segment follows; both are 0 if there is
-    none. A checkpoint has the same two values as the segment that starts at its end offset.
-    `max_timestamp` is the highest append time of any record before this segment, None if there is
-    none; searches for a point in time use it, because times can go backwards in imported logs.
-    `last_crc32c` is the CRC-32C of a checkpoint's own last block; None in segments, which grow, and
-    in checkpoints of early releases. `holds_batches` is True in mirrors whose blocks may contain
-    several whole batches of the source. `continues_source` is True if the source has no new segment
-    here: the mirror began one for another reason.
+    `previous_length` is the length of the segment before this one, or of the base checkpoint that
+    the first segment follows, and `previous_crc32c` the CRC-32C of the last stored block of that
+    file; both are 0 if there is no such file. A checkpoint has the same two values as the segment
+    that starts at its end offset. `max_timestamp` is the highest append time of any record before
+    this segment, None if there is none; searches for a point in time use it, because times can go
+    backwards in imported logs. `last_crc32c` is the CRC-32C of a checkpoint's own last block; None
+    in segments, which grow, and in checkpoints of early releases. `holds_batches` is True in
+    mirrors whose blocks may contain several whole batches of the source. `continues_source` is True
+    if the source has no new segment here: the mirror began one for another reason.
     """
 
     cluster_id: str

@@ -49,13 +49,14 @@ class Client:
         tls: ssl.SSLContext | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        """Create a client; the connection is made by the first request.
+        """Create a client; nothing is sent yet.
 
         Args:
             url: URL of the service, such as `http://127.0.0.1:8080`.
             token: The bearer token, if the service requires one.
             tls: TLS settings for an `https` URL; None means the system's certificate authorities.
-            patience_s: For how long a failed request is retried, in seconds.
+            patience_s: For how long a request is repeated while the service does not answer, in
+                seconds.
 
         Raises:
             ValueError: the URL begins neither with `http://` nor with `https://`.
@@ -174,9 +175,15 @@ class Client:
         *,
         take: Callable[[HTTPResponse], T],
     ) -> T:
-        """Send a request, and again after a failure, until its answer was read by `take`.
+        """Send a request, and repeat it while the service is unavailable; return the answer.
 
         Repeating is safe: questions change nothing, and changes have a request id.
+
+        Args:
+            take: Reads the answer.
+
+        Raises:
+            MetalogError: the request was refused, or no answer came in time.
         """
         deadline, pause_s = time.monotonic() + self._patience_s, _PAUSE_S_MIN
         request = Request(self._url + path, body, {**self._headers, **headers})

@@ -161,7 +161,7 @@ PLAN_PARTITIONS = _topics(Operation.ALTER, lambda ref: ref, _partition_plan)
 
 
 def _check_alteration(access: Access, item: TopicAlteration) -> None:
-    """Require the same rights as the separate command for this kind of change.
+    """Check the rights that the separate command for this kind of change requires.
 
     These are ALTER_CONFIGS for configs, ALTER on the cluster for moves, and ALTER for other
     changes.
@@ -251,7 +251,9 @@ def _found(access: Access, ref: TopicRef, found: TopicFound) -> TopicFound:
 
 
 def _with_rights(access: Access, found: TopicFound) -> TopicFound:
-    """Add the caller's allowed operations; remove configs that the caller may not describe."""
+    """Return a topic with the caller's allowed operations, and without configs hidden from the
+    caller.
+    """
     if found.description is None:
         return found
     description = found.description

@@ -93,7 +93,7 @@ def forget_partitions(context: Context, broker_id: int) -> Iterator[PartitionCha
 
 
 def return_to_partitions(context: Context, broker_id: int) -> Iterator[PartitionChangeRecord]:
-    """Yield elections for leaderless partitions, now that a broker may lead again."""
+    """Yield the changes that elect leaders of leaderless partitions, now that a broker may lead."""
 
     def active(replica: int) -> bool:
         return replica == broker_id or context.is_active(replica)

@@ -166,7 +166,7 @@ def replace_configs(
 
 
 def _replacement(context: Context, resource: ResourceChange) -> ResourceChange:
-    """Return the replacement as incremental changes: its own, and deletions of all other configs.
+    """Return a replacement as incremental changes: the requested ones, and deletions of all others.
 
     A group's subscription is not deleted: it is stored as a config, but has commands of its own.
 

@@ -57,8 +57,9 @@ TopicPolicy = Callable[[PlannedTopic], None]
 class PlannedConfigs(msgspec.Struct, frozen=True, kw_only=True):
     """Config changes of one resource that passed all other checks; input of the config policy.
 
-    `configs` contains the new values of the configs in the request; None deletes one. Configs that
-    a replacement deletes only by omitting them are left out, as in Kafka (KAFKA-14195).
+    `configs` contains the new values of the configs in the request; None deletes one. If the
+    request replaces all configs, the ones it omits are deleted, but are not in `configs`, as in
+    Kafka (KAFKA-14195).
     """
 
     resource_type: int
@@ -101,8 +102,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The input of a decision: the cluster's state, the settings, time, randomness and the caller.
 
     `sessions` is the state from heartbeats. `now_ms` is the time of the decision, ms since 1970;
-    `next_offset` is the offset of its first record. `origin` is the request's origin as logged,
-    `caller` is the sender, and `buckets` has the clients' remaining quotas.
+    `next_offset` is the offset of the first record that the decision writes. `origin` is the
+    request's origin as logged, `caller` is the sender, and `buckets` has the clients' remaining
+    quotas.
     """
 
     image: MetadataImage

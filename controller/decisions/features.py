@@ -51,7 +51,7 @@ class FeatureUpdate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpdateFeatures(Request[None], frozen=True, kw_only=True):
-    """A request to change feature levels: all of them, or none."""
+    """A request to change feature levels; if one change is refused, none is made."""
 
     updates: tuple[FeatureUpdate, ...]
     validate_only: bool = False
@@ -77,11 +77,10 @@ def bootstrap_records(levels: Mapping[str, int]) -> tuple[Record, ...]:
 
 
 def update_features(context: Context, request: UpdateFeatures) -> ControllerResult[None]:
-    """Change feature levels.
+    """Change feature levels; if one change is refused, none is made.
 
     Raises:
-        RequestError: INVALID_UPDATE_VERSION or INVALID_REQUEST; one refused item refuses the whole
-            request.
+        RequestError: INVALID_UPDATE_VERSION or INVALID_REQUEST.
     """
     twice = named_more_than_once([update.name for update in request.updates])
     if twice:

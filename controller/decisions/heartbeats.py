@@ -52,8 +52,8 @@ class BrokerState(enum.Enum):
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     """A broker's heartbeat: its applied offset and the state that it requests.
 
-    `metadata_offset` is the last offset it has applied; `offline_log_dirs` are its failed
-    directories; `lags` are the lags of its replicas, None: unchanged.
+    `metadata_offset` is the last offset that the broker has applied. `offline_log_dirs` are its
+    failed directories. `lags` are the lags of its replicas; None means unchanged.
     """
 
     broker_id: int

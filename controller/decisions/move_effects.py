@@ -59,8 +59,8 @@ def move_effects(
 ) -> MoveEffects:
     """Return the effects of moving topics from one namespace to another.
 
-    O(topics, each with its partitions, the configs it sets and the length of its names; ACLs that
-    are lost or gained).
+    Costs O(topics, each with its partitions, the configs it sets and the length of its names), plus
+    O(ACLs that are lost or gained).
     """
     image = context.image
     partitions = [p for topic in topics for p in image.partitions(topic.topic_id)]

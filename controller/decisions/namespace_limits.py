@@ -22,7 +22,7 @@ class NamespaceLimits:
     """Checks one request against the limits, counting the topics and partitions that it adds."""
 
     def __init__(self, access: Access, uses: NamespaceUses) -> None:
-        """Start a request.
+        """Start the counts for one request.
 
         Args:
             access: The caller's rights.

@@ -171,7 +171,10 @@ class PartitionChange:
             self._leader = self._partition.leader
 
     def _new_eligible(self) -> Replicas | None:
-        """Return the new ELR, None if unchanged; empty after an unclean election or if disabled."""
+        """Return the new ELR; None if it is unchanged.
+
+        The ELR is empty after an unclean election, or if it is not tracked.
+        """
         if self._new_isr is not None or not self._rules.elr_enabled:
             self._eligible = ()
         return _changed(self._eligible, self._partition.eligible_leader_replicas)

@@ -1,10 +1,10 @@
 """Parses regular expressions over topic names.
 
-The syntax is the part of RE2's that concerns ASCII names: characters and escapes, `.`, classes,
-groups, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`. A pattern always matches whole names, so a
-leading `^` and a trailing `$` make no difference, and lazy forms such as `.*?` mean the same as
-greedy ones. Look-around and back-references are refused, as in RE2, because their matching time is
-unbounded.
+The syntax is the part of RE2 syntax that concerns ASCII names: characters and escapes, `.`,
+classes, groups, `|`, `*`, `+`, `?`, `{n}`, `{n,}`, `{n,m}`. A pattern always matches whole names,
+so a leading `^` and a trailing `$` make no difference, and lazy forms such as `.*?` mean the same
+as greedy ones. Look-around and back-references are refused, as in RE2, because their matching time
+is unbounded.
 
 Source: KIP-848 (patterns of RE2/J, matched by the server).
 """

@@ -1,7 +1,8 @@
 """Broker sessions: last contact and applied offset of each broker.
 
 Sessions are not in the log: a new controller starts as if every registered broker had just sent a
-heartbeat, and gets the rest from heartbeats. Immutable, like the image.
+heartbeat, and learns applied offsets and lags from the next heartbeats. Sessions are immutable,
+like the image.
 
 Source: BrokerHeartbeatManager of Kafka 4.0; docs/kafka_rules.md, section 8.
 """
@@ -45,8 +46,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     `last_contact_ms` is in ms since 1970. `metadata_offset` is the last offset the broker has
     applied, None before its first report. `registration_offset` is the offset of its registration
-    record, `shutdown_offset` that of the last record of its controlled shutdown, None if it is not
-    shutting down. `lags` are the latest reported lags, by topic id and partition id.
+    record. `shutdown_offset` is the offset of the last record of its controlled shutdown, None if
+    it is not shutting down. `lags` are the latest reported lags, by topic id and partition id.
     """
 
     last_contact_ms: int
@@ -136,7 +137,8 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
         return self._with(broker_id, session)
 
     def shutting_down(self, broker_id: int, last_offset: int) -> "Sessions":
-        """Set a broker's `shutdown_offset`: that of the last record that moved its leaderships.
+        """Set a broker's `shutdown_offset`, the offset of the last record that moved its
+        leaderships.
 
         Only the first call has an effect, until the broker is fenced.
         """

@@ -27,7 +27,7 @@ class DemoOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 1
 
     def checked(self) -> "DemoOptions":
-        """Return the options unchanged.
+        """Check the options, and return them unchanged.
 
         Raises:
             RequestError: INVALID_REQUEST, a number is too small or too large.

@@ -104,8 +104,8 @@ def describe_configs(
     `effective` is True.
 
     Raises:
-        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION (an
-            InvalidNamespace), BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST for an unknown type.
+        RequestError: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION
+            (InvalidNamespace), BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST for an unknown type.
     """
     resource = _resource(view, resource_type, name)
     names = _names(view, resource, effective or resource_type in (TOPIC, NAMESPACE))
@@ -127,7 +127,7 @@ def describe_configs(
 def explain_configs(
     view: View, resource_type: int, name: TopicRef, config: str | None
 ) -> tuple[ConfigExplained, ...]:
-    """Explain one config of a resource; if `config` is None, all of them, ordered by name.
+    """Explain one config of a resource; if `config` is None, all its configs, ordered by name.
 
     Raises:
         RequestError: as of `describe_configs`, or INVALID_CONFIG: the resource does not have the

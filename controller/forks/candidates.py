@@ -97,7 +97,10 @@ def _shutdown(broker_id: int, image: MetadataImage) -> _Candidates:
 
 
 def _registration(record: brokers.RegisterBrokerRecord, image: MetadataImage) -> Trigger:
-    """Return a registration; a clean stop is assumed if the broker was told to shut down."""
+    """Return the trigger for a registration record.
+
+    The previous process is assumed to have stopped cleanly if it was told to shut down.
+    """
     old = image.broker(record.broker_id)
     is_clean = old is not None and old.fenced and old.in_controlled_shutdown
     return Trigger(

@@ -63,7 +63,7 @@ class Without(msgspec.Struct, frozen=True):
         return cls(parse_object(f"{object_}{hash_}{field}"), value if equals else None)
 
     def is_touched(self, before: MetadataImage, after: MetadataImage) -> bool:
-        """True if the object or field changed between two images and, if given, has `value` now."""
+        """True if the object or field changed between two images and, if given, now has `value`."""
         new = self.name.fields(after)
         if self.name.fields(before) == new:
             return False

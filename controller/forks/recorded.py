@@ -50,7 +50,7 @@ def payloads(rows: Sequence[Envelope]) -> tuple[Record, ...]:
 def settings_before(reader: LogReader, offset: int) -> Settings | None:
     """Return the settings of the writer at an offset; None if the log does not have them.
 
-    They are in the first batch of the writer's epoch, which starts a segment.
+    The settings are in the first batch of the writer's epoch, which starts a segment.
 
     Raises:
         CorruptLogError: the log is damaged.

@@ -2,7 +2,7 @@
 
 Epochs: a broker sends the epochs that it knows. Partitions change more or less often in the fork,
 so their epochs differ there. Epochs that were current when the request was decided are replaced by
-the fork's. An epoch that was outdated stays outdated.
+the epochs that are current in the fork. An epoch that was outdated stays outdated.
 
 Ids of new topics: if a placement uses more or fewer random numbers in the fork, a new topic gets
 another id there. It is replaced by the id in the log, which later requests use.

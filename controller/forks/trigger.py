@@ -23,7 +23,7 @@ class Trigger(msgspec.Struct, frozen=True):
     """A decision and its request.
 
     Attributes:
-        asked: The decision's logged inputs; None if it was inferred from the records.
+        asked: The decision's logged inputs; None if the request was inferred from the records.
         leaving: A broker that this decision removes from all ISRs, if it writes any records.
     """
 

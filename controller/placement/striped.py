@@ -2,8 +2,8 @@
 
 The racks form a ring, and so do the unfenced and the fenced brokers of each rack. Each partition
 starts one rack further than the one before, and one broker further in each rack. In order of
-priority, it spreads replicas over racks, spreads them over brokers, and prefers unfenced brokers.
-Existing load is ignored.
+priority, the placement spreads replicas over racks, spreads them over brokers, and prefers unfenced
+brokers. Existing load is ignored.
 
 Source: StripedReplicaPlacer of Kafka 4.0.
 """

@@ -16,7 +16,8 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
     The first `position` bytes of the segment are kept: all blocks up to `end_offset`. If the
     requested offset is inside the next block, `rows` are the rows of that block below the offset.
-    If it is inside a batch, `cut_batch` are that batch's base offset and end offset.
+    If the requested offset is inside a batch, `cut_batch` has that batch's base offset and end
+    offset.
     """
 
     segment: CommittedSegment

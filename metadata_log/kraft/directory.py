@@ -145,12 +145,12 @@ class KraftDirectory:
     def committed_end_offset(self) -> int:
         """End of the part that is known to be committed, exclusive.
 
-        It is the end of the newest checkpoint that the log reaches or starts from; 0 if there is
-        none.
+        It is the end of the newest checkpoint that the log reaches or starts from; 0 if there is no
+        such checkpoint.
 
         Raises:
             CorruptLogError: that checkpoint is damaged or incomplete, and proves nothing.
-            UnavailableError: it was removed.
+            UnavailableError: that checkpoint was removed.
         """
         for checkpoint in reversed(self.checkpoints):
             if checkpoint is self.base_checkpoint or self._reaches(checkpoint.end_offset):

@@ -17,7 +17,7 @@ class EpochStarts:
     """Content of `leader-epoch-checkpoint`; empty if the file does not exist."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file.
+        """Read `leader-epoch-checkpoint`, if the file exists.
 
         Raises:
             CorruptLogError: the file does not have the form that Kafka writes.

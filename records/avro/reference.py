@@ -1,6 +1,4 @@
-"""Encoding of the same rows by fastavro: the reference for our codec, and the reader of old
-schemas.
-"""
+"""Encoding of rows by fastavro: the reference for our own codec, and the reader of old schemas."""
 
 import functools
 import io

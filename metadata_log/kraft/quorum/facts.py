@@ -55,7 +55,7 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """A bad batch with data after it.
 
     Attributes:
-        offset: Everything below it in the file is intact.
+        offset: Offset below which everything in the file is intact.
         text: File, byte, expected and found values.
         is_covered: True if the newest checkpoint ends after the damage, and all offsets from that
             end on can be read.

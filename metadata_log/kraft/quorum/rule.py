@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         certain: True if nothing that was committed can be missing.
         seed: The chosen directory; None unless the verdict is `seed`.
-        proven_end: Everything below it is proven to be committed.
+        proven_end: Offset below which everything is proven to be committed.
         lost: Records in other directories that the seed lacks; they were never committed.
         unknown: Questions that the directories cannot answer.
         voters: The voters in force, according to the best log; None if unknown.

@@ -42,7 +42,7 @@ def steps(
 def steps_before_loading(
     node: NodeFacts | None, contradiction: ContradictionError | None
 ) -> Iterator[str]:
-    """Yield the steps needed first if Kafka cannot load a record of the chosen log.
+    """Yield the steps to take first, if Kafka cannot load a record of the chosen log.
 
     Args:
         node: The directory whose log is to be loaded.
