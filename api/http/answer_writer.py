@@ -16,18 +16,32 @@ class AnswerWriter(asyncio.Transport):
         transport: asyncio.Transport,
         loop: asyncio.AbstractEventLoop,
         close: Callable[["AnswerWriter"], None],
+        *,
+        has_chunks: bool,
     ) -> None:
-        """Create with what ends the connection behind the answer."""
+        """Create the writer of one response.
+
+        Args:
+            close: Ends the connection behind the response.
+            has_chunks: False for a client of HTTP/1.0: the end of the connection ends its body.
+        """
         super().__init__()
         self._close = close
         self._transport = transport
         self._loop = loop
         self._head: bytes | None = None
         self._is_begun = False
+        self._has_chunks = has_chunks
+        self._is_unchunked = False
 
     def write(self, content: bytes | bytearray | memoryview) -> None:
+        if self._is_unchunked:
+            content = _without_size(bytes(content))
         if not self._is_begun:
             self._is_begun, self._head = True, bytes(content)
+            if not self._has_chunks:
+                self._head = self._head.replace(_CHUNKED, b"\r\n", 1)
+                self._is_unchunked = len(self._head) < len(content)
             self._loop.call_soon(self._flush)
         elif self._head is not None:
             head, self._head = self._head, None
@@ -46,3 +60,12 @@ class AnswerWriter(asyncio.Transport):
     def close(self) -> None:
         self._flush()
         self._close(self)
+
+
+_CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
+
+
+def _without_size(written: bytes) -> bytes:
+    """Return the content of one write of uvicorn: a chunk, the last chunk, or both."""
+    size, _, rest = written.partition(b"\r\n")
+    return rest[: int(size, 16)] if size else b""

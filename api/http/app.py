@@ -8,11 +8,12 @@ from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
 from api.http import asking, changing, events, metrics, openapi, operations, web_page
-from api.http.asking import HTML, JSON
+from api.http.asking import HTML
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
-from api.http.posting import post, reply_with
-from api.http.problems import Problem, problem, problem_of
-from api.http.room import Room
+from api.http.posting import Post, Posts
+from api.http.problems import Problem, mistake, problem, problem_of
+from api.http.replies import JSON, reply_with
+from api.http.requests import room_of
 from records.errors import MetadataLogError
 
 _logger = logging.getLogger(__name__)
@@ -30,14 +31,11 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
-def make_app(room: Room) -> Litestar:
-    """Return the application; `room` is the state that its handlers share."""
-    append = asking.path_of(changing.APPEND)
-    app = Litestar(
+def make_app() -> Posts:
+    """Return the application, which answers all requests that the gate lets pass."""
+    questions = Litestar(
         [
             get(list(asking.ROUTES))(asking.ask),
-            post(list(changing.ROUTES), changing.change, BODY_SIZE_BYTES_MAX),
-            post([append], changing.append, RECORDS_SIZE_BYTES_MAX),
             get(events.PATH)(events.follow),
             get("/health")(_health),
             get("/ready")(_ready),
@@ -55,8 +53,9 @@ def make_app(room: Room) -> Litestar:
             Exception: _mistake,
         },
     )
-    app.state.room = room
-    return app
+    posts = dict.fromkeys(changing.ROUTES, Post(changing.change, BODY_SIZE_BYTES_MAX))
+    append = asking.path_of(changing.APPEND)
+    return Posts({**posts, append: Post(changing.append, RECORDS_SIZE_BYTES_MAX)}, questions)
 
 
 async def _health(request: _Request) -> Response[bytes]:
@@ -66,7 +65,7 @@ async def _health(request: _Request) -> Response[bytes]:
 
 async def _ready(request: _Request) -> Response[bytes]:
     """Return 200 if requests can be decided: the log is loaded, and this process is its writer."""
-    room: Room = request.app.state.room
+    room = room_of(request.scope)
     if room.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
     if not room.service.is_active:
@@ -108,6 +107,4 @@ def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
 
 def _mistake(request: _Request, error: Exception) -> Response[bytes]:
     _logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return _problem_response(
-        problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
-    )
+    return _problem_response(mistake())

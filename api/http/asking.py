@@ -15,7 +15,8 @@ from api.documents.logs import End, Place
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
-from api.http.requests import Asked, asked_of
+from api.http.replies import JSON
+from api.http.requests import Asked, asked_of, room_of
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
@@ -27,7 +28,7 @@ from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
-JSON, LINES, HTML = "application/json", "application/x-ndjson", "text/html"
+LINES, HTML = "application/x-ndjson", "text/html"
 
 VERBOSE = "verbose"
 """Parameter of streams: also a last line about the log."""
@@ -136,7 +137,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         one_offset(asked.values, MIN_OFFSET),
     )
     if route.document is None:
-        server = request.app.state.room.kafka_url(asked.headers)
+        server = room_of(request.scope).kafka_url(asked.headers)
         return await _report(answers, masked=wanted.mask_hosts, server=server)
     try:
         if route.is_stream:

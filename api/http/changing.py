@@ -13,8 +13,8 @@ from api.documents.changes import Change
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.parameters import one_offset
-from api.http.posting import Reply, reply_with
 from api.http.problems import problem_of_refusal
+from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_from_json
 from api.record_lines import line_batches

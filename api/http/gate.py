@@ -2,30 +2,21 @@
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from api.http import web_page
-from api.http.asking import JSON, LINES, path_of
+from api.http.asking import LINES, path_of
 from api.http.callers import IS_RESERVED, authenticated, headers_of, refused_by_origin
 from api.http.changing import APPEND
 from api.http.changing import ROUTES as COMMAND_ROUTES
 from api.http.metrics import PATH as METRICS
-from api.http.problems import MEDIA_TYPE, Problem, problem
-from api.http.problems import headers_of as headers_of_status
+from api.http.problems import Problem, problem
+from api.http.replies import JSON, reply_with, send_reply
+from api.http.requests import ROOM
 from api.http.room import Room
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Message, Receive, Scope, Send
-
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-}
-"""Headers of every answer: pages of others must not show or embed it."""
+    from litestar.types import ASGIApp, Receive, Scope, Send
 
 _OPEN = {"/health", "/ready", *web_page.FILES}
 """Paths that tell nothing of the cluster: whatever watches the process need not be known, and the
@@ -41,8 +32,6 @@ _FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later
 _TAKE_BODIES = frozenset({*COMMAND_ROUTES, path_of(APPEND)})
 """Paths of commands; what is posted elsewhere is refused by the routing."""
 
-_ENCODED = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
-
 
 class Gate:
     """Passes a request to the application, or refuses it."""
@@ -53,36 +42,43 @@ class Gate:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
-
-        async def send_guarded(message: "Message") -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *_ENCODED]
-            await send(message)
-
         # Every path is one with or without a slash at its end.
         scope["path"] = scope["path"].rstrip("/") or "/"
         found = (
             _refused_by_place(scope)
             or refused_by_origin(self._room.entrance, scope)
+            or _refused_by_coding(scope)
             or _refused_by_form(scope)
         )
         if found is not None:
-            await _answer(found, send_guarded)
+            await _refuse(found, scope)
             return
         caller = authenticated(self._room.entrance, scope)
         if caller is None and scope["path"] not in _OPEN:
-            await _answer(_UNKNOWN, send_guarded)
+            await _refuse(_UNKNOWN, scope)
             return
-        scope["state"]["caller"] = caller
+        scope["state"]["caller"], scope["state"][ROOM] = caller, self._room
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
-            await self._app(scope, receive, send_guarded)
+            await self._app(scope, receive, send)
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
     """Return a problem if the place is reserved for monitoring, and the path is for other uses."""
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
+
+
+def _refused_by_coding(scope: "Scope") -> Problem | None:
+    """Return a problem if the body is compressed in transfer, else None.
+
+    Source: RFC 9112, 6.1.
+    """
+    given = headers_of(scope).get("transfer-encoding", "chunked")
+    if given.strip().lower() == "chunked":
+        return None
+    words = f"Transfer-Encoding {given!r} is not known here; send the body chunked or as it is"
+    return problem(501, "UNSUPPORTED_TRANSFER_CODING", words)
 
 
 def _refused_by_form(scope: "Scope") -> Problem | None:
@@ -101,23 +97,11 @@ def _refused_by_form(scope: "Scope") -> Problem | None:
     return problem(415, "UNSUPPORTED_MEDIA_TYPE", f"Content-Type must be {wanted}")
 
 
-async def _answer(found: Problem, send: Any) -> None:
-    content = msgspec.json.encode(found)
-    headers = {
-        "content-type": MEDIA_TYPE,
-        "content-length": str(len(content)),
-        **headers_of_status(found.status),
-    }
-    if found.status in (400, 503):
+async def _refuse(found: Problem, scope: "Scope") -> None:
+    headers = {}
+    if found.status in (400, 501, 503):
         # Others stay: a client that still sends its body would lose the answer with the connection.
-        headers["connection"] = "close"
+        headers["Connection"] = "close"
     if found.status == 401:
-        headers["www-authenticate"] = "Bearer"
-    await send(
-        {
-            "type": "http.response.start",
-            "status": found.status,
-            "headers": [(name.lower().encode(), text.encode()) for name, text in headers.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": content})
+        headers["WWW-Authenticate"] = "Bearer"
+    await send_reply(reply_with(found, headers), scope)

@@ -33,6 +33,9 @@ DOCUMENTS_AT_ONCE = 4
 WRITE_STALL_S = 60.0
 """A client that takes none of its answer for this long is disconnected."""
 
+LINGER_S = 60.0
+"""How long answers to a client that closed its sending side may take."""
+
 UNSENT_BYTES_MAX = 64 * 1024
 """What a connection may have written and not sent before its answer waits."""
 

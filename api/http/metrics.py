@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from api.feed import Feed
-from api.http.requests import asked_of
+from api.http.requests import asked_of, room_of
 from api.jobs import JobRuns
 from api.security.sasl import Authenticator
 from api.service import Service
@@ -175,5 +175,5 @@ async def measure(request: Request[Any, Any, Any]) -> Response[bytes]:
     """
     asked = asked_of(request.scope)
     asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
-    content = request.app.state.room.metrics.text()
+    content = room_of(request.scope).metrics.text()
     return Response(content, media_type=CONTENT_TYPE_LATEST)

@@ -1,64 +1,71 @@
 """Requests with a body: commands and appends, whose handlers take bytes and return a reply.
 
-Litestar routes these requests and handles their errors. Litestar's request and response objects are
-not used: creating them would cost as much as all the rest of an append.
+They are found by their path alone. Litestar, which routes all other requests, would cost a tenth of
+an append.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from litestar import asgi
-from litestar.exceptions import MethodNotAllowedException
-from litestar.handlers import ASGIRouteHandler
 
-from api.http.asking import JSON
 from api.http.callers import headers_of
-from api.http.problems import MEDIA_TYPE, Problem
-from api.http.problems import headers_of as headers_of_status
-from records.errors import RequestError
+from api.http.problems import mistake, problem, problem_of
+from api.http.replies import Reply, reply_with, send_reply
+from records.errors import MetadataLogError, RequestError
 
 if TYPE_CHECKING:
-    from litestar.types import HTTPScope, Receive, Scope, Send
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-
-class Reply(msgspec.Struct, frozen=True):
-    """The response of a handler."""
-
-    content: bytes
-    status: int = 200
-    media_type: str = JSON
-    headers: Mapping[str, str] = {}
-
+_logger = logging.getLogger(__name__)
 
 Handler = Callable[["Scope", bytes], Awaitable[Reply]]
 
 
-def reply_with(found: Problem) -> Reply:
-    """Return the reply that reports a problem."""
-    headers = headers_of_status(found.status)
-    return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
+class Post(msgspec.Struct, frozen=True):
+    """What handles the requests for a path.
 
-
-def post(paths: list[str], handle: Handler, size_max: int) -> ASGIRouteHandler:
-    """Return a route that passes POST requests for these paths to a handler.
-
-    Args:
-        handle: Takes the scope of a request and its body.
-        size_max: Maximum size of the body in bytes.
+    `handle` takes the scope of a request and its body, of at most `size_max` bytes.
     """
 
-    async def route(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if cast("HTTPScope", scope)["method"] != "POST":
-            raise MethodNotAllowedException(headers={"Allow": "POST"})
-        body = await _body(scope, receive, size_max)
-        if body is not None:
-            await _send(await handle(scope, body), send)
-
-    return asgi(paths, copy_scope=False)(route)
+    handle: Handler
+    size_max: int
 
 
-async def _body(scope: "Scope", receive: "Receive", size_max: int) -> bytes | None:
+class Posts:
+    """Answers requests for the paths of commands; passes others on."""
+
+    def __init__(self, posts: Mapping[str, Post], others: "ASGIApp") -> None:
+        self._posts, self._others = posts, others
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Process a request; see ASGI."""
+        post = self._posts.get(cast("HTTPScope", scope)["path"])
+        if post is None:
+            await self._others(scope, receive, send)
+            return
+        reply = await _reply(post, cast("HTTPScope", scope), receive)
+        if reply is not None:
+            await send_reply(reply, scope)
+
+
+async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
+    """Return the reply to a request, whatever it is; None if the client disconnects."""
+    if scope["method"] != "POST":
+        found = problem(405, "METHOD_NOT_ALLOWED", "Method Not Allowed")
+        return reply_with(found, {"Allow": "POST"})
+    try:
+        body = await _body(scope, receive, post.size_max)
+        return None if body is None else await post.handle(scope, body)
+    except MetadataLogError as error:
+        return reply_with(problem_of(error))
+    except Exception as error:
+        _logger.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+        return reply_with(mistake())
+
+
+async def _body(scope: "HTTPScope", receive: "Receive", size_max: int) -> bytes | None:
     """Return the body of a request; None if the client disconnects.
 
     Raises:
@@ -81,15 +88,3 @@ async def _body(scope: "Scope", receive: "Receive", size_max: int) -> bytes | No
 
 def _too_large(size_max: int) -> RequestError:
     return RequestError("MESSAGE_TOO_LARGE", f"a body of this path has at most {size_max} bytes")
-
-
-async def _send(reply: Reply, send: "Send") -> None:
-    headers = [
-        (b"content-type", reply.media_type.encode()),
-        (b"content-length", b"%d" % len(reply.content)),
-        *[(name.lower().encode(), value.encode()) for name, value in reply.headers.items()],
-    ]
-    start: Any = {"type": "http.response.start", "status": reply.status, "headers": headers}
-    end: Any = {"type": "http.response.body", "body": reply.content}
-    await send(start)
-    await send(end)

@@ -114,6 +114,11 @@ def problem(status: int, code: str, detail: str) -> Problem:
     return Problem(title=_words(code), status=status, detail=detail, code=code)
 
 
+def mistake() -> Problem:
+    """Return the problem for a bug of the service."""
+    return problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
+
+
 def headers_of(status: int) -> dict[str, str]:
     """Return the headers that a status requires."""
     return {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}

@@ -14,13 +14,16 @@ from uvicorn.server import ServerState
 from api.connections import Connections, Place, Quota
 from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
+from api.http.events import PATH as EVENTS
 from api.http.limits import (
     HEAD_SIZE_BYTES_MAX,
+    LINGER_S,
     PIECE_SIZE_BYTES,
     UNSENT_BYTES_MAX,
     WRITE_STALL_S,
 )
 from api.http.problems import MEDIA_TYPE, problem
+from api.http.replies import SEND_WHOLE
 from api.log_limit import limited_logger
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
@@ -65,6 +68,8 @@ class Connection(HttpToolsProtocol):
         # Requests that are whole and wait for their answer.
         self._unanswered = 0
         self._stall: asyncio.TimerHandle | None = None
+        # Of a client that sends nothing more, but may wait for answers.
+        self._lingering: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -84,6 +89,20 @@ class Connection(HttpToolsProtocol):
         self._unread += data
         self._read()
 
+    def eof_received(self) -> Any:
+        """Return True to keep the connection until the requests before are answered.
+
+        TLS has no half-closed connections. Events never end: the client that asked for them is
+        treated as disconnected.
+        """
+        is_asking = self._unanswered or self._unread
+        is_following = any(cycle.scope["path"] == EVENTS for cycle in self._cycles)
+        if self.scheme == "https" or not is_asking or is_following:
+            return False
+        if self._lingering is None:
+            self._lingering = self.loop.call_later(LINGER_S, self._abort)
+        return True
+
     def _read(self) -> None:
         """Parse received bytes, but at most one request beyond the one in progress."""
         while self._unread and not self.pipeline and not self.transport.is_closing():
@@ -98,7 +117,6 @@ class Connection(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _parse(self, piece: bytes) -> None:
-        self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(piece)
         except httptools.HttpParserUpgrade as upgrade:
@@ -144,8 +162,12 @@ class Connection(HttpToolsProtocol):
             if self.parser.get_method() == b"CONNECT":
                 raise ValueError("this is no proxy")  # for the parser, which stops
             return  # it is read again without
+        self.scope["state"][SEND_WHOLE] = self._send_whole
         super().on_headers_complete()
-        self.cycle.transport = AnswerWriter(self.transport, self.loop, self._close_behind)
+        is_old = self.scope["http_version"] == "1.0"
+        self.cycle.transport = AnswerWriter(
+            self.transport, self.loop, self._close_behind, has_chunks=not is_old
+        )
         self._cycles.append(self.cycle)
         if self.cycle.waiting_for_100_continue:
             # If it is refused, it need not send the body: the next request would be taken for it.
@@ -171,6 +193,26 @@ class Connection(HttpToolsProtocol):
             self._unanswered += 1
             self._place.request_begun()
 
+    async def _send_whole(self, head: bytes, body: bytes) -> None:
+        """Send the response to the request in progress, as uvicorn does, but in one write."""
+        cycle = self._cycles[0]
+        if cycle.flow.write_paused:
+            await cycle.flow.drain()
+        if cycle.disconnected:
+            return
+        if b"\r\nconnection: close\r\n" in head:
+            cycle.keep_alive = False
+        elif not cycle.keep_alive:
+            head += b"connection: close\r\n"
+        if cycle.scope["method"] == "HEAD":
+            body = b""
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        self.transport.write(b"%b\r\n%b" % (head, body))
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+
     def on_response_complete(self) -> None:
         self._cycles.popleft()
         if self._unanswered and self._place is not None:
@@ -178,8 +220,14 @@ class Connection(HttpToolsProtocol):
             self._place.request_ended()
             if self._is_receiving:
                 self._place.frame_begun()
-        super().on_response_complete()
+        # Not as uvicorn, whose timers of idle connections `Connections` replaces.
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
         self._read()
+        if self._lingering is not None and not self._unanswered and not self._unread:
+            self.transport.close()
 
     def _close_behind(self, answer: AnswerWriter) -> None:
         # A client that still sends its body to a closed connection does not get the answer.
@@ -212,7 +260,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_stall()
-        self._unset_keepalive_if_required()
+        if self._lingering is not None:
+            self._lingering.cancel()
         if self._place is not None:
             self._place.leave()
             self._place = None

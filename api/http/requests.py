@@ -67,9 +67,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return expected_versions(self.headers.get("if-match"))
 
 
+ROOM = "room"
+"""Where a request's state holds what the handlers share."""
+
+
 def room_of(scope: Mapping[str, Any]) -> "Room":
-    """Return the state that the handlers of a request's application share."""
-    room: Room = scope["litestar_app"].state.room
+    """Return the state that the handlers of all requests share."""
+    room: Room = scope["state"][ROOM]
     return room
 
 
@@ -92,6 +96,8 @@ def asked_of(scope: Mapping[str, Any]) -> Asked:
 
 
 def _query(raw: bytes) -> dict[str, list[str]]:
+    if not raw:
+        return {}
     try:
         return parse_qs(
             raw.decode("ascii"),

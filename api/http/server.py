@@ -22,6 +22,7 @@ from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
 from api.http.protocol import Connection, connections_of
+from api.http.replies import GUARDS
 from api.http.room import Room
 from api.http.tokens import read_tokens
 from api.limits import IDLE_TIMEOUT_S
@@ -75,8 +76,9 @@ class HttpServer:
         room = Room(entrance)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
+        state.default_headers = GUARDS
         config = Config(
-            Gate(make_app(room), room),
+            Gate(make_app(), room),
             lifespan="off",
             log_config=None,
             access_log=False,

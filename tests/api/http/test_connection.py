@@ -254,3 +254,61 @@ async def test_only_what_is_posted_changes_anything(web: Web) -> None:
             refused = await web.http.request(method, path)
             assert (refused.status_code, refused.headers["allow"]) == (405, "POST"), refused.text
             assert refused.json()["code"] == "METHOD_NOT_ALLOWED"
+
+
+async def test_a_client_that_sends_nothing_more_gets_all_its_answers(
+    web: Web, client: Client
+) -> None:
+    end, count = _end(web), 5
+    client.transport.write(b"".join(map(_append, range(count))))
+    client.transport.write_eof()
+    answers = await client.rest()
+    assert answers.count(b"HTTP/1.1 200 ") == answers.count(b'"records":1') == count
+    assert _end(web) == end + count
+
+
+async def test_half_a_request_before_the_end_is_not_waited_for(web: Web, client: Client) -> None:
+    end = _end(web)
+    client.transport.write(_append(1) + _append(2)[:-1])
+    client.transport.write_eof()
+    assert (await client.rest()).count(b"HTTP/1.1 200 ") == 1
+    assert _end(web) == end + 1
+
+
+async def test_a_follower_that_sends_nothing_more_is_gone(web: Web, client: Client) -> None:
+    client.transport.write(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b"200 OK" in await client.pieces.get()
+    client.transport.write_eof()
+    await client.rest()
+    async with asyncio.timeout(30):
+        while web.at.service.feed.streams:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("path", [b"/v1/dump?from=0", b"/v1/events?from=0"])
+async def test_http_1_0_has_no_chunks(web: Web, client: Client, path: bytes) -> None:
+    client.transport.write(b"GET %b HTTP/1.0\r\nHost: localhost\r\n\r\n" % path)
+    answer = b""
+    while b"RegisterBrokerRecord" not in answer.rpartition(b"\n")[0]:
+        piece = await client.pieces.get()
+        assert piece, answer
+        answer += piece
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"connection: close" in head
+    assert b"transfer-encoding" not in head
+    sent = [line.removeprefix(b"data: ") for line in body.splitlines() if b'"offset"' in line]
+    assert sent
+    whole = await web.http.get("/v1/dump?from=0")
+    assert b"\n".join(sent) in whole.content, (sent, whole.content)
+
+
+async def test_a_body_compressed_in_transfer_is_refused(web: Web, client: Client) -> None:
+    end, hidden = _end(web), _append(1)
+    client.transport.write(
+        POST
+        + b"Transfer-Encoding: gzip, chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden)
+    )
+    answer = await client.rest()
+    assert answer.startswith(b"HTTP/1.1 501 ")
+    assert b"UNSUPPORTED_TRANSFER_CODING" in answer
+    assert _end(web) == end
