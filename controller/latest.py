@@ -1,19 +1,10 @@
 """The latest state: the input of the next decision, ahead of the committed state."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import msgspec
 
 from controller.decisions.cluster_index import ClusterIndex
-from controller.decisions.partition_change import LEADER_UNCHANGED
+from controller.index_changes import IndexChanges
 from metadata_log.batch import Batch
-from records.base import Record, Uuid
-from records.configs import ConfigRecord
-from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
-from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
-from replay.image import configs
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 
@@ -29,6 +20,15 @@ class State(msgspec.Struct, frozen=True):
         """Derive the index of an image: O(partitions)."""
         return cls(image, ClusterIndex.of(image))
 
+    def followed_by(self, image: MetadataImage, changes: IndexChanges) -> "State":
+        """Return the state with a later image.
+
+        Args:
+            changes: All that the records between the two images may have changed.
+        """
+        partition_ids, groups = changes.partition_ids, changes.groups
+        return State(image, self.index.updated(self.image, image, partition_ids, groups))
+
 
 class Latest:
     """Applies batches as soon as they are decided.
@@ -43,9 +43,8 @@ class Latest:
         self.timestamp = state.image.provenance.timestamp
         # None if the last batch was given with its image: then it is only made when it is needed.
         self._replayer: Replayer | None = Replayer(state.image, next_offset=next_offset)
-        # Topics and partitions named in records; those of an open transaction change when it ends.
-        self._touched: defaultdict[Uuid, set[int]] = defaultdict(set)
-        self._groups: set[str] = set()
+        # What an open transaction changes, changes when it ends.
+        self._changes = IndexChanges()
 
     def apply(self, batch: Batch, after: MetadataImage | None = None) -> State:
         """Apply a batch and return the state after it.
@@ -63,12 +62,10 @@ class Latest:
             image, self._replayer = after, None
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        self._touch(batch)
-        index = self.state.index.updated(self.state.image, image, self._touched, self._groups)
+        self._changes.add(batch.rows, self.state.image)
+        self.state = self.state.followed_by(image, self._changes)
         if image.provenance.pending_transaction is None:
-            self._touched.clear()
-            self._groups.clear()
-        self.state = State(image, index)
+            self._changes.clear()
         return self.state
 
     def _replayed(self, batch: Batch) -> MetadataImage:
@@ -76,50 +73,3 @@ class Latest:
             self._replayer = Replayer(self.state.image)
         self._replayer.replay(batch)
         return self._replayer.image()
-
-    def _touch(self, batch: Batch) -> None:
-        for row in batch.rows:
-            record = row.payload
-            if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
-                if record.resource_type == configs.GROUP:
-                    self._groups.add(record.resource_name)
-                continue
-            touch = _TOUCHES.get(type(record))
-            if touch is not None:
-                touch(self, record)
-
-    def _touch_changed(self, record: PartitionChangeRecord) -> None:
-        if _changes_the_index(record):
-            self._touched[record.topic_id].add(record.partition_id)
-
-    def _touch_new(self, record: PartitionRecord) -> None:
-        self._touched[record.topic_id].add(record.partition_id)
-
-    def _touch_removed(self, record: RemovePartitionsRecord) -> None:
-        self._touched[record.topic_id].update(record.partition_ids)
-
-    def _touch_topic(self, record: TopicRecord | MoveTopicRecord) -> None:
-        self._touched.setdefault(record.topic_id, set())
-
-    def _touch_removed_topic(self, record: RemoveTopicRecord) -> None:
-        removed = self.state.image.partitions(record.topic_id)
-        self._touched[record.topic_id].update(partition.partition_id for partition in removed)
-
-
-_TOUCHES: Mapping[type[Record], Callable[[Latest, Any], None]] = {
-    PartitionChangeRecord: Latest._touch_changed,
-    PartitionRecord: Latest._touch_new,
-    RemovePartitionsRecord: Latest._touch_removed,
-    TopicRecord: Latest._touch_topic,
-    MoveTopicRecord: Latest._touch_topic,
-    RemoveTopicRecord: Latest._touch_removed_topic,
-}
-
-
-def _changes_the_index(change: PartitionChangeRecord) -> bool:
-    return (
-        change.leader != LEADER_UNCHANGED
-        or change.replicas is not None
-        or change.adding_replicas is not None
-        or change.removing_replicas is not None
-    )

@@ -34,18 +34,19 @@ _DENIED = "{} on {} {} is denied"
 T = TypeVar("T")
 
 
-class Draws:
-    """The random numbers of one decision, from its own generator.
+class LazyRandom:
+    """Random numbers from a generator that is seeded on first use.
+
+    Few decisions use random numbers, and seeding takes longer than many a decision.
 
     Attributes:
-        seed: The generator's seed; None if no number was used yet.
+        seed: The generator's seed.
     """
 
-    def __init__(self, seeds: Rng) -> None:
-        """Create the generator lazily: its seed is taken from `seeds` on first use."""
-        self._seeds = seeds
+    def __init__(self, seed: int | None) -> None:
+        """Use the numbers of `random.Random(seed)`."""
+        self.seed = seed
         self._random: Random | None = None
-        self.seed: int | None = None
 
     def randbytes(self, size: int, /) -> bytes:
         """Return `size` random bytes."""
@@ -61,9 +62,26 @@ class Draws:
 
     def _generator(self) -> Random:
         if self._random is None:
-            self.seed = int.from_bytes(self._seeds.randbytes(8)) >> 64 - _SEED_BITS
             self._random = Random(self.seed)
         return self._random
+
+
+class Draws(LazyRandom):
+    """The random numbers of one decision, from its own generator.
+
+    Attributes:
+        seed: The generator's seed; None if no number was used yet.
+    """
+
+    def __init__(self, seeds: Rng) -> None:
+        """Take the seed from `seeds` on first use."""
+        super().__init__(None)
+        self._seeds = seeds
+
+    def _generator(self) -> Random:
+        if self.seed is None:
+            self.seed = int.from_bytes(self._seeds.randbytes(8)) >> 64 - _SEED_BITS
+        return super()._generator()
 
 
 class Reads:
@@ -273,7 +291,7 @@ def recorded(context: Context, asked: Asked) -> Context:
     reads = Reads({} if asked.observed is None else msgspec.msgpack.decode(asked.observed))
     return replace(
         context,
-        rng=Random(asked.seed),
+        rng=LazyRandom(asked.seed),
         sessions=RecordedSessions(timeout_ms=context.settings.session_timeout_ms, reads=reads),
         buckets=RecordedBuckets(reads=reads),
         settings=replace(

@@ -110,16 +110,24 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
             update.learn_name(after.topic(topic_id))
         return update.finish(self.uses.updated(before, after, touched))
 
-    def partitions_on(self, image: MetadataImage, broker_id: int) -> Iterator[Partition]:
-        """Iterate over the partitions with a replica on a broker."""
-        for topic_id in sorted(self._by_broker.get(broker_id, _NO_TOPICS)):
+    def partitions_on(
+        self, image: MetadataImage, broker_id: int, *, in_order: bool = True
+    ) -> Iterator[Partition]:
+        """Iterate over the partitions with a replica on a broker.
+
+        Args:
+            in_order: Sort the topics, which takes O(topics on the broker).
+        """
+        topics = self._by_broker.get(broker_id, _NO_TOPICS)
+        for topic_id in sorted(topics) if in_order else topics:
             for partition in image.partitions(topic_id):
                 if broker_id in partition.replicas:
                     yield partition
 
     def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
         """True if a broker leads at least one partition."""
-        return any(p.leader == broker_id for p in self.partitions_on(image, broker_id))
+        partitions = self.partitions_on(image, broker_id, in_order=False)
+        return any(partition.leader == broker_id for partition in partitions)
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions without a leader."""

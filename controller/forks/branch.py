@@ -2,31 +2,60 @@
 
 from collections.abc import Sequence
 
-from controller.latest import Latest, State
-from metadata_log.batch import Batch
+from controller.index_changes import IndexChanges
+from controller.latest import State
 from records.envelope import Envelope
 from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.transactions import Transactions
 
 
-def applied(state: State, rows: Sequence[Envelope]) -> State:
-    """Return the state after the rows of one decision, or of one whole transaction.
+class Applied:
+    """The rows of one decision, or of one whole transaction, applied to a state.
 
     The rows need not begin at the state's next offset: rows written in the fork get the offsets
     that the same decision's rows have in the log. Thus later decisions keep their offsets, and
     brokers their epochs.
 
-    Raises:
-        ContradictionError: a row contradicts the state before it.
+    Attributes:
+        rows: The rows.
+        after: The state after them.
     """
-    if not rows:
-        return state
-    delta = MetadataDelta(state.image)
-    for row in Transactions().effective(rows):
-        delta.replay(row)
+
+    def __init__(self, state: State, rows: Sequence[Envelope]) -> None:
+        """Apply rows to a state.
+
+        Raises:
+            ContradictionError: a row contradicts the state before it.
+        """
+        self.rows = rows
+        self._delta = delta = MetadataDelta(state.image)
+        for found in Transactions().resolved(rows):
+            if found.in_effect:
+                delta.replay_all(found.rows)
+        self.after = self._followed(state, delta.apply(_provenance(rows)))
+
+    def applied_to(self, state: State) -> State:
+        """Return another state after the same rows.
+
+        Where the two states share what the rows read and change, the result is shared too, which
+        takes a fraction of the time.
+
+        Raises:
+            ContradictionError: a row contradicts the state.
+        """
+        image = self._delta.applied_to(state.image, _provenance(self.rows))
+        if image is None:
+            return Applied(state, self.rows).after
+        return self._followed(state, image)
+
+    def _followed(self, state: State, image: MetadataImage) -> State:
+        changes = IndexChanges()
+        changes.add(self.rows, state.image)
+        return state.followed_by(image, changes)
+
+
+def _provenance(rows: Sequence[Envelope]) -> Provenance:
     last = rows[-1]
-    after = delta.apply(
-        Provenance(offset=last.offset, leader_epoch=last.leader_epoch, timestamp=last.timestamp)
-    )
-    return Latest(state, rows[0].offset).apply(Batch.of(rows), after)
+    return Provenance(offset=last.offset, leader_epoch=last.leader_epoch, timestamp=last.timestamp)

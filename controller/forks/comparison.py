@@ -5,8 +5,9 @@ from typing import Any, cast
 
 import msgspec
 
-from records.base import Uuid
+from records.base import Record, Uuid
 from records.envelope import Envelope
+from records.partitions import PartitionChangeRecord
 from replay.image.metadata import MetadataImage
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS, Key
@@ -82,6 +83,7 @@ class Comparison:
             before: The two images before the step.
             past, fork: The images after the step.
         """
+        rows = [row for row in rows if not _is_shared(row.payload, past, fork)]
         for of in _touched(rows, before):
             self._compare(of, offset, past, fork)
         if self._open:
@@ -126,6 +128,11 @@ class Comparison:
             self._open[of] = found
         else:
             self._open.pop(of, None)
+
+
+def _is_shared(record: Record, past: MetadataImage, fork: MetadataImage) -> bool:
+    """True if all that a record can have changed is one and the same object in both images."""
+    return isinstance(record, PartitionChangeRecord) and past.shares_topic(fork, record.topic_id)
 
 
 def _touched(rows: Iterable[Envelope], before: Sequence[MetadataImage]) -> Iterator[_Object]:

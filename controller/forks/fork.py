@@ -16,12 +16,12 @@ from controller.affected import Affected
 from controller.asked import ACTIVATE, settings_of
 from controller.decisions.context import Settings
 from controller.decisions.levels import record_version
-from controller.forks.branch import applied
+from controller.forks.branch import Applied
 from controller.forks.changes import Added, Changes, Replaced
 from controller.forks.commands import Commands
 from controller.forks.comparison import Comparison
 from controller.forks.inference import FACTS, in_recorded_order, inferred_steps
-from controller.forks.recorded import recorded_decisions
+from controller.forks.recorded import whole_decisions
 from controller.forks.redeciding import different_record
 from controller.forks.requests import bound_again, bound_to
 from controller.forks.substitution import with_epochs_of_fork, with_ids_of_log
@@ -30,11 +30,11 @@ from controller.invariants.checks import Violation, check_affected
 from controller.latest import State
 from controller.wire import from_wire
 from metadata_log.batch import Batch
-from records.control import BeginTransactionRecord, NoOpRecord
+from records.control import NoOpRecord
 from records.envelope import Asked, Envelope
 from records.errors import ContradictionError, RequestError
 from replay.image.metadata import MetadataImage
-from replay.transactions import Transactions
+from replay.image.provenance import has_unknown_tags
 
 Rows = Sequence[Envelope]
 
@@ -90,6 +90,8 @@ class Fork:
         self._commands = commands
         self._settings = settings
         self._copying = copying
+        # The last rows applied to the past.
+        self._logged: Applied | None = None
         self._added = sorted([(_after(each, start), each) for each in changes.added], key=_first)
 
     def steps(self, batches: Iterable[Batch]) -> Iterator[tuple[Step, Rows]]:
@@ -101,7 +103,7 @@ class Fork:
             RequestError: a change does not fit the record or command that it is for.
             CorruptLogError, ContradictionError: the log is damaged, or contradicts itself.
         """
-        for rows, is_joined in _whole(batches):
+        for rows, is_joined in whole_decisions(batches):
             yield from self._add_until(rows[0].offset)
             for step in self._steps_in(rows, is_joined):
                 yield step, self._step(step)
@@ -130,7 +132,8 @@ class Fork:
 
     def _step(self, step: Step) -> Rows:
         before, fork_before = self.past, self.state
-        self.past = applied(before, step.rows)
+        self._logged = Applied(before, step.rows)
+        self.past = self._logged.after
         dropped = self._changes.drops(step, before.image, self.past.image)
         rows = () if dropped else self._changes.rows_of(step)
         instead = None if dropped else self._changes.instead_of(step)
@@ -246,8 +249,14 @@ class Fork:
         return ()
 
     def _applied(self, step: Step, rows: Rows) -> Rows:
+        if not rows:
+            return ()
+        logged = self._logged
         try:
-            self.state = applied(self.state, rows)
+            if logged is not None and _same(rows, logged.rows):
+                self.state = logged.applied_to(self.state)
+            else:
+                self.state = Applied(self.state, rows).after
         except ContradictionError as error:
             text = f"{step.text}: {error}"
             self.refused.append(Remark(step.rows[0].offset, text, "CONTRADICTION"))
@@ -278,30 +287,6 @@ class Fork:
         return Step(rows=(), trigger=trigger), rows
 
 
-def _whole(batches: Iterable[Batch]) -> Iterator[tuple[Rows, bool]]:
-    """Yield the rows of each decision; the rows of a transaction together, once it has ended.
-
-    The second value is True if the rows come from several decisions that cannot be told apart,
-    because they were made in one transaction or because the transaction has no logged request.
-    """
-    transactions, held, count = Transactions(), list[Envelope](), 0
-    for group in recorded_decisions(batches):
-        rows = [row for batch in group for row in batch.rows]
-        for _ in transactions.effective(rows):
-            pass
-        held += rows
-        count += 1
-        if transactions.begin_offset is None:
-            yield held, count > 1 or _is_unexplained(held)
-            held, count = [], 0
-
-
-def _is_unexplained(rows: Rows) -> bool:
-    """True for a transaction for which the log has no request."""
-    begins = any(isinstance(row.payload, BeginTransactionRecord) for row in rows)
-    return begins and rows[0].asked is None
-
-
 def _after(added: Added, start: int) -> int:
     return start - 1 if added.after is None else added.after
 
@@ -329,6 +314,20 @@ def _rows(decided: Decided, recorded: Rows) -> Rows:
         )
         for index, record in enumerate(decided.records)
     ]
+
+
+def _same(rows: Rows, logged: Rows) -> bool:
+    """True if rows have the same place in the log as logged ones, and the same effect."""
+    return len(rows) == len(logged) and all(map(_is_same, rows, logged))
+
+
+def _is_same(row: Envelope, logged: Envelope) -> bool:
+    if row is logged:
+        return True
+    if has_unknown_tags(logged):
+        return False
+    is_there = (row.offset, row.record_version) == (logged.offset, logged.record_version)
+    return is_there and row.payload == logged.payload
 
 
 def _violations(state: State, affected: Affected) -> Iterator[Violation]:

@@ -10,7 +10,9 @@ from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.log_reader import LogReader
 from records.base import Record
+from records.control import BeginTransactionRecord
 from records.envelope import Envelope, Origin
+from replay.transactions import Transactions
 
 
 def recorded_decisions(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
@@ -40,6 +42,30 @@ def _goes_on(before: Batch, batch: Batch) -> bool:
 
 def _anonymous(origin: Origin | None) -> Origin | None:
     return origin and replace(origin, request_id=None, request_hash=None)
+
+
+def whole_decisions(batches: Iterable[Batch]) -> Iterator[tuple[Sequence[Envelope], bool]]:
+    """Yield the rows of each decision; the rows of a transaction together, once it has ended.
+
+    The second value is True if the rows come from several decisions that cannot be told apart,
+    because they were made in one transaction or because the transaction has no logged request.
+    """
+    transactions, held, count = Transactions(), list[Envelope](), 0
+    for group in recorded_decisions(batches):
+        rows = [row for batch in group for row in batch.rows]
+        for _ in transactions.effective(rows):
+            pass
+        held += rows
+        count += 1
+        if transactions.begin_offset is None:
+            yield held, count > 1 or _is_unexplained(held)
+            held, count = [], 0
+
+
+def _is_unexplained(rows: Sequence[Envelope]) -> bool:
+    """True for a transaction for which the log has no request."""
+    begins = any(isinstance(row.payload, BeginTransactionRecord) for row in rows)
+    return begins and rows[0].asked is None
 
 
 def payloads(rows: Sequence[Envelope]) -> tuple[Record, ...]:

@@ -1,7 +1,6 @@
 """Logged decisions, bound again to their requests and to the other inputs that they read."""
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from controller.decisions.sessions import Sessions
 from controller.forks.commands import Command, Commands, Find
 from controller.forks.recorded import payloads
 from controller.latest import State
-from controller.observed import recorded
+from controller.observed import LazyRandom, recorded
 from controller.raw_append import AppendRecords, AppendRows, append_records
 from controller.result import ControllerResult
 from controller.timers import TIMERS
@@ -45,7 +44,7 @@ def past_context(
         index=state.index,
         sessions=Sessions(timeout_ms=settings.session_timeout_ms),
         settings=settings,
-        rng=Random(rows[0].offset),
+        rng=LazyRandom(rows[0].offset),
         now_ms=rows[0].timestamp,
         # An added decision stands at an offset that is taken already.
         next_offset=max(rows[0].offset, state.image.provenance.next_offset),

@@ -41,7 +41,8 @@ class Trigger(msgspec.Struct, frozen=True):
             return Decided(context=context, refusals=(("", Refusal.of(error)),))
         except MetadataLogError as error:
             return Decided(context=context, failure=f"{type(error).__name__}: {error}")
-        refusals = tuple(_refused(result.response, state.image))
+        response = result.response
+        refusals = () if response is None else tuple(_refused(response, state.image))
         return Decided(context=context, records=result.records, refusals=refusals)
 
 
@@ -87,7 +88,9 @@ def _refused(response: Any, image: MetadataImage) -> Iterator[Named]:
         refusal = getattr(response, "refusal", None)
         if refusal is not None:
             yield _name(response, image), refusal
-        yield from _refused(getattr(response, "topics", None), image)
+        topics = getattr(response, "topics", None)
+        if topics is not None:
+            yield from _refused(topics, image)
 
 
 def _name(item: msgspec.Struct, image: MetadataImage) -> str:

@@ -84,6 +84,11 @@ class NestedMapDelta(Generic[K, J, V]):
         """The outer keys whose inner map was changed or removed."""
         return [key for key, inner in self._inner.items() if inner.changed]
 
+    @property
+    def has_been_read(self) -> bool:
+        """True if any inner map was read or changed."""
+        return bool(self._inner)
+
     def at(self, key: K) -> MapDelta[J, V]:
         """Return the delta of the inner map under one outer key."""
         inner = self._inner.get(key)

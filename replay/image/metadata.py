@@ -104,6 +104,13 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the topics that differ from `other` in themselves or in their partitions."""
         return self._topics.changed_since(other._topics)
 
+    def shares_topic(self, other: "MetadataImage", topic_id: Uuid) -> bool:
+        """True only if a topic, its partitions and their versions are those of `other`: O(1).
+
+        Compares them by identity, so the result may be False although they are equal.
+        """
+        return self._topics.shares_entry(other._topics, topic_id)
+
     def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
         """Return one partition."""
         return self._topics.partition(topic_id, partition_id)

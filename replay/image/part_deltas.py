@@ -57,6 +57,7 @@ class PartDeltas:
         self.row: Envelope | None = None
         self._not_understood = image.provenance.not_understood
         self._parts: dict[str, Any] = {}
+        self._after: MetadataImage | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Create the delta of a part on its first use."""
@@ -101,7 +102,40 @@ class PartDeltas:
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
         if self._not_understood is not None:
             provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)
-        return msgspec.structs.replace(self.image, provenance=provenance, **parts)
+        self._after = msgspec.structs.replace(self.image, provenance=provenance, **parts)
+        return self._after
+
+    def applied_to(self, other: MetadataImage, provenance: Provenance) -> MetadataImage | None:
+        """Return another image with the same changes; None if they may have another result there.
+
+        Shares the result of `apply`, which must be called before, wherever the two images share
+        what was read and changed. They are compared by identity, so this takes a fraction of the
+        time of applying the records again.
+
+        Args:
+            provenance: Provenance of the returned image, without `not_understood`.
+        """
+        before, after = self.image, self._after
+        assert after is not None, "`apply` was called"
+        if self._not_understood is not before.provenance.not_understood:
+            return None
+        parts: dict[str, Any] = {}
+        for name, part in self._parts.items():
+            field = f"_{name}"
+            if getattr(other, field) is getattr(before, field):
+                parts[field] = getattr(after, field)
+            elif isinstance(part, TopicsDelta):
+                topics = part.applied_to(other._topics, after._topics)
+                if topics is None:
+                    return None
+                parts[field] = topics
+            else:
+                return None
+        if other.provenance.not_understood is not None:
+            provenance = msgspec.structs.replace(
+                provenance, not_understood=other.provenance.not_understood
+            )
+        return msgspec.structs.replace(other, provenance=provenance, **parts)
 
 
 _DELTAS: dict[str, Any] = get_type_hints(PartDeltas)

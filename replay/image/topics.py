@@ -19,26 +19,10 @@ from replay.image import partition_list, partitions
 from replay.image.changes import NestedMapDelta
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
-from replay.image.versions import UNKNOWN, PartitionOffsets, merged_offsets, partition_offsets
+from replay.image.topic_entry import Topic, TopicDelta, TopicEntry
+from replay.image.versions import UNKNOWN, partition_offsets
 
 __all__ = ["Partition", "Topic", "TopicEntry", "TopicsDelta", "TopicsImage"]
-
-
-class Topic(msgspec.Struct, frozen=True, gc=False):
-    """A topic. `name` excludes the namespace; `namespace_id` is None for the default namespace."""
-
-    topic_id: Uuid
-    name: str
-    namespace_id: Uuid | None = None
-
-
-class TopicEntry(msgspec.Struct, frozen=True, gc=False):
-    """A topic, its partitions, and the versions of both."""
-
-    topic: Topic
-    partitions: Partitions = ()
-    version: int = UNKNOWN
-    offsets: PartitionOffsets = b""
 
 
 class TopicsImage(msgspec.Struct, frozen=True, gc=False):
@@ -84,6 +68,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
                 if before is not entry and before != entry:
                     yield entry.topic
 
+    def shares_entry(self, other: "TopicsImage", topic_id: Uuid) -> bool:
+        """True if a topic is absent from both, or its entries are one object: O(1)."""
+        return self._entries.get(topic_id) is other._entries.get(topic_id)
+
     def partitions(self, topic_id: Uuid) -> Partitions:
         """Return a topic's partitions, ordered by id; none for an unknown topic."""
         entry = self._entries.get(topic_id)
@@ -123,12 +111,14 @@ class TopicsDelta:
     def __init__(self, image: TopicsImage) -> None:
         self._image = image
         # Each changed topic; None if it was removed.
-        self._topics: dict[Uuid, _TopicDelta | None] = {}
+        self._topics: dict[Uuid, TopicDelta | None] = {}
         self._ids = NestedMapDelta(image._ids)
         # The partition before and after the last record that set or changed one; a follower that
         # explains each record would else look it up twice.
         self.before: Partition | None = None
         self.after: Partition | None = None
+        # Topics were read that are not among the changed ones.
+        self._read_others = False
 
     @property
     def changed(self) -> KeysView[Uuid]:
@@ -155,7 +145,7 @@ class TopicsDelta:
             raise ContradictionError(f"topic id {topic_id} exists", about=f"topic:@{topic_id}#name")
         topic = Topic(record.topic_id, record.name, record.namespace_id)
         self._claim_name(topic)
-        self._topics[record.topic_id] = _TopicDelta(TopicEntry(topic, version=offset))
+        self._topics[record.topic_id] = TopicDelta(TopicEntry(topic, version=offset))
 
     def remove_topic(self, record: RemoveTopicRecord) -> Topic:
         """Remove a topic with its partitions; return it."""
@@ -226,6 +216,7 @@ class TopicsDelta:
 
     def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
         """Clear the eligible leader replicas of one topic or of all topics: O(partitions)."""
+        self._read_others = True
         for topic_id in self._topic_ids_named(record.topic_name):
             for old in self.partitions(topic_id):
                 new = partitions.without_elr(old)
@@ -276,12 +267,39 @@ class TopicsDelta:
                 partition_count += len(entry.partitions)
         return TopicsImage(entries.finish(), self._ids.apply(), partition_count)
 
-    def _touch(self, topic_id: Uuid) -> "_TopicDelta":
+    def applied_to(self, other: TopicsImage, after: TopicsImage) -> TopicsImage | None:
+        """Return other topics with the same changes; None if these may have another result there.
+
+        The result is the same if all topics and names that were read are those of this delta's
+        image, which is compared by identity: O(topics changed).
+
+        Args:
+            after: The result of `apply`.
+        """
+        image, names_read = self._image, self._ids.has_been_read
+        if self._read_others or (names_read and other._ids is not image._ids):
+            return None
+        if not all(image.shares_entry(other, topic_id) for topic_id in self._topics):
+            return None
+        entries = other._entries.mutate()
+        for topic_id in self._topics:
+            entry = after._entries.get(topic_id)
+            if entry is not None:
+                entries[topic_id] = entry
+            else:
+                entries.pop(topic_id, None)
+        return TopicsImage(
+            entries.finish(),
+            after._ids if names_read else other._ids,
+            other.partition_count + after.partition_count - image.partition_count,
+        )
+
+    def _touch(self, topic_id: Uuid) -> TopicDelta:
         if topic_id in self._topics:
             delta = self._topics[topic_id]
         else:
             entry = self._image._entries.get(topic_id)
-            delta = None if entry is None else _TopicDelta(entry)
+            delta = None if entry is None else TopicDelta(entry)
             if delta is not None:
                 self._topics[topic_id] = delta
         if delta is None:
@@ -311,45 +329,3 @@ class TopicsDelta:
             return self._image.partitions(topic_id)
         delta = self._topics[topic_id]
         return () if delta is None else delta.partitions()
-
-
-class _TopicDelta:
-    """Changes to one topic: its entry before, and the changed partitions and offsets."""
-
-    __slots__ = ("base", "changes", "created", "topic", "version", "versions")
-
-    def __init__(self, base: TopicEntry) -> None:
-        self.base = base
-        self.topic = base.topic
-        self.version = base.version
-        # None: removed.
-        self.changes: dict[int, Partition | None] = {}
-        # Of the changed partitions, and of those created or removed.
-        self.versions: dict[int, int] = {}
-        self.created: dict[int, int] = {}
-
-    def find(self, partition_id: int) -> Partition | None:
-        if partition_id in self.changes:
-            return self.changes[partition_id]
-        base = self.base.partitions
-        return partition_list.find(base, partition_id) if base else None
-
-    def existing(self, partition_id: int) -> Partition:
-        partition = self.find(partition_id)
-        if partition is None:
-            topic_id = uuid_text(self.topic.topic_id)
-            raise ContradictionError(
-                f"topic {topic_id} has no partition {partition_id}",
-                about=f"partition:@{topic_id}/{partition_id}",
-            )
-        return partition
-
-    def partitions(self) -> Partitions:
-        base = self.base.partitions
-        return partition_list.merged(base, self.changes) if self.changes else base
-
-    def apply(self) -> TopicEntry:
-        offsets = self.base.offsets
-        if self.versions:
-            offsets = merged_offsets(offsets, self.versions, self.created)
-        return TopicEntry(self.topic, self.partitions(), self.version, offsets)

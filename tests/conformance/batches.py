@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from controller.decisions.context import Settings
 from controller.decisions.levels import METADATA_VERSION
-from controller.forks.branch import applied
+from controller.forks.branch import Applied
 from controller.forks.inference import in_recorded_order
 from controller.forks.redeciding import different_record
 from controller.latest import State
@@ -62,7 +62,7 @@ def decided_batches(reader: LogReader) -> Iterator[Outcome]:
         while rest:
             step = first_step(_as_counted(rest, batch.base_offset - written_end), state, settings)
             steps.append(step)
-            state = applied(state, rest[: step.count])
+            state = Applied(state, rest[: step.count]).after
             rest = rest[step.count :]
         if steps:
             yield _outcome(batch.base_offset, kind, steps)

@@ -1,0 +1,80 @@
+"""One topic with its partitions, and the changes to it."""
+
+import msgspec
+
+from records.base import Uuid
+from records.errors import ContradictionError
+from records.text import uuid_text
+from replay.image import partition_list
+from replay.image.partition_list import Partitions
+from replay.image.partitions import Partition
+from replay.image.versions import UNKNOWN, PartitionOffsets, merged_offsets
+
+
+class Topic(msgspec.Struct, frozen=True, gc=False):
+    """A topic. `name` excludes the namespace; `namespace_id` is None for the default namespace."""
+
+    topic_id: Uuid
+    name: str
+    namespace_id: Uuid | None = None
+
+
+class TopicEntry(msgspec.Struct, frozen=True, gc=False):
+    """A topic, its partitions, and the versions of both."""
+
+    topic: Topic
+    partitions: Partitions = ()
+    version: int = UNKNOWN
+    offsets: PartitionOffsets = b""
+
+
+class TopicDelta:
+    """Changes to one topic: its entry before, and the changed partitions and offsets.
+
+    In `changes`, None stands for a removed partition. `versions` are those of changed partitions,
+    `created` the creation offsets of partitions that were created or removed.
+    """
+
+    __slots__ = ("base", "changes", "created", "topic", "version", "versions")
+
+    def __init__(self, base: TopicEntry) -> None:
+        self.base = base
+        self.topic = base.topic
+        self.version = base.version
+        self.changes: dict[int, Partition | None] = {}
+        self.versions: dict[int, int] = {}
+        self.created: dict[int, int] = {}
+
+    def find(self, partition_id: int) -> Partition | None:
+        """Return the current state of a partition, None if there is none."""
+        if partition_id in self.changes:
+            return self.changes[partition_id]
+        base = self.base.partitions
+        return partition_list.find(base, partition_id) if base else None
+
+    def existing(self, partition_id: int) -> Partition:
+        """Return the current state of a partition.
+
+        Raises:
+            ContradictionError: there is none.
+        """
+        partition = self.find(partition_id)
+        if partition is None:
+            topic_id = uuid_text(self.topic.topic_id)
+            raise ContradictionError(
+                f"topic {topic_id} has no partition {partition_id}",
+                about=f"partition:@{topic_id}/{partition_id}",
+            )
+        return partition
+
+    def partitions(self) -> Partitions:
+        """Return the current partitions."""
+        base = self.base.partitions
+        return partition_list.merged(base, self.changes) if self.changes else base
+
+    def apply(self) -> TopicEntry:
+        """Return the topic with the changes applied."""
+        offsets = self.base.offsets
+        if self.versions:
+            offsets = merged_offsets(offsets, self.versions, self.created)
+        return TopicEntry(self.topic, self.partitions(), self.version, offsets)
