@@ -36,6 +36,7 @@ from controller.decisions.configs import (
 )
 from controller.decisions.context import Context
 from controller.decisions.deletion_reports import ReportDeletions, report_deletions
+from controller.decisions.directory_assignment import AssignReplicas, assign_replicas
 from controller.decisions.elections import ElectLeaders, elect_leaders
 from controller.decisions.features import UpdateFeatures, update_features
 from controller.decisions.fencing import SetFencing, set_fencing
@@ -206,6 +207,13 @@ BROKER_COMMANDS = {
             "alter partition",
             AlterPartition,
             alter_partition,
+            rights.BROKER_ACTION,
+            tells_versions=False,
+        ),
+        Command(
+            "assign directories",
+            AssignReplicas,
+            assign_replicas,
             rights.BROKER_ACTION,
             tells_versions=False,
         ),

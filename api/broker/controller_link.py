@@ -8,42 +8,41 @@ register again unless the controller has dropped its registration.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
-
-import msgspec
+from collections.abc import Callable, Iterable, Mapping
 
 from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
 from api.broker.log_directory import LogDirectory
+from api.broker.registration import Identity
 from api.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
+from api.kafka.apis import Api
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, answer
 from api.kafka.login import open_authenticated
+from api.kafka.messages.assignments import (
+    AssignedDirectory,
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from api.kafka.messages.brokers import (
     AlteredTopic,
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
     BrokerRegistrationResponse,
-    Feature,
     FollowLogRequest,
     FollowLogResponse,
-    Listener,
     ReplicaLag,
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.streams import close_writer, read_frame
 from api.security.client import ConnectionSecurity
-from api.security.listeners import SecurityProtocol
 from controller.authorization.caller import Caller
-from controller.decisions.levels import SUPPORTED_LEVELS
-from records.base import Uuid
 from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
@@ -58,22 +57,6 @@ _FORWARD_WAIT_S = 5.0
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
 """Registration errors worth a retry: an old session must end first, or another controller take
 over."""
-
-
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """The data that a broker sends in its registration."""
-
-    broker_id: int
-    cluster_id: str
-    incarnation_id: Uuid
-    listeners: tuple[Listener, ...]
-    rack: str | None
-    log_dirs: tuple[Uuid, ...]
-
-
-def has_sasl(listener: Listener) -> bool:
-    """True if the clients of a listener authenticate with SASL."""
-    return SecurityProtocol(listener.security_protocol).has_sasl
 
 
 class ControllerLink:
@@ -119,7 +102,8 @@ class ControllerLink:
         self._can_serve = can_serve
         self._unfenced = unfenced
         self._connection: Connection | None = None
-        self._takes_envelopes = False
+        # The newest version of each request that the controller supports, by key.
+        self._versions: Mapping[int, int] = {}
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
@@ -185,6 +169,29 @@ class ControllerLink:
         check(response.error_code, None)
         return response
 
+    async def assign_directories(
+        self, directories: tuple[AssignedDirectory, ...]
+    ) -> AssignReplicasToDirsResponse:
+        """Send the log directories of some replicas, and return the response.
+
+        Raises:
+            UnavailableError: no response arrived; the outcome is unknown.
+            RequestError: such as STALE_BROKER_EPOCH, or UNSUPPORTED_VERSION by the controller of
+                an earlier release.
+        """
+        if self._connection is None:
+            raise UnavailableError("there is no controller to ask")
+        if apis.ASSIGN_REPLICAS_TO_DIRS.key not in self._versions:
+            raise RequestError("UNSUPPORTED_VERSION", "the controller records no log directories")
+        request = AssignReplicasToDirsRequest(
+            broker_id=self._identity.broker_id,
+            broker_epoch=self.broker_epoch,
+            directories=directories,
+        )
+        response = await self._connection.request(request, AssignReplicasToDirsResponse)
+        check(response.error_code, None)
+        return response
+
     async def allocate_producer_ids(self) -> range:
         """Request and return a block of producer ids from the controller.
 
@@ -231,7 +238,7 @@ class ControllerLink:
     async def _sent(
         self, connection: Connection, frame: RequestFrame, caller: Caller, timeout_s: float
     ) -> bytes:
-        if self._takes_envelopes:
+        if apis.ENVELOPE.key in self._versions:
             return await connection.forward(frame, caller, timeout_s=timeout_s)
         return await connection.forward_plainly(frame, timeout_s=timeout_s)
 
@@ -242,8 +249,7 @@ class ControllerLink:
     async def _session(self) -> None:
         connection = await self._connect()
         try:
-            # Controllers of earlier releases take none.
-            self._takes_envelopes = await connection.takes(apis.ENVELOPE)
+            self._versions = await connection.newest_versions()
         except BaseException:
             await connection.close()
             raise
@@ -271,25 +277,18 @@ class ControllerLink:
             connection, self._connection = self._connection, None
             await connection.close()
 
+    def _newest(self, api: Api) -> int:
+        """Return the newest version of a request that both sides support."""
+        return min(api.max_version, self._versions.get(api.key, api.max_version))
+
     async def _register(self, connection: Connection) -> None:
         identity = self._identity
-        request = BrokerRegistrationRequest(
-            broker_id=identity.broker_id,
-            cluster_id=identity.cluster_id,
-            incarnation_id=identity.incarnation_id,
-            listeners=identity.listeners,
-            features=tuple(
-                [
-                    Feature(name=name, min_supported_version=low, max_supported_version=high)
-                    for name, (low, high) in sorted(SUPPORTED_LEVELS.items())
-                ]
-            ),
-            rack=identity.rack,
-            log_dirs=identity.log_dirs,
-            previous_broker_epoch=self._clean_shutdown.broker_epoch(),
-        )
+        request = identity.request(self._clean_shutdown.broker_epoch())
+        version = self._newest(apis.BROKER_REGISTRATION)
         while True:
-            response = await connection.request(request, BrokerRegistrationResponse)
+            response = await connection.request(
+                request, BrokerRegistrationResponse, version=version
+            )
             if name_of(response.error_code) not in _AGAIN:
                 break
             if self._stopping.is_set():
@@ -359,7 +358,7 @@ class ControllerLink:
             broker_epoch=self.broker_epoch,
             controller_epoch=_NO_CONTROLLER if is_whole else self._cluster.controller_epoch,
             metadata_offset=self._cluster.metadata_offset,
-            wants_users=any(has_sasl(point) for point in self._identity.listeners),
+            wants_users=self._identity.has_sasl,
         )
         try:
             writer.write(frames.encode_request(apis.FOLLOW_LOG, 0, 0, request))

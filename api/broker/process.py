@@ -15,8 +15,9 @@ from api.broker.answering import broker_answering
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
 from api.broker.configs import delete_stale_delay_ms
-from api.broker.controller_link import ControllerLink, Identity
+from api.broker.controller_link import ControllerLink
 from api.broker.controller_requests import ControllerRequests
+from api.broker.directory_reports import report_directories
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
@@ -26,6 +27,7 @@ from api.broker.log_directory import LogDirectory
 from api.broker.log_dirs import LogDirsRequests
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
+from api.broker.registration import Identity
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
@@ -246,6 +248,9 @@ async def _broker(
     tasks = [
         asyncio.create_task(_purge(replicas, is_configured), name="stale partitions"),
         asyncio.create_task(health.watch(), name="disk health"),
+        asyncio.create_task(
+            report_directories(replicas, link.assign_directories), name="log directories"
+        ),
         asyncio.create_task(
             keep_isr(
                 replicas,

@@ -1,6 +1,5 @@
 """The controller's Kafka listener: turns requests into decisions, and results into responses."""
 
-from collections.abc import Awaitable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -10,23 +9,17 @@ from api.broker.fencing import NoReplicas
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.stale_folders import now_ms
-from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds, broker_origin
+from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
+from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
-from api.kafka import apis, brokers, configs, features, groups, quorum, topics
+from api.controller_server.codes import with_codes
+from api.kafka import apis, configs, features, groups, quorum, topics
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
-from api.kafka.errors import code_for, name_of
+from api.kafka.errors import code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Answering, Handler
-from api.kafka.messages.brokers import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 from api.kafka.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -36,7 +29,6 @@ from api.kafka.messages.configs import (
 from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
-from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from api.kafka.messages.quorum import DescribeQuorumRequest
 from api.kafka.messages.topics import (
     CreateTopicsRequest,
@@ -53,11 +45,8 @@ from api.session import Session
 from api.wire_requests import WireRequest
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
-from controller.decisions.producer_ids import AllocateProducerIds
-from records.envelope import Origin
-from records.errors import MetadataLogError, RequestError, UnavailableError
+from records.errors import RequestError, UnavailableError
 
-T = TypeVar("T")
 Q = TypeVar("Q", bound=Request)
 
 REQUEST_SIZE_BYTES_MAX = 16 * 1024 * 1024
@@ -68,6 +57,7 @@ FROM_BROKERS = frozenset(
         apis.BROKER_REGISTRATION,
         apis.BROKER_HEARTBEAT,
         apis.ALTER_PARTITION,
+        apis.ASSIGN_REPLICAS_TO_DIRS,
         apis.ALLOCATE_PRODUCER_IDS,
         apis.ENVELOPE,
         apis.FOLLOW_LOG,
@@ -109,10 +99,7 @@ class ControllerListener:
                 apis.METADATA: partial(self._metadata, address),
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,
-                apis.BROKER_REGISTRATION: self._register,
-                apis.BROKER_HEARTBEAT: self._heartbeat,
-                apis.ALTER_PARTITION: self._alter_partition,
-                apis.ALLOCATE_PRODUCER_IDS: self._allocate_producer_ids,
+                **BrokerRequests(self._service).handlers(),
             },
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
@@ -150,13 +137,9 @@ class ControllerListener:
         assert body is not None
         return response_in_envelope(inner, body)
 
-    async def _run(
-        self, command: str, request: Any, caller: Caller, origin: Origin | None = None
-    ) -> Any:
+    async def _run(self, command: str, request: Any, caller: Caller) -> Any:
         """Run a command and return its response."""
-        answer = await _with_codes(
-            self._service.run(command, request, caller=caller, origin=origin)
-        )
+        answer = await with_codes(self._service.run(command, request, caller=caller))
         return answer.response
 
     def _translated(self, translation: Translation) -> Handler:
@@ -258,54 +241,11 @@ class ControllerListener:
             now_ms=now_ms(),
         )
 
-    async def _register(self, frame: RequestFrame, caller: Caller) -> Response:
-        request = _body(frame, BrokerRegistrationRequest)
-        origin = broker_origin(request.broker_id, caller, "register")
-        try:
-            reply = await self._run("register", brokers.registration(request), caller, origin)
-        except RequestError as error:
-            return BrokerRegistrationResponse(error_code=code_for(error))
-        return BrokerRegistrationResponse(broker_epoch=reply.broker_epoch)
-
-    async def _heartbeat(self, frame: RequestFrame, caller: Caller) -> Response:
-        request = _body(frame, BrokerHeartbeatRequest)
-        origin = broker_origin(request.broker_id, caller, "heartbeat")
-        try:
-            answer = await self._service.heartbeat(
-                brokers.beat(request), caller=caller, origin=origin
-            )
-        except MetadataLogError as error:
-            return BrokerHeartbeatResponse(error_code=code_for(error))
-        return brokers.beat_response(answer.response)
-
-    async def _alter_partition(self, frame: RequestFrame, caller: Caller) -> Response:
-        request = _body(frame, AlterPartitionRequest)
-        origin = broker_origin(request.broker_id, caller, "alter partition")
-        try:
-            results = await self._run(
-                "alter partition", brokers.alteration(request), caller, origin
-            )
-        except RequestError as error:
-            return AlterPartitionResponse(error_code=code_for(error))
-        return brokers.alteration_response(results)
-
-    async def _allocate_producer_ids(self, frame: RequestFrame, caller: Caller) -> Response:
-        request = _body(frame, AllocateProducerIdsRequest)
-        origin = broker_origin(request.broker_id, caller, "producer ids allocate")
-        wanted = AllocateProducerIds(broker_id=request.broker_id, broker_epoch=request.broker_epoch)
-        try:
-            block = await self._run("producer ids allocate", wanted, caller, origin)
-        except RequestError as error:
-            return AllocateProducerIdsResponse(error_code=code_for(error))
-        return AllocateProducerIdsResponse(
-            producer_id_start=block.first, producer_id_len=block.size
-        )
-
     async def _run_command(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, RunCommandRequest)
         session = Session(self._service, caller)
         try:
-            answer = await _with_codes(
+            answer = await with_codes(
                 session.run_wire(
                     WireRequest(
                         command=request.command,
@@ -339,18 +279,6 @@ async def _no_producer_ids() -> range:
         UnavailableError: always.
     """
     raise UnavailableError("brokers give producer ids, the controller does not")
-
-
-async def _with_codes(answer: Awaitable[T]) -> T:
-    """Await an answer; convert errors to RequestError with a Kafka code."""
-    try:
-        return await answer
-    except RequestError:
-        raise
-    except MetadataLogError as error:
-        raise RequestError(
-            name_of(code_for(error)), str(error), outcome=error.outcome, done_to=error.done_to
-        ) from error
 
 
 def _body(frame: RequestFrame, cls: type[Q]) -> Q:

@@ -8,6 +8,7 @@ from api.kafka.fields import Request, Response
 from api.kafka.messages import (
     acls,
     api_versions,
+    assignments,
     brokers,
     cluster,
     configs,
@@ -146,7 +147,7 @@ ALTER_PARTITION = Api(56, _B.AlterPartitionRequest, _B.AlterPartitionResponse, 2
 UPDATE_FEATURES = Api(57, features.UpdateFeaturesRequest, features.UpdateFeaturesResponse, 0, 2, 0)
 ENVELOPE = Api(58, envelope.EnvelopeRequest, envelope.EnvelopeResponse, 0, 0, 0)
 DESCRIBE_CLUSTER = Api(60, _L.DescribeClusterRequest, _L.DescribeClusterResponse, 0, 2, 0)
-BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 3, 0)
+BROKER_REGISTRATION = Api(62, _B.BrokerRegistrationRequest, _B.BrokerRegistrationResponse, 0, 4, 0)
 BROKER_HEARTBEAT = Api(63, _B.BrokerHeartbeatRequest, _B.BrokerHeartbeatResponse, 0, 1, 0)
 UNREGISTER_BROKER = Api(64, _L.UnregisterBrokerRequest, _L.UnregisterBrokerResponse, 0, 0, 0)
 ALLOCATE_PRODUCER_IDS = Api(
@@ -157,6 +158,9 @@ CONSUMER_GROUP_HEARTBEAT = Api(
 )
 CONSUMER_GROUP_DESCRIBE = Api(
     69, _A.ConsumerGroupDescribeRequest, _A.ConsumerGroupDescribeResponse, 0, 1, 0
+)
+ASSIGN_REPLICAS_TO_DIRS = Api(
+    73, assignments.AssignReplicasToDirsRequest, assignments.AssignReplicasToDirsResponse, 0, 0, 0
 )
 LIST_CONFIG_RESOURCES = Api(
     74, _L.ListConfigResourcesRequest, _L.ListConfigResourcesResponse, 0, 1, 0
@@ -233,6 +237,7 @@ ALL = (
     ALLOCATE_PRODUCER_IDS,
     CONSUMER_GROUP_HEARTBEAT,
     CONSUMER_GROUP_DESCRIBE,
+    ASSIGN_REPLICAS_TO_DIRS,
     LIST_CONFIG_RESOURCES,
     DESCRIBE_TOPIC_PARTITIONS,
     DELETE_PARTITIONS,

@@ -108,14 +108,14 @@ class Connection:
         decode = partial(frames.decode_response, api=api, version=used)
         return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
 
-    async def takes(self, api: Api) -> bool:
-        """True if the server supports a request.
+    async def newest_versions(self) -> dict[int, int]:
+        """Return the newest version of each request that the server supports, by key.
 
         Raises:
             UnavailableError: no response arrived.
         """
         versions = await self.request(ApiVersionsRequest(), ApiVersionsResponse)
-        return any(version.api_key == api.key for version in versions.api_keys)
+        return {each.api_key: each.max_version for each in versions.api_keys}
 
     async def forward(
         self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S

@@ -4,7 +4,8 @@ All decisions about one broker change its partitions by the same rules. The deci
 which leaders are eligible, and which members leave the ISRs.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from controller.decisions.context import Context
 from controller.decisions.directories import MIGRATING, default_directory, is_online
@@ -17,6 +18,7 @@ from replay.image.partitions import Partition
 from replay.image.topics import Topic
 
 _ANY_ISR = 0
+_NONE_ASSIGNED: Mapping[int, Uuid] = MappingProxyType({})
 
 
 def start_change(
@@ -24,6 +26,7 @@ def start_change(
     partition: Partition,
     *,
     active: Callable[[int], bool] | None = None,
+    assigned: Mapping[int, Uuid] = _NONE_ASSIGNED,
 ) -> PartitionChange:
     """Start a change under the rules of the partition's topic.
 
@@ -32,6 +35,7 @@ def start_change(
 
     Args:
         active: Returns True for brokers that may lead; None means all active brokers.
+        assigned: The new log directories of replicas, by broker.
     """
     topic = _topic(context, partition)
     elr_enabled = context.elr_enabled
@@ -40,10 +44,11 @@ def start_change(
         elr_enabled=elr_enabled,
         # The lookup takes a third of the time of a change, and only eligible replicas need it.
         min_isr=min_isr(context, topic) if elr_enabled else _ANY_ISR,
-        acceptable=_acceptable(context, partition, active or context.is_active),
+        acceptable=_acceptable(context, partition, active or context.is_active, assigned),
         default_directory=lambda replica: directory_of(context, replica),
     )
     change = PartitionChange(partition, rules)
+    change.assigned = assigned
     if unclean_election_enabled(context, topic):
         change.election = Election.UNCLEAN
     return change
@@ -116,13 +121,17 @@ def _built(change: PartitionChange) -> Iterator[PartitionChangeRecord]:
 
 
 def _acceptable(
-    context: Context, partition: Partition, active: Callable[[int], bool]
+    context: Context,
+    partition: Partition,
+    active: Callable[[int], bool],
+    assigned: Mapping[int, Uuid],
 ) -> Callable[[int], bool]:
     """Return a function that is True for brokers that may lead a partition.
 
     Such a broker is active, and its replica of the partition is in an online directory.
     """
     directories = dict(zip(partition.replicas, partition.directories, strict=False))
+    directories.update(assigned)
 
     def acceptable(replica: int) -> bool:
         broker = context.image.broker(replica)

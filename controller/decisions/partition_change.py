@@ -8,7 +8,7 @@ Source: KIP-631, KIP-704 (recovery state), KIP-858 (directories), KIP-966 (eligi
 replicas); docs/kafka_rules.md, section 4.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -51,7 +51,8 @@ class PartitionChange:
     """Builder of a change: set the attributes to change, then call `build`.
 
     The public attributes start with the partition's values. `unclean_shutdown` are the replicas
-    that lost unflushed data and so are no longer eligible to lead.
+    that lost unflushed data and so are no longer eligible to lead. `assigned` are the new log
+    directories of replicas, by broker.
     """
 
     def __init__(self, partition: Partition, rules: ChangeRules) -> None:
@@ -65,6 +66,7 @@ class PartitionChange:
         self.mode = partition.mode
         self.election = Election.ONLINE
         self.unclean_shutdown: Replicas = ()
+        self.assigned: Mapping[int, Uuid] = {}
         self._eligible: Replicas = partition.eligible_leader_replicas
         # Fields of the record; defaults until a step sets them.
         self._leader = LEADER_UNCHANGED
@@ -215,7 +217,7 @@ class PartitionChange:
             return None
         old = self._partition
         known = old.directories or (MIGRATING,) * len(old.replicas)
-        by_replica = dict(zip(old.replicas, known, strict=True))
+        by_replica = {**dict(zip(old.replicas, known, strict=True)), **self.assigned}
         directories = tuple(
             [
                 by_replica[replica]

@@ -17,6 +17,7 @@ from controller.asked import BoundDecision
 from controller.decisions.alter_partition import AlterPartition, IsrMember, PartitionAlteration
 from controller.decisions.brokers import RegisterBroker
 from controller.decisions.deletion_reports import ReportDeletions
+from controller.decisions.directory_assignment import AssignReplicas
 from controller.decisions.heartbeats import Heartbeat
 from records.base import Record, Uuid
 from records.envelope import Envelope
@@ -32,7 +33,7 @@ def with_epochs_of_fork(
     """Return a decision with the fork's epochs in its request, and a text per replaced epoch."""
     request = bound.request
     texts: list[str] = []
-    if isinstance(request, Heartbeat | AlterPartition | ReportDeletions):
+    if isinstance(request, Heartbeat | AlterPartition | AssignReplicas | ReportDeletions):
         epoch = _broker_epoch(request.broker_id, request.broker_epoch, past, fork)
         if epoch != request.broker_epoch:
             texts.append(_broker_text(request.broker_id, request.broker_epoch, epoch))

@@ -32,6 +32,7 @@ from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 from controller.decisions.brokers import RegisterBroker
 from controller.decisions.configs import AlterConfigs, ConfigChange, ReplaceConfigs, ResourceChange
 from controller.decisions.deletion_reports import ReportDeletions
+from controller.decisions.directory_assignment import AssignReplicas
 from controller.decisions.effective_configs import BROKER
 from controller.decisions.elections import ElectLeaders
 from controller.decisions.features import FeatureUpdate, UpdateFeatures
@@ -429,6 +430,7 @@ async def test_commands_of_brokers_need_the_right_of_a_broker(tmp_path: Path) ->
         "register": CASES["brokers register"].request,
         "heartbeat": Heartbeat(broker_id=1, broker_epoch=0, metadata_offset=0),
         "alter partition": AlterPartition(broker_id=1, broker_epoch=0, partitions=()),
+        "assign directories": AssignReplicas(broker_id=1, broker_epoch=0, replicas=()),
         "producer ids allocate": AllocateProducerIds(broker_id=1, broker_epoch=0),
         "report deletions": ReportDeletions(broker_id=1, broker_epoch=0, replicas=()),
     }

@@ -25,6 +25,11 @@ from controller.decisions.deletion_reports import (
     ReportDeletions,
     report_deletions,
 )
+from controller.decisions.directory_assignment import (
+    AssignReplicas,
+    ReplicaDirectory,
+    assign_replicas,
+)
 from controller.decisions.elections import (
     ElectLeaders,
     balance_leaders,
@@ -332,6 +337,31 @@ def _alter_isr(
     return cluster.do(alter_partition, request)
 
 
+def _report_directories(
+    cluster: Cluster, broker_id: str, *replicas: str, epoch: str = "", topic: str = ""
+) -> Any:
+    """`replicas` as orders-0:7001, with the number of a directory."""
+    number = int(broker_id)
+    places = []
+    for each in replicas:
+        which, _, directory = each.partition(":")
+        name, _, partition_id = which.rpartition("-")
+        topic_id = ZERO_UUID if topic == "unknown" else cluster.topic(name).topic_id
+        places.append(
+            ReplicaDirectory(
+                topic_id=topic_id,
+                partition_id=int(partition_id),
+                directory=_directory(directory),
+            )
+        )
+    request = AssignReplicas(
+        broker_id=number,
+        broker_epoch=int(epoch) if epoch else cluster.broker(number).broker_epoch,
+        replicas=tuple(places),
+    )
+    return cluster.do(assign_replicas, request)
+
+
 def _elect(cluster: Cluster, how: str, *partitions: str) -> Any:
     named = [which.rpartition("-") for which in partitions]
     request = ElectLeaders(
@@ -494,6 +524,7 @@ _VERBS: dict[str, Callable[..., Any]] = {
     "alter-topic": _alter_topic,
     "reassign": _reassign,
     "alter-isr": _alter_isr,
+    "report-directories": _report_directories,
     "elect": _elect,
     "balance-leaders": _balance,
     "elect-unclean-leaders": _sweep,

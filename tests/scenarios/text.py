@@ -107,6 +107,9 @@ def _partition_change(
         value = getattr(record, field)
         if value != unset:
             said.append(f"{field}={_list(value) if isinstance(value, tuple) else value}")
+    if record.directories is not None and record.replicas is None:
+        numbers = tuple([int.from_bytes(each) for each in record.directories])
+        said.append(f"directories={_list(numbers)}")
     if record.leader != _CHANGE_FIELDS["leader"]:
         partition = after.partition(record.topic_id, record.partition_id)
         said.append(f"leader_epoch={'?' if partition is None else partition.leader_epoch}")

@@ -1,7 +1,7 @@
 """Requests of brokers to the controller: registration, heartbeat, AlterPartition, FollowLog.
 
 Source: KIP-631 (registration, heartbeats), KIP-497 and KIP-903 (AlterPartition), KIP-858 (log
-directories).
+directories), KIP-1022 (features from level 0 on, since version 4 of the registration).
 """
 
 from typing import Annotated

@@ -23,12 +23,12 @@ async def running(directory: Path) -> AsyncIterator[Ready]:
 
 
 @asynccontextmanager
-async def broker_of(port: int, directory: Path) -> AsyncIterator[Ready]:
+async def broker_of(port: int, directory: Path, *log_dirs: str) -> AsyncIterator[Ready]:
     """Run a broker of a controller while the body runs, and end it in order."""
     options = BrokerOptions(
         server=f"kafka://127.0.0.1:{port}",
         broker_id=1,
-        log_dirs=(directory / "broker",),
+        log_dirs=tuple([directory / name for name in log_dirs or ("broker",)]),
         heartbeat_ms=100,
     )
     ready: asyncio.Queue[Ready] = asyncio.Queue()

@@ -23,6 +23,12 @@ from api.kafka.messages.acls import (
     DescribeAclsRequest,
     NewAcl,
 )
+from api.kafka.messages.assignments import (
+    AssignedDirectory,
+    AssignedPartition,
+    AssignedTopic,
+    AssignReplicasToDirsRequest,
+)
 from api.kafka.messages.brokers import (
     AlteredPartition,
     AlteredTopic,
@@ -196,6 +202,21 @@ REQUESTS: dict[Api, Callable[[Server], Request]] = {
                 topic_id=_topic_id(at, "a"),
                 partitions=(
                     AlteredPartition(partition_index=0, leader_epoch=0, partition_epoch=0),
+                ),
+            ),
+        ),
+    ),
+    apis.ASSIGN_REPLICAS_TO_DIRS: lambda at: AssignReplicasToDirsRequest(
+        broker_id=1,
+        broker_epoch=_epoch(at),
+        directories=(
+            AssignedDirectory(
+                id=directory(1),
+                topics=(
+                    AssignedTopic(
+                        topic_id=_topic_id(at, "a"),
+                        partitions=(AssignedPartition(partition_index=0),),
+                    ),
                 ),
             ),
         ),
@@ -412,6 +433,7 @@ async def test_a_broker_needs_no_right_but_that_of_brokers(tmp_path: Path) -> No
         for api in (
             apis.BROKER_HEARTBEAT,
             apis.ALTER_PARTITION,
+            apis.ASSIGN_REPLICAS_TO_DIRS,
             apis.ALLOCATE_PRODUCER_IDS,
             apis.FOLLOW_LOG,
         ):

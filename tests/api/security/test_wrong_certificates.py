@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from api import acceptor
 from api.kafka import listener
-from api.kafka.apis import METADATA
 from api.kafka.connection import Connection
 from api.kafka.listener import Answering, Listener
 from api.security.client import ConnectionSecurity
@@ -264,4 +263,4 @@ async def _refused(host: str, port: int, security: ConnectionSecurity) -> Metada
 
 async def _ask(host: str, port: int, security: ConnectionSecurity) -> None:
     connection = await Connection.open(host, port, security=security)
-    await connection.takes(METADATA)
+    await connection.newest_versions()
