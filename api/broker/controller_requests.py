@@ -1,6 +1,6 @@
 """Applies the requests that the controller sends to a broker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from api.broker.cluster import Cluster
 from api.broker.replicas import Replicas
@@ -19,6 +19,7 @@ from api.kafka.messages.replicas import (
     UpdateMetadataResponse,
 )
 from controller.authorization.caller import Caller
+from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
 
@@ -65,6 +66,11 @@ class ControllerRequests:
         assert isinstance(request, LeaderAndIsrRequest)
         try:
             self._check(request.controller_epoch, request.broker_epoch)
+            _check_once(
+                (topic.topic, topic.topic_id, state.partition)
+                for topic in request.topic_states
+                for state in topic.partition_states
+            )
         except RequestError as error:
             return LeaderAndIsrResponse(error_code=code_for(error))
         self._configured(request.broker_configs)
@@ -77,6 +83,11 @@ class ControllerRequests:
         assert isinstance(request, StopReplicaRequest)
         try:
             self._check(request.controller_epoch, request.broker_epoch)
+            _check_once(
+                (topic.topic, topic.topic_id, partition)
+                for topic in request.partitions
+                for partition in topic.partition_ids
+            )
         except RequestError as error:
             return StopReplicaResponse(error_code=code_for(error))
         results = await self._replicas.leave(request)
@@ -102,3 +113,23 @@ class ControllerRequests:
                 "STALE_BROKER_EPOCH", f"epoch {broker_epoch}, this process has another"
             )
         self._cluster.check_controller(controller_epoch)
+
+
+def _check_once(partitions: Iterable[tuple[str, Uuid, int]]) -> None:
+    """Check that a request names each partition once, both by name and by topic id.
+
+    The partitions of a request are processed concurrently, so the second would meet a half-made
+    replica.
+
+    Raises:
+        RequestError: INVALID_REQUEST.
+    """
+    seen: set[tuple[str | Uuid, int]] = set()
+    for name, topic_id, partition in partitions:
+        for key in ((name, partition), (topic_id, partition)):
+            if key in seen:
+                raise RequestError(
+                    "INVALID_REQUEST", f"partition {name}-{partition} is named more than once"
+                )
+            if key[0] != ZERO_UUID:
+                seen.add(key)
