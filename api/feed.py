@@ -61,12 +61,12 @@ class Feed:
         """Add a committed batch, and wake all waiting readers."""
         self._events.extend([Event(row) for row in batch.rows])
         self.end_offset = batch.rows[-1].offset + 1
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         """End all streams."""
         self.is_closed = True
-        self._wake()
+        self.wake()
 
     def since(self, offset: int, count_max: int) -> list[Event] | None:
         """Return the next records from an offset on; None if the offset is no longer kept."""
@@ -88,6 +88,12 @@ class Feed:
                 while self.end_offset <= offset and not self.is_closed:
                     await self._moved.wait()
 
-    def _wake(self) -> None:
+    async def beyond_or_woken(self, offset: int) -> None:
+        """Wait until there is a record at an offset, the feed is closed, or `wake` is called."""
+        if self.end_offset <= offset and not self.is_closed:
+            await self._moved.wait()
+
+    def wake(self) -> None:
+        """Wake all waiting readers, also if there is no new record."""
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()

@@ -19,9 +19,11 @@ from litestar.response import Stream
 
 from api.documents.errors import Error
 from api.feed import Event, Feed
+from api.http import heartbeats
 from api.http.asking import COMMON, ROUTES, path_of
 from api.http.callers import authenticated
-from api.http.limits import EVENTS_A_CHUNK, HEARTBEAT_S
+from api.http.heartbeats import Heartbeats
+from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request
 from api.http.problems import code_of
 from api.http.requests import Asked, asked_of, room_of
@@ -61,7 +63,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
         # SIGHUP may have taken the token away, or given it to somebody else.
         return authenticated(room.entrance, request.scope) == asked.caller
 
-    stream = _Events(asked, room.feed, wanted, is_known)
+    stream = _Events(asked, room.feed, room.heartbeats, wanted, is_known)
     await stream.begin()
     return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
@@ -76,10 +78,16 @@ class _Events:
     """One client's stream of events."""
 
     def __init__(
-        self, asked: Asked, feed: Feed, wanted: FollowRows, is_known: Callable[[], bool]
+        self,
+        asked: Asked,
+        feed: Feed,
+        beats: Heartbeats,
+        wanted: FollowRows,
+        is_known: Callable[[], bool],
     ) -> None:
         self._asked, self._service = asked, asked.service
-        self._feed, self._wanted, self._is_known = feed, wanted, is_known
+        self._feed, self._heartbeats = feed, beats
+        self._wanted, self._is_known = wanted, is_known
         self._caller = asked.acting_caller()
         self._offset = feed.end_offset
         self._is_live = True
@@ -114,27 +122,25 @@ class _Events:
         them.
         """
         loop = asyncio.get_running_loop()
-        self._feed.streams += 1
-        try:
-            # So that a client knows at once that it is connected.
-            yield b": from offset %d\n\n" % self._offset
-            sent_at = loop.time()
-            while not self._feed.is_closed:
-                events = await self._next(sent_at + HEARTBEAT_S - loop.time())
-                self._check()
-                if not events and loop.time() - sent_at >= HEARTBEAT_S:
-                    events = b": nothing new\n\n"
-                if events:
-                    yield events
-                    sent_at = loop.time()
-                else:
-                    await asyncio.sleep(0)  # records that are not wanted: others have their turn
-            yield b": the service ends\n\n"
-        except MetadataLogError as error:
-            found = Error(code=code_of(error), message=str(error), outcome=error.outcome.value)
-            yield b"event: error\ndata: " + msgspec.json.encode(found) + b"\n\n"
-        finally:
-            self._feed.streams -= 1
+        with self._heartbeats.stream():
+            try:
+                # So that a client knows at once that it is connected.
+                yield b": from offset %d\n\n" % self._offset
+                sent_at = loop.time()
+                while not self._feed.is_closed:
+                    events = await self._next()
+                    self._check()
+                    if not events and loop.time() - sent_at >= heartbeats.BEAT_S:
+                        events = b": nothing new\n\n"
+                    if events:
+                        yield events
+                        sent_at = loop.time()
+                    else:
+                        await asyncio.sleep(0)  # records that are not wanted: others have a turn
+                yield b": the service ends\n\n"
+            except MetadataLogError as error:
+                found = Error(code=code_of(error), message=str(error), outcome=error.outcome.value)
+                yield b"event: error\ndata: " + msgspec.json.encode(found) + b"\n\n"
 
     def _check(self) -> None:
         if not self._is_known():
@@ -143,11 +149,11 @@ class _Events:
         self._caller = self._asked.acting_caller()
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
-    async def _next(self, within_s: float) -> bytes:
-        """Return the next wanted events as bytes; empty if none comes within `within_s` seconds."""
+    async def _next(self) -> bytes:
+        """Return the next wanted events as bytes; empty if the stream is woken without one."""
         if self._first is not None:
             return await self._from_log()
-        await self._feed.beyond(self._offset, within_s)
+        await self._feed.beyond_or_woken(self._offset)
         found = self._feed.since(self._offset, EVENTS_A_CHUNK)
         if found is None:
             return await self._from_log()

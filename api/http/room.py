@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from api.feed import Feed
 from api.http.callers import Entrance
+from api.http.heartbeats import Heartbeats
 from api.http.metrics import Metrics, Sources
 from api.service import Service
 from records.errors import UnavailableError
@@ -24,11 +25,13 @@ class Room:
         self._kafka = ""
         self._feed: Feed | None = None
         self._metrics: Metrics | None = None
+        self._heartbeats: Heartbeats | None = None
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Set the service that answers requests from now on."""
         self._kafka = kafka
         self._feed = service.feed
+        self._heartbeats = Heartbeats(self._feed)
         self._metrics = Metrics(service, self._feed, sources)
         self.service = service
 
@@ -49,6 +52,13 @@ class Room:
         if self._feed is None:
             raise _loading()
         return self._feed
+
+    @property
+    def heartbeats(self) -> Heartbeats:
+        """The heartbeats of the feed's streams; raises as `feed`."""
+        if self._heartbeats is None:
+            raise _loading()
+        return self._heartbeats
 
     @property
     def metrics(self) -> Metrics:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from api.feed import Feed
-from api.http import events
+from api.http import heartbeats
 from controller.decisions.notes import AddNote
 from tests.api.http.conftest import Web
 
@@ -114,7 +114,7 @@ async def test_a_stream_that_falls_behind_is_told_and_misses_nothing(
 
 
 async def test_silence_is_broken_by_comments(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr(heartbeats, "BEAT_S", 0.01)
     async with web.http.stream("GET", "/v1/events") as response:
         lines = response.aiter_lines()
         found = [await anext(lines) for _ in range(5)]

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from api.connections import Connections
-from api.http import events
+from api.http import heartbeats
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.unix_sockets import listening_at
@@ -102,7 +102,7 @@ def _invalid_lines(caplog: pytest.LogCaptureFixture) -> int:
 async def test_a_stream_whose_types_never_come_is_kept_open(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT_S", 0.01)
+    monkeypatch.setattr(heartbeats, "BEAT_S", 0.01)
     changing = asyncio.Event()
 
     async def change() -> None:

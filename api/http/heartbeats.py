@@ -1,0 +1,42 @@
+"""Heartbeats of event streams: one timer wakes them all.
+
+A timer for each stream, set and cancelled with each event, took 15 % of the time of an event to
+1,000 streams.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.feed import Feed
+from api.http.limits import HEARTBEAT_S
+
+# A stream that sent nothing since the beat before sends a comment: after this time to twice of it.
+BEAT_S = HEARTBEAT_S / 2
+
+
+class Heartbeats:
+    """Wakes the streams of a feed at intervals, as long as there are any."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Count a stream of the feed, and wake it at intervals, as long as the block."""
+        self._feed.streams += 1
+        if self._timer is None:
+            self._timer = self._loop.call_later(BEAT_S, self._beat)
+        try:
+            yield
+        finally:
+            self._feed.streams -= 1
+            if not self._feed.streams:
+                self._timer.cancel()
+                self._timer = None
+
+    def _beat(self) -> None:
+        self._timer = self._loop.call_later(BEAT_S, self._beat)
+        self._feed.wake()
