@@ -1,23 +1,29 @@
 """The client distribution in a fresh environment, beside an `api` of the application's own."""
 
+import asyncio
+import hashlib
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import venv
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
 import pytest
 
+from api.http.options import HttpOptions
 from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord
+from tests.api.kafka.servers import server
 from tests.api.services import serving
+from tests.certificates import Authority
 
 ROOT = Path(__file__).parents[1]
 APPLICATION = {
@@ -72,6 +78,27 @@ try:
     Client("localhost:8080")
 except ValueError as error:
     print(error)
+""",
+    "untrusted.py": """
+import sys
+from metalog_client import Client, MetalogError
+
+for url in sys.argv[1:]:
+    try:
+        Client(url).ask("info")
+    except MetalogError as error:
+        print(error.outcome, error)
+""",
+    "readme.py": """
+import re, sys
+import metalog_client
+
+url, readme = sys.argv[1:]
+(example,) = re.findall("```python\\n(.*?)```", open(readme).read(), re.DOTALL)
+at_the_url = metalog_client.Client
+metalog_client.Client = lambda written, **given: at_the_url(url, **given)
+sys.stdout.reconfigure(line_buffering=True)
+exec(example)
 """,
     "notes.py": """
 import sys
@@ -155,24 +182,82 @@ def cutting(url: str) -> Iterator[str]:
     host, _, port = url.removeprefix("http://").rpartition(":")
     before: Counter[bytes] = Counter()
 
+    def handle(request: socket.socket) -> None:
+        asked = request.recv(1 << 16)
+        while b"\r\n\r\n" not in asked or (asked.startswith(b"POST") and b"two" not in asked):
+            asked += request.recv(1 << 16)
+        with socket.create_connection((host, int(port))) as service:
+            service.sendall(asked)
+            answer = b"".join(iter(lambda: service.recv(1 << 16), b""))
+        line = asked.partition(b"\r\n")[0]
+        before[line] += 1
+        in_body = answer.index(b"\r\n\r\n") + 20
+        request.sendall(answer[: {1: 10, 2: in_body}.get(before[line])])
+
+    with listening(handle) as own_port:
+        yield f"http://127.0.0.1:{own_port}"
+
+
+@contextmanager
+def listening(handle: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Yield the port of a server that handles each connection, and then closes it."""
+
     class Handler(BaseRequestHandler):
         def handle(self) -> None:
-            request: socket.socket = self.request
-            asked = request.recv(1 << 16)
-            while b"\r\n\r\n" not in asked or (asked.startswith(b"POST") and b"two" not in asked):
-                asked += request.recv(1 << 16)
-            with socket.create_connection((host, int(port))) as service:
-                service.sendall(asked)
-                answer = b"".join(iter(lambda: service.recv(1 << 16), b""))
-            line = asked.partition(b"\r\n")[0]
-            before[line] += 1
-            in_body = answer.index(b"\r\n\r\n") + 20
-            request.sendall(answer[: {1: 10, 2: in_body}.get(before[line])])
+            handle(self.request)
 
-    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as proxy:
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{proxy.server_address[1]}"
-        proxy.shutdown()
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server_:
+        threading.Thread(target=server_.serve_forever, daemon=True).start()
+        yield server_.server_address[1]
+        server_.shutdown()
+
+
+def test_service_without_a_trusted_certificate_is_an_error_at_once(
+    application: list[str], tmp_path: Path
+) -> None:
+    own = Authority(tmp_path).issue("service")
+    assert own.certificate is not None
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(own.certificate, own.key)
+    asked: list[str] = []
+
+    def untrusted(request: socket.socket) -> None:
+        asked.append("untrusted")
+        with suppress(OSError):
+            tls.wrap_socket(request, server_side=True)
+
+    def plain(request: socket.socket) -> None:
+        asked.append("plain")
+        request.recv(1 << 16)
+        request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with listening(untrusted) as first, listening(plain) as second:
+        urls = [f"https://127.0.0.1:{port}" for port in (first, second)]
+        printed = subprocess.check_output([*application, "untrusted.py", *urls], text=True)
+    assert asked == ["untrusted", "plain"]
+    of_certificate, of_plain = printed.splitlines()
+    assert of_certificate.startswith("nothing TLS_FAILED: its certificate: ")
+    assert of_plain.startswith("unknown TLS_FAILED: no connection: ")
+
+
+async def test_example_of_the_readme_runs_as_it_stands(
+    application: list[str], tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"shop:{hashlib.sha256(b'...').hexdigest()}")
+    options = HttpOptions.parse("127.0.0.1:0", tokens)
+    async with server(tmp_path, http=options) as at:
+        await at.register(1)
+        command = [*application, "readme.py", at.http_url, str(ROOT / "client/README.md")]
+        example = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        assert example.stdout is not None
+        types: set[str] = set()
+        while not {"NoteRecord", "TopicRecord"} <= types:
+            line = await example.stdout.readline()
+            assert line, "the example ended"
+            types.add(line.decode().split()[1])
+        example.kill()
+        await example.wait()
 
 
 @pytest.mark.heavy

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.client import HTTPException, HTTPResponse
 from typing import Any, TypeVar, cast
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
@@ -26,6 +26,8 @@ _TIMEOUT_S = 60.0
 _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _LOST = (OSError, HTTPException)
+_CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_TLS_FAILED = "TLS_FAILED"
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class Client:
             url: URL of the service, such as `http://127.0.0.1:8080`.
             token: The bearer token, if the service requires one.
             tls: TLS settings for an `https` URL; None means the system's certificate authorities.
+                A certificate that either side refuses is an error at once: TLS_FAILED.
             patience_s: For how long a request is repeated while the service does not answer, in
                 seconds.
 
@@ -197,6 +200,8 @@ class Client:
                     raise problem from None
             except _LOST as error:
                 problem = _unanswered(error)
+                if problem.code == _TLS_FAILED:
+                    raise problem from None
             if time.monotonic() + pause_s > deadline:
                 raise problem
             time.sleep(pause_s * random.uniform(0.5, 1))
@@ -292,4 +297,11 @@ def _problem(error: HTTPError) -> MetalogError:
 
 
 def _unanswered(error: Exception) -> MetalogError:
+    cause = error.reason if isinstance(error, URLError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        words = f"{cause.verify_message}; give the authority of the service's certificate in `tls`"
+        return MetalogError(_TLS_FAILED, f"its certificate: {words}", outcome="nothing")
+    if isinstance(cause, ssl.SSLError) and not isinstance(cause, _CUT):
+        words = f"{cause}; check the URL and the certificate in `tls`"
+        return MetalogError(_TLS_FAILED, f"no connection: {words}")
     return MetalogError("UNAVAILABLE", f"no answer: {error}")

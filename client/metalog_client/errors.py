@@ -7,7 +7,8 @@ class MetalogError(Exception):
     """A request failed.
 
     Attributes:
-        code: Name of the error, from Kafka or from the service; UNAVAILABLE if no answer came.
+        code: Name of the error, from Kafka or from the service; UNAVAILABLE if no answer came;
+            TLS_FAILED if a certificate was refused or the service does not speak TLS.
         outcome: What happened to the request: `nothing`, `unknown`, `partial` or `done`.
         done_to: Offset of the request's last record in the log, if the outcome is partial or done.
         current: The version of an object that does not have the expected version.
