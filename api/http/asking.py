@@ -39,6 +39,9 @@ COMMON = ("as",)
 MIN_OFFSET = "min_offset"
 """Parameter of every question: an offset that the log must hold before."""
 
+_OF_SERVICE = {"report": "known"}
+"""Fields of questions that only the service itself sets."""
+
 _at_once = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
 
 
@@ -69,7 +72,9 @@ class Route(msgspec.Struct, frozen=True):
 
 def _route(question: Question) -> Route:
     request = request_class(question.name)
-    return Route(question, request, parameters_of(question, request))
+    own = _OF_SERVICE.get(question.name)
+    found = [each for each in parameters_of(question, request) if each.field != own or own is None]
+    return Route(question, request, tuple(found))
 
 
 def path_of(name: str) -> str:

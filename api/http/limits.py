@@ -42,6 +42,9 @@ UNSENT_BYTES_MAX = 64 * 1024
 HEARTBEAT_S = 15.0
 """Silence in a stream of events after which a comment is sent, before proxies close it."""
 
+WAIT_MS_MAX = 15_000
+"""How long a web page's question for what is new may wait: silence is no longer, as above."""
+
 EVENTS_A_CHUNK = 200
 """Records that a stream sends before others have their turn."""
 

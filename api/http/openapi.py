@@ -165,7 +165,7 @@ def _columns(schemas: _Schemas) -> _Schema:
     found["responses"]["304"] = {"description": "The columns of If-None-Match are the newest."}
     found["parameters"] = [
         *[_parameter(p, name, schemas) for p in web_page.PARAMETERS],
-        _flag("as"),
+        *map(_flag, ("as", *web_page.GROWING)),
         _header("If-None-Match", "The ETag of an earlier answer."),
     ]
     return found
@@ -235,7 +235,14 @@ def _header(name: str, text: str) -> _Schema:
     return {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
 
 
-_FLAGS = {"as": {"type": "string"}, MIN_OFFSET: {"type": "integer", "minimum": 0}}
+_OFFSET: _Schema = {"type": "integer", "minimum": 0}
+_FLAGS: dict[str, _Schema] = {
+    "as": {"type": "string"},
+    MIN_OFFSET: _OFFSET,
+    web_page.KNOWN: _OFFSET,
+    web_page.COLUMNS: {"type": "string"},
+    web_page.WAIT: _OFFSET,
+}
 
 
 def _flag(name: str) -> _Schema:

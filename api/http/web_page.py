@@ -14,15 +14,18 @@ from litestar import Request, Response
 from msgspec.structs import replace
 
 from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_of
-from api.http.callers import WEB_PAGE
-from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
-from api.http.parameters import read_request
-from api.http.requests import asked_of, room_of
+from api.http.callers import WEB_PAGE, authenticated
+from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX, WAIT_MS_MAX
+from api.http.parameters import one, one_offset, read_request
+from api.http.requests import Asked, asked_of, room_of
+from api.http.room import Room
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
 from api.report import assets
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
+from controller.authorization.caller import Caller
 from controller.wire import to_wire
+from records.errors import RequestError
 
 COLUMNS_PATH = "/v1/report/columns"
 BYTES = "application/octet-stream"
@@ -32,6 +35,15 @@ PARAMETERS = ROUTES[path_of(REPORT.name)].parameters
 _FOLDER = "/page/"
 _SERVER = "Metalog-Server"
 """Header with the service's address as the command line takes it."""
+
+_COLUMNS = "Metalog-Columns"
+"""Header that is the same for all columns that can be continued by one another, if their ranges
+begin at the same offset."""
+
+KNOWN, COLUMNS, WAIT = GROWING = ("known", "columns", "wait_ms")
+"""Parameters of a client that has columns already."""
+
+END = "end"
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -97,35 +109,70 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the columns of a range of records; without a first point, of the newest records.
 
     A reader who may not describe the cluster gets only the columns of topics that this reader may
-    describe.
+    describe, at the moment of the answer.
 
-    The question workers compute the columns. If the log has not grown since the answer that the
-    client has cached, nothing is computed.
+    The question workers compute the columns. A client that has columns of the same range and topics
+    can say so by `known`, their last offset, and `columns`, the header of their answer: then it
+    gets only what is new since, and nothing is computed until there is something, for `wait_ms`.
 
     Raises:
         RequestError: a parameter is malformed; or as the question `report`.
         UnavailableError: the service cannot answer now.
     """
     asked, room = asked_of(request.scope), room_of(request.scope)
-    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
-    caller = asked.acting_caller()
+    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, (*COMMON, *GROWING))
+    known = one_offset(asked.values, KNOWN)
+    wait_s = min(one_offset(asked.values, WAIT) or 0, WAIT_MS_MAX) / 1_000
+    while True:
+        caller = asked.acting_caller()
+        found = _shown(asked, wanted, caller)
+        headers = _headers(asked, room, found)
+        if to == END and one(asked.values, COLUMNS) == headers[_COLUMNS]:
+            found = replace(found, known=known)
+        is_new = found.known is None or room.feed.end_offset > found.known + 1
+        if not is_new and wait_s and found.known is not None:
+            await room.feed.beyond(found.known + 1, wait_s)
+            wait_s = 0.0
+            _check_known(request, asked, room)
+            continue
+        if not is_new or request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(b"", status_code=304, headers=headers)
+        packed = await packed_report(Answers(asked.service, REPORT, to_wire(found), to, caller))
+        # Rights may have changed meanwhile.
+        if _shown(asked, wanted, asked.acting_caller()).topics == found.topics:
+            return Response(packed, headers=headers)
+
+
+def _check_known(request: Request[Any, Any, Any], asked: Asked, room: Room) -> None:
+    # SIGHUP may have taken the token away, or given it to somebody else.
+    if authenticated(room.entrance, request.scope) != asked.caller:
+        raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+
+
+def _shown(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport:
+    """Return the report that a caller may see now."""
     access = asked.service.access(caller)
-    wanted = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
-    guard_of(REPORT).check(access, wanted)
-    end, query = room.feed.end_offset, request.scope["query_string"]
-    known = (asked.service.settings.cluster_id, end, query, wanted.topics)
+    found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
+    guard_of(REPORT).check(access, found)
+    return found
+
+
+def _headers(asked: Asked, room: Room, found: ShowReport) -> dict[str, str]:
+    cluster_id, query = asked.service.settings.cluster_id, sorted(asked.values.items())
     headers = {
         "Content-Type": BYTES,
-        "ETag": f'"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}"',
+        "ETag": f'"{_digest(cluster_id, room.feed.end_offset, query, found.topics)}"',
+        _COLUMNS: _digest(cluster_id, found.topics),
         "Cache-Control": "private, no-cache",
     }
     # The address of the service stands beside what a reader of some topics may not see.
-    if wanted.topics is None:
+    if found.topics is None:
         headers[_SERVER] = room.kafka_url(asked.headers)
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(b"", status_code=304, headers=headers)
-    packed = await packed_report(Answers(asked.service, REPORT, to_wire(wanted), to, caller))
-    return Response(packed, headers=headers)
+    return headers
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def _topics(access: Access, wanted: ShowReport) -> tuple[str, ...] | None:

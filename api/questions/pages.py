@@ -19,7 +19,7 @@ from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
 from metadata_log.log_reader import LogReader
 from replay.about import About
-from replay.report.narrowing import KeptReport
+from replay.report.narrowing import KeptReports
 
 PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""
@@ -56,7 +56,7 @@ class PagedLog:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._kept: dict[bytes, _Reading] = {}
-        self._kept_report = KeptReport()
+        self._kept_reports = KeptReports()
 
     def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None = None) -> Page:
         """Return a page of the answer to a question.
@@ -77,7 +77,7 @@ class PagedLog:
             request = from_wire(payload, question.request)
             with LogReader.open(self._directory) as reader:
                 points = None if cursor is None else dict(cursor.points)
-                past = Past(reader, points=points, kept_report=self._kept_report)
+                past = Past(reader, points=points, kept_reports=self._kept_reports)
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
                 return Page(payload=to_wire(told.answer), about=told.about())

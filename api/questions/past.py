@@ -17,7 +17,7 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from controller.descriptions.view import View
-    from replay.report.narrowing import KeptReport
+    from replay.report.narrowing import KeptReports
 
 Resolve = Callable[[LogReader, str], int]
 """Returns the last offset applied at a point; raises RequestError."""
@@ -54,14 +54,14 @@ class Past:
         points: dict[str, int] | None = None,
         timeline: Timeline | None = None,
         keep_going: bool = False,
-        kept_report: "KeptReport | None" = None,
+        kept_reports: "KeptReports | None" = None,
     ) -> None:
         """Use a log; by default with the snapshots in its directory.
 
         Args:
             resolve: Returns the offset of a point in the log.
             timeline: Timeline to use instead of that of the log with its own snapshots.
-            kept_report: Cache of the last report of this log.
+            kept_reports: Cache of the last report of this log.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists the records that were left out.
 
@@ -75,7 +75,7 @@ class Past:
         self.timeline = timeline or Timeline.of(reader)
         self.names_snapshots = timeline is not None
         self.points = points or {}
-        self.kept_report = kept_report
+        self.kept_reports = kept_reports
         self._resolve = resolve
         self._progress = progress
 

@@ -25,7 +25,9 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     `size_max`: narrow the range until the packed report has at most this size, in bytes.
     `records_max`: if the range has more records, only this many of the newest are read. `topics`:
     report only these topics, by full name, and their partitions, without events and causes, which
-    may reveal other topics.
+    may reveal other topics. `known`: last offset of an earlier report of the same range and topics;
+    then only what is new since is reported, if that can be found out. A client cannot know that
+    the topics were the same, so only the service sets it.
     """
 
     first: str = "start"
@@ -33,6 +35,7 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     size_max: int = PACKED_BYTES_MAX
     records_max: int | None = None
     topics: tuple[str, ...] | None = None
+    known: int | None = None
 
 
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,19 +65,22 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     if request.records_max is not None and request.records_max < 1:
         raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
     asked = past.first_offset(request.first, at)
-    first = asked if request.records_max is None else max(asked, at - request.records_max + 1)
+    first = _first(asked, at, request.records_max)
     mask = HostMask()
     redaction = (
         Redaction(mask.field, redact_label, mask.mask)
         if request.mask_hosts
         else Redaction(redact_field, redact_label, lambda header: header)
     )
+    # Of a range that was narrowed the caller has another begin.
+    known = request.known if first == asked else None
     about = {
         "cluster_id": past.reader.cluster_id if request.topics is None else "",
         "is_of_topics": request.topics is not None,
         "is_mirror": past.reader.kind.name == "MIRROR",
         "confirmed_end": past.reader.confirmed_end,
-        "about": _json(past.about(at)),
+        # To count what is not understood reads the log.
+        "about": _json(past.about(at) if known is None else past.place(at)),
         "asked": [asked, at],
     }
     with past.progress("reading", at + 1) as advance:
@@ -88,12 +94,24 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
             advance,
             request.topics,
             # What masks hosts knows those of one answer.
-            None if request.mask_hosts else past.kept_report,
+            None if request.mask_hosts else past.kept_reports,
+            known,
         )
     return Computed(
         items=_pieces(found, narrowed=(found.first, found.last) != (asked, at)),
-        about=lambda: replace(past.about(found.last), from_=found.first),
+        about=lambda: replace(past.place(found.last), from_=found.first),
     )
+
+
+def _first(asked: int, at: int, records_max: int | None) -> int:
+    """Return the first offset of a range that has at most `records_max` records.
+
+    It moves in steps of an eighth of them, so that a growing range is continued for a while.
+    """
+    if records_max is None or at - asked < records_max:
+        return asked
+    step = max(1, records_max // 8)
+    return min(at, -(-(at - records_max + 1) // step) * step)
 
 
 def _json(about: About) -> object:

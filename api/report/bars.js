@@ -1,7 +1,7 @@
 // Bars: the picture. One canvas; the names beside it are HTML.
 
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
-import { above } from "report/decoded.js";
+import { above } from "report/numbers.js";
 import { ABSENT, worst } from "report/states.js";
 import { clockText, dayText, durationText } from "report/words.js";
 

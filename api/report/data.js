@@ -1,12 +1,11 @@
 // Data: the states and changes of a range, of what the file holds or the service sends.
 
 import { unpack } from "report/columns.js";
-import { above } from "report/decoded.js";
+import { above } from "report/numbers.js";
 import { CHANGED, GONE, NEW, ObjectStates } from "report/object_states.js";
 
 /** @typedef {import("report/object_states.js").Fields} Fields */
 /** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
-/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, goesOn: boolean}} Told */
 
 /** More objects than these are not sorted again. */
 const SORTED_MAX = 2000;
@@ -16,8 +15,16 @@ const FATES = ["new", "changed", "gone"];
 
 /** @param {Uint8Array<ArrayBuffer>} packed The columns, from the file or from the service. */
 export async function openData(packed) {
-  const { header, column } = await unpack(packed);
-  return new Data(header, column);
+  return new Data(await unpack(packed));
+}
+
+/** Newer data, of what the service sent: what is new is added to those that are there.
+ * @param {Data} data @param {Uint8Array<ArrayBuffer>} packed */
+export async function renewedData(data, packed) {
+  const block = await unpack(packed);
+  if (block.header.after === undefined) return new Data(block);
+  data.grow(block);
+  return data;
 }
 
 export class Data extends ObjectStates {
@@ -27,6 +34,18 @@ export class Data extends ObjectStates {
   _partitions = null;
   /** @type {boolean|null} */ _shared = null;
   _seen = new Uint8Array(this.objects);
+
+  /** @param {import("report/decoded.js").Block} block */
+  grow(block) {
+    const hasMoved = super.grow(block);
+    // They are found out again when they are asked for.
+    this._moved = this._topics = this._shared = null;
+    if (hasMoved) {
+      this._partitions = null;
+      this._seen = new Uint8Array(this.objects);
+    }
+    return hasMoved;
+  }
 
   /** The name of an object after a row, with its kind.
    * @param {number} object @param {number} row */
@@ -230,62 +249,6 @@ export class Data extends ObjectStates {
   _topicOfId(/** @type {string} */ id) {
     const at = this.header.topic_ids.indexOf(id);
     return at < 0 ? [] : [this.kindStart[this.kinds.indexOf("topic")] + at];
-  }
-
-  /** What happened: the events whose first record is in a range of offsets.
-   * @param {number} from @param {number} to @returns {Generator<Told>} */
-  *told(from, to) {
-    const end = above(this.eventFrom, to);
-    for (let i = above(this.eventFrom, from - 1); i < end; i++) yield this._event(i, to);
-  }
-
-  /** Events that began before a range and go on in it.
-   * @param {number} from @param {number} to @returns {Told[]} */
-  toldBefore(from, to) {
-    const found = [];
-    const before = above(this.eventFrom, from - 1);
-    for (let i = 0; i < before; i++) {
-      if (this.eventTo[i] >= from) found.push(this._event(i, to));
-    }
-    return found;
-  }
-
-  /** What was pinned to offsets: a note that is written is an event of its own, with an object.
-   * @returns {Generator<Told>} */
-  *notes() {
-    const kind = this.header.event_kinds.indexOf("notes");
-    for (let i = 0; i < this.eventFrom.length; i++) {
-      const objects = this.eventObjectStart[i + 1] - this.eventObjectStart[i];
-      if (this.eventKind[i] === kind && !objects) yield this._event(i, this.last);
-    }
-  }
-
-  /** How many events begin in a range. @param {number} from @param {number} to */
-  countTold(from, to) {
-    return above(this.eventFrom, to) - above(this.eventFrom, from - 1);
-  }
-
-  /** @returns {Told} */
-  _event(/** @type {number} */ i, /** @type {number} */ to) {
-    const { event_texts: texts, event_kinds: kinds, principals } = this.header;
-    const data = this;
-    return {
-      from: this.eventFrom[i], to: this.eventTo[i], time: this.eventTime[i],
-      kind: kinds[this.eventKind[i]], text: texts[this.eventText[i]],
-      // There may be thousands, and most events are never opened.
-      get objects() { return data.eventNames(i); },
-      count: this.eventObjectStart[i + 1] - this.eventObjectStart[i],
-      cause: this.eventCause[i] ? this.eventCause[i] - 1 : null,
-      principal: principals[this.eventPrincipal[i]],
-      goesOn: this.eventTo[i] > to,
-    };
-  }
-
-  eventNames(/** @type {number} */ event) {
-    return Array.from(
-      this.eventObject.subarray(this.eventObjectStart[event], this.eventObjectStart[event + 1]),
-      (name) => this.header.names[name],
-    );
   }
 
   /** Type, time, and who caused a row. @param {number} row */

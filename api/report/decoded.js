@@ -1,13 +1,25 @@
-// Decoded columns: rows, touches, objects and events of a range as arrays of numbers.
+// Decoded columns: rows, touches and objects of a range as arrays of numbers. A growth appends to
+// them; what is there stays, but for the places of objects, which new ones shift.
 
 import { Column, signed } from "report/columns.js";
+import { Events } from "report/events.js";
+import { above, appended, Insertion } from "report/numbers.js";
 
 const NONE = new Float64Array(), SMALL = new Int32Array();
+
+/** Lists of the header that a growth makes longer. */
+const LISTS = ["fields", "shapes", "types", "origins", "values", "texts", "links", "causes", "broker_links"];
+/** Fields of the header that a growth replaces. */
+const REPLACED = ["last", "confirmed_end", "opens", "times"];
+
+/** @typedef {{header: import("report/columns.js").Header, column: (name: string) => Column}} Block */
 
 export class Decoded {
   // Of each row: offset of its record and of its effect, times, and its first touch.
   offset = NONE; effect = NONE; time = NONE; axisTime = NONE; type = SMALL; origin = SMALL; rows = 0;
-  firstTouch = SMALL;
+  firstTouch = new Int32Array(1);
+  // Of each row but the first, for `why`.
+  text = SMALL; cause = SMALL;
   /** @type {number[]} Times on the axis at which clocks went back. */
   wentBack = [];
   // Of each object.
@@ -19,35 +31,52 @@ export class Decoded {
   object = SMALL; shape = SMALL; outages = SMALL; rowOf = SMALL;
   ofStart = SMALL; ofObject = SMALL;
   // Of each touch its first value, and the values. They are most of the file, and read on demand.
-  _valueStart = SMALL; _value = NONE;
-  // Of each event.
-  eventFrom = NONE; eventTo = NONE; eventTime = NONE; eventKind = SMALL; eventText = SMALL;
-  eventCause = NONE; eventPrincipal = SMALL; eventObject = SMALL; eventObjectStart = SMALL;
+  _valueStart = new Int32Array(1); _value = NONE;
+  /** @type {Block[]} Those whose values are not read yet. */
+  _unread = [];
 
-  /**
-   * @param {import("report/columns.js").Header} header
-   * @param {(name: string) => Column} column
-   */
-  constructor(header, column) {
+  /** @param {Block} block */
+  constructor(block) {
+    const { header } = block;
     this.header = header;
     this.kinds = /** @type {string[]} */ (header.kinds);
     this.first = /** @type {number} */ (header.first);
     this.last = /** @type {number} */ (header.last);
-    this._readRows(column);
-    this._readObjects(column);
-    this._readTouches(column);
-    this._readEvents(column);
-    this.text = column("text").small();
-    this.cause = column("cause").small();
-    /** @type {((name: string) => Column)|null} Null once the values are read. */
-    this._unread = column;
+    this.events = new Events();
+    this._take(block);
+  }
+
+  /** Take what came after the last row; true if objects have other places now.
+   * @param {Block} block */
+  grow(block) {
+    const { header } = this, more = block.header;
+    if (more.after !== this.last) throw new Error(`what is new begins after ${more.after}, not after ${this.last}`);
+    for (const name of LISTS) for (const each of more[name]) header[name].push(each);
+    for (const name of REPLACED) if (name in more) header[name] = more[name];
+    // The begin that was asked for first is still what is left out.
+    header.asked[1] = more.asked[1];
+    header.about = { ...header.about, ...more.about };
+    header.terms.splice(more.terms_at, Infinity, ...more.terms);
+    this.last = more.last;
+    return this._take(block);
+  }
+
+  /** @param {Block} block */
+  _take(block) {
+    const { column } = block;
+    const hasMoved = this._addObjects(block);
+    this._addRows(column);
+    this._addTouches(column);
+    this.events.take(block);
+    this._unread.push(block);
+    return hasMoved;
   }
 
   /** True once values were read. */
-  get hasValues() { return this._unread === null; }
+  get hasValues() { return this._unread.length === 0; }
 
   readValues() {
-    if (this._unread !== null) this._readValues(this._unread);
+    for (const block of this._unread.splice(0)) this._addValues(block);
   }
 
   get valueStart() {
@@ -61,108 +90,100 @@ export class Decoded {
   }
 
   /** @param {(name: string) => Column} column */
-  _readRows(column) {
-    this.offset = column("offset").summed();
-    this.time = column("time").summed();
-    this.type = column("type").small();
-    this.origin = column("origin").small();
-    this.effect = column("delay").unsigned();
-    for (let i = 0; i < this.effect.length; i++) this.effect[i] += this.offset[i];
-    const touches = column("touches").small();
-    this.rows = touches.length;
-    this.firstTouch = new Int32Array(this.rows + 1);
-    for (let i = 0; i < this.rows; i++) this.firstTouch[i + 1] = this.firstTouch[i] + touches[i];
+  _addRows(column) {
+    const begin = this.rows, offset = column("offset").summed(), effect = column("delay").unsigned();
+    for (let i = 0; i < effect.length; i++) effect[i] += offset[i];
+    this.offset = appended(this.offset, offset);
+    this.effect = appended(this.effect, effect);
+    this.time = appended(this.time, column("time").summed());
+    this.type = appended(this.type, column("type").small());
+    this.origin = appended(this.origin, column("origin").small());
+    this.text = appended(this.text, column("text").small());
+    this.cause = appended(this.cause, column("cause").small());
+    const firstTouch = column("touches").small();
+    for (let i = 0, at = this.firstTouch[begin]; i < firstTouch.length; i++) firstTouch[i] = at += firstTouch[i];
+    this.firstTouch = appended(this.firstTouch, firstTouch);
+    this.rows = begin + firstTouch.length;
     // Clocks may go back; a place on the axis must not.
-    this.axisTime = this.time.slice();
-    for (let i = 2; i < this.rows; i++) {
-      this.axisTime[i] = Math.max(this.time[i], this.axisTime[i - 1]);
-      if (this.time[i] < this.time[i - 1]) this.wentBack.push(this.axisTime[i]);
+    const { time } = this;
+    this.axisTime = appended(this.axisTime, time.slice(begin));
+    const { axisTime } = this;
+    for (let i = Math.max(2, begin); i < this.rows; i++) {
+      axisTime[i] = Math.max(time[i], axisTime[i - 1]);
+      if (time[i] < time[i - 1]) this.wentBack.push(axisTime[i]);
     }
     // The state before the range begins with it.
-    if (this.rows > 1) this.axisTime[0] = Math.min(this.axisTime[0] || this.axisTime[1], this.axisTime[1]);
+    if (this.rows > 1) axisTime[0] = Math.min(time[0] || axisTime[1], axisTime[1]);
   }
 
-  /** @param {(name: string) => Column} column */
-  _readObjects(column) {
-    this.objectKind = column("object_kind").smallSummed();
-    this.objectTopic = column("object_topic").smallSummed();
-    this.objectNumber = column("object_number").summed();
+  /** @param {Block} block */
+  _addObjects({ header, column }) {
+    const kinds = column("object_kind").smallSummed(), topics = column("object_topic").smallSummed();
+    if (!kinds.length) return false;
+    const { objects: before, header: whole } = this, places = before ? column("object_place").smallSummed() : null;
+    const into = new Insertion(before, kinds.length, places);
+    const isOld = this.objectTopic;
+    for (let i = 0; i < before; i++) if (isOld[i]) isOld[i] = into.moved[isOld[i] - 1] + 1;
+    if (header !== whole) {
+      // Of objects in no topic the labels, and of topics the ids, are lists of their own.
+      const withLabel = (/** @type {Int32Array} */ of) => (/** @type {number} */ i) => of[i] === 0;
+      const topic = this.kinds.indexOf("topic"), isTopic = (/** @type {Int32Array} */ of) => (/** @type {number} */ i) => of[i] === topic;
+      whole.labels = into.listOf(whole.labels, withLabel(this.objectTopic), header.labels, withLabel(topics));
+      whole.topic_ids = into.listOf(whole.topic_ids, isTopic(this.objectKind), header.topic_ids, isTopic(kinds));
+    }
+    this.objectKind = into.of(this.objectKind, kinds);
+    this.objectTopic = into.of(this.objectTopic, topics);
+    this.objectNumber = into.of(this.objectNumber, column("object_number").summed());
     this.objects = this.objectKind.length;
     this.firstLabel = new Int32Array(this.objects);
-    let labels = 0;
-    for (let i = 0; i < this.objects; i++) {
-      this.firstLabel[i] = this.objectTopic[i] ? -1 : labels++;
-    }
+    for (let i = 0, labels = 0; i < this.objects; i++) this.firstLabel[i] = this.objectTopic[i] ? -1 : labels++;
     this.kindStart = this.kinds.map((_, kind) => above(this.objectKind, kind - 1));
+    const { object } = this, { moved } = into;
+    for (let touch = 0; touch < object.length; touch++) object[touch] = moved[object[touch]];
+    return before > 0;
   }
 
   /** @param {(name: string) => Column} column */
-  _readTouches(column) {
-    this.object = column("object").smallSummed();
-    this.shape = column("shape").small();
-    this.outages = column("outages").small();
-    const touches = this.object.length;
-    this.rowOf = new Int32Array(touches);
-    for (let row = 0, touch = 0; row < this.rows; row++) {
-      while (touch < this.firstTouch[row + 1]) this.rowOf[touch++] = row;
+  _addTouches(column) {
+    this.object = appended(this.object, column("object").smallSummed());
+    this.shape = appended(this.shape, column("shape").small());
+    this.outages = appended(this.outages, column("outages").small());
+    const { object, objects } = this, touches = object.length, begin = this.rowOf.length, rowOf = new Int32Array(touches - begin);
+    for (let row = above(this.firstTouch, begin) - 1, touch = begin; touch < touches; row++) {
+      while (touch < this.firstTouch[row + 1]) rowOf[touch++ - begin] = row;
     }
-    this.ofStart = new Int32Array(this.objects + 1);
-    for (let touch = 0; touch < touches; touch++) this.ofStart[this.object[touch] + 1]++;
-    for (let i = 0; i < this.objects; i++) this.ofStart[i + 1] += this.ofStart[i];
+    this.rowOf = appended(this.rowOf, rowOf);
+    const start = new Int32Array(objects + 1);
+    for (let touch = 0; touch < touches; touch++) start[object[touch] + 1]++;
+    for (let i = 0; i < objects; i++) start[i + 1] += start[i];
+    this.ofStart = start;
     this.ofObject = new Int32Array(touches);
-    const next = this.ofStart.slice();
-    for (let touch = 0; touch < touches; touch++) {
-      this.ofObject[next[this.object[touch]]++] = touch;
-    }
+    const next = start.slice();
+    for (let touch = 0; touch < touches; touch++) this.ofObject[next[object[touch]]++] = touch;
   }
 
-  /** @param {(name: string) => Column} column */
-  _readValues(column) {
-    const { object, shape } = this, touches = object.length;
+  /** @param {Block} block */
+  _addValues({ header, column }) {
+    const { object, shape } = this, isFirst = header.after === undefined;
+    const first = this._valueStart.length - 1, end = first + column("shape").count();
     const fields = /** @type {any[][]} */ (this.header.fields);
     const sets = /** @type {number[][]} */ (this.header.shapes.map((/** @type {any} */ each) => each[1]));
     const columns = fields.map((_, i) => column(`value:${i}`).unsigned());
-    // Of each counter the last value of every object.
-    const last = fields.map((field) => (field[2] ? new Float64Array(this.objects) : null));
+    // Of each counter the last value of every object; later blocks hold counters whole.
+    const last = fields.map((field) => (field[2] && isFirst ? new Float64Array(this.objects) : null));
     const read = new Int32Array(fields.length), value = new Float64Array(columns.reduce((sum, of) => sum + of.length, 0));
-    const start = new Int32Array(touches + 1);
+    const start = new Int32Array(end - first), before = this._value.length;
     let at = 0;
-    for (let touch = 0; touch < touches; touch++) {
+    for (let touch = first; touch < end; touch++) {
       const set = sets[shape[touch]];
       for (let i = 0; i < set.length; i++) {
         const field = set[i], number = columns[field][read[field]++], counter = last[field];
-        value[at++] = counter === null ? number : counter[object[touch]] += signed(number);
+        if (counter !== null) value[at++] = counter[object[touch]] += signed(number);
+        else value[at++] = fields[field][2] ? signed(number) : number;
       }
-      start[touch + 1] = at;
+      start[touch - first] = before + at;
     }
-    [this._valueStart, this._value, this._unread] = [start, value, null];
+    this._valueStart = appended(this._valueStart, start);
+    this._value = appended(this._value, value);
   }
-
-  /** @param {(name: string) => Column} column */
-  _readEvents(column) {
-    this.eventFrom = column("event_from").summed();
-    this.eventTo = column("event_to").unsigned();
-    for (let i = 0; i < this.eventTo.length; i++) this.eventTo[i] += this.eventFrom[i];
-    this.eventTime = column("event_time").summed();
-    this.eventKind = column("event_kind").small();
-    this.eventText = column("event_text").small();
-    this.eventCause = column("event_cause").unsigned();
-    this.eventPrincipal = column("event_principal").small();
-    this.eventObject = column("event_object").smallSummed();
-    const counts = column("event_objects").small();
-    this.eventObjectStart = new Int32Array(counts.length + 1);
-    for (let i = 0; i < counts.length; i++) this.eventObjectStart[i + 1] = this.eventObjectStart[i] + counts[i];
-  }
-}
-
-/** The index of the first number above a limit, in ascending numbers.
- * @param {ArrayLike<number>} numbers @param {number} limit */
-export function above(numbers, limit) {
-  let low = 0, high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (numbers[middle] <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

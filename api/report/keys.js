@@ -1,6 +1,6 @@
 // Keys: everything that the mouse does.
 
-import { above } from "report/decoded.js";
+import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 
 /** @type {[string, string][]} */

@@ -24,12 +24,12 @@ export class List {
 
   show() {
     const { from, to } = this.selection;
-    const count = this.data.countTold(from, to);
+    const count = this.data.events.count(from, to);
     const [begin, end] = [this.picture.timeAt(from), this.picture.timeAt(to)];
     const range = `${clockText(begin)} – ${clockText(end, begin)}`;
     this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
     this.list.replaceChildren();
-    fill(this.list, this._items(this.data.told(from, to)), EVENTS_AT_FIRST, EVENTS_AT_ONCE);
+    fill(this.list, this._items(this.data.events.told(from, to)), EVENTS_AT_FIRST, EVENTS_AT_ONCE);
     if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
     if (this.isScrolled) this.list.scrollTop = 0;
     this.isScrolled = false;
@@ -38,7 +38,7 @@ export class List {
 
   /** What began before the selection, folded. */
   _earlier(/** @type {number} */ from, /** @type {number} */ to) {
-    const found = this.data.toldBefore(from, to);
+    const found = this.data.events.toldBefore(from, to);
     if (!found.length) return "";
     const list = make("ol", { class: "events" });
     const folded = make("details", {}, make("summary", {}, `${countText(found.length, "earlier event")} with a part in this range`), list);
@@ -46,12 +46,12 @@ export class List {
     return folded;
   }
 
-  /** @param {Iterable<import("report/data.js").Told>} events */
+  /** @param {Iterable<import("report/events.js").Told>} events */
   *_items(events) {
     for (const told of events) yield this._item(told);
   }
 
-  _item(/** @type {import("report/data.js").Told} */ told) {
+  _item(/** @type {import("report/events.js").Told} */ told) {
     const parts = eventParts(told);
     const line = make("button", { type: "button", class: "event", "aria-expanded": "false" },
       make("time", { datetime: parts.time, title: parts.time }, clockText(told.time)),
@@ -64,7 +64,7 @@ export class List {
     return item;
   }
 
-  _open(/** @type {HTMLElement} */ item, /** @type {HTMLElement} */ line, /** @type {import("report/data.js").Told} */ told) {
+  _open(/** @type {HTMLElement} */ item, /** @type {HTMLElement} */ line, /** @type {import("report/events.js").Told} */ told) {
     const isOpen = line.getAttribute("aria-expanded") === "true";
     line.setAttribute("aria-expanded", String(!isOpen));
     if (isOpen) {

@@ -1,7 +1,8 @@
 // States of objects: what the touches of one made of it. A state now and then is kept, so that none
 // is put together from many touches.
 
-import { Decoded, above } from "report/decoded.js";
+import { Decoded } from "report/decoded.js";
+import { above } from "report/numbers.js";
 
 /** @typedef {Record<string, any>} Fields */
 
@@ -18,18 +19,32 @@ export class ObjectStates extends Decoded {
    * @type {Map<number, (Fields|null)[]>} */
   _kept = new Map();
 
-  /**
-   * @param {import("report/columns.js").Header} header
-   * @param {(name: string) => import("report/columns.js").Column} column
-   */
-  constructor(header, column) {
-    super(header, column);
-    // By field the numbers of two states' values; NaN where there is none.
-    this._old = new Float64Array(header.fields.length);
-    this._now = new Float64Array(header.fields.length);
-    /** @type {number[][]} The fields of each kind. */
+  // By field the numbers of two states' values; NaN where there is none.
+  _old = new Float64Array(); _now = new Float64Array();
+  /** @type {number[][]} The fields of each kind. */
+  _ownFields = [];
+
+  /** @param {import("report/decoded.js").Block} block */
+  constructor(block) {
+    super(block);
+    this._prepare();
+  }
+
+  /** @param {import("report/decoded.js").Block} block */
+  grow(block) {
+    const hasMoved = super.grow(block);
+    if (hasMoved) this._kept.clear();
+    this._prepare();
+    return hasMoved;
+  }
+
+  _prepare() {
+    const { fields } = this.header;
+    if (this._ownFields.length && fields.length === this._old.length) return;
+    this._old = new Float64Array(fields.length);
+    this._now = new Float64Array(fields.length);
     this._ownFields = this.kinds.map(() => []);
-    header.fields.forEach((/** @type {number[]} */ field, /** @type {number} */ i) => this._ownFields[field[0]].push(i));
+    fields.forEach((/** @type {number[]} */ field, /** @type {number} */ i) => this._ownFields[field[0]].push(i));
   }
 
   /** The last row that took effect at or before an offset; 0 is the state before the range.

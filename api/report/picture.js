@@ -2,7 +2,7 @@
 
 import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
-import { above } from "report/decoded.js";
+import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 import { Pins } from "report/pins.js";
 import { States } from "report/states.js";
@@ -32,6 +32,7 @@ export class Picture {
   times = new Float64Array();
   viewBegin = 0;
   viewEnd = 1;
+  isWhole = true;
   axis = new Axis([], 0, 1, 1);
   /** @type {Row[]} The rows that are shown. */
   current = [];
@@ -71,14 +72,13 @@ export class Picture {
   /** Show other data; a view of the whole stays one.
    * @param {import("report/data.js").Data} data */
   renew(data) {
-    const [begin, end] = this.whole(), isWhole = this.viewBegin === begin && this.viewEnd === end;
     this.data = data;
     this.states = new States(data);
     this.health = this.states.health();
     this.pins.element.remove();
     this.pins = new Pins(data, this.selection);
     this._take();
-    if (isWhole) [this.viewBegin, this.viewEnd] = this.whole();
+    if (this.isWhole) [this.viewBegin, this.viewEnd] = this.whole();
     this._fillNames();
   }
 
@@ -109,6 +109,7 @@ export class Picture {
   /** Show the selected range, with something on both sides; or everything.
    * @param {boolean} all */
   zoom(all) {
+    this.isWhole = all;
     if (all) {
       [this.viewBegin, this.viewEnd] = this.whole();
     } else {
@@ -239,7 +240,7 @@ export class Picture {
       begun = null;
     });
     this.plot.addEventListener("pointercancel", () => { begun = null; });
-    this.plot.addEventListener("dblclick", () => this.zoom(this.viewBegin !== this.whole()[0]));
+    this.plot.addEventListener("dblclick", () => this.zoom(!this.isWhole));
   }
 
   /** A click selects what happened nearest, and the row. */
@@ -265,13 +266,13 @@ export class Picture {
 /** Every offset at which something happens, with its time on the axis, which never goes back.
  * @param {import("report/data.js").Data} data */
 function moments(data) {
-  const events = data.eventFrom.length, rows = data.rows - 1;
-  const offsets = new Float64Array(events + rows), times = new Float64Array(events + rows);
+  const { events } = data, rows = data.rows - 1;
+  const offsets = new Float64Array(events.length + rows), times = new Float64Array(events.length + rows);
   let e = 0, r = 1, last = -Infinity;
   for (let i = 0; i < offsets.length; i++) {
-    const isRow = e >= events || (r <= rows && data.effect[r] <= data.eventFrom[e]);
-    offsets[i] = isRow ? data.effect[r] : data.eventFrom[e];
-    last = Math.max(last, isRow ? data.axisTime[r] : data.eventTime[e]);
+    const isRow = e >= events.length || (r <= rows && data.effect[r] <= events.from[e]);
+    offsets[i] = isRow ? data.effect[r] : events.from[e];
+    last = Math.max(last, isRow ? data.axisTime[r] : events.time[e]);
     times[i] = last;
     if (isRow) r++;
     else e++;

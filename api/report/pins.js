@@ -10,7 +10,7 @@ export class Pins {
   constructor(data, selection) {
     /** @type {Map<number, HTMLElement>} */
     this.byOffset = new Map();
-    for (const { from, text, principal } of data.notes()) {
+    for (const { from, text, principal } of data.events.notes(data.last)) {
       const words = plain(`${text} by ${principal}`), known = this.byOffset.get(from);
       if (known) {
         known.title += `\n${words}`;

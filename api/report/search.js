@@ -1,6 +1,6 @@
 // Search: objects by name, offsets, times.
 
-import { above } from "report/decoded.js";
+import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 import { plain, timeText } from "report/words.js";
 

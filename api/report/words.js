@@ -71,7 +71,7 @@ export function plain(text) {
   });
 }
 
-/** The line of an event, as `timeline` prints it, in parts. @param {import("report/data.js").Told} told */
+/** The line of an event, as `timeline` prints it, in parts. @param {import("report/events.js").Told} told */
 export function eventParts(told) {
   const isOne = told.kind === "partitions" && told.count === 1;
   const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);

@@ -46,14 +46,19 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Group:
-    """Collects the records of one event."""
+    """Collects the records of one event.
+
+    Attributes:
+        number: How many events of the range were made before this one.
+    """
 
     __slots__ = (
         *("_cause", "_counts", "_first", "_last", "_objects"),
-        *("active_ms", "heading", "kind"),
+        *("active_ms", "heading", "kind", "number"),
     )
 
-    def __init__(self, kind: str, first: Envelope, cause: int | None = None) -> None:
+    def __init__(self, number: int, kind: str, first: Envelope, cause: int | None = None) -> None:
+        self.number = number
         self.kind = kind
         self.heading = ""
         self.active_ms: int | UnsetType = UNSET
@@ -67,6 +72,11 @@ class Group:
     def first(self) -> Envelope:
         """The first record."""
         return self._first
+
+    @property
+    def objects(self) -> int:
+        """The number of changed objects."""
+        return len(self._objects)
 
     def touch(self, name: str) -> None:
         """Add the name of a changed object."""

@@ -36,7 +36,6 @@ _NEW_PARTITION = ("new partition%s",)
 _SILENT: frozenset[type[Record]] = frozenset({control.NoOpRecord, control.NoOpRunRecord})
 
 
-@explains
 def timeline_events(
     source: BatchSource,
     from_offset: int,
@@ -60,19 +59,83 @@ def timeline_events(
     """
     check_point(source, max(to_offset, source.history_start) - 1)
     first = max(from_offset, source.history_start)
-    image = start(first - 1)
-    # A transaction that is open there takes effect in the range, if it does.
-    begin = min(first, image.provenance.next_offset)
-    told, transactions = _Events(image, noted), Transactions()
-    for batch in (
-        source.batches(min(begin, from_offset), to_offset) if from_offset < to_offset else ()
-    ):
-        told.stateless(rows_within(batch, from_offset, min(first, to_offset)))
-        told.follow(list(transactions.effective(rows_within(batch, begin, to_offset))))
-        told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
-        if progress is not None:
-            progress(batch.end_offset)
-    return told.finish()
+    events = GrowingEvents(start(first - 1), from_offset, first, noted)
+    events.read(source, to_offset, progress)
+    return events.all()
+
+
+class GrowingEvents:
+    """The events of a range whose end can be moved up. Then only the new records are read."""
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        from_offset: int,
+        first: int,
+        noted: Callable[[control.NoteRecord], object] = lambda _: None,
+    ) -> None:
+        """Start with the image before `first`, without events.
+
+        Args:
+            from_offset: Start of the range. Records from there to `first`, where the state is not
+                known, are described by their types only.
+            noted: Called with each note that was written in the range.
+        """
+        self._from_offset, self._first = from_offset, first
+        # A transaction that is open there takes effect in the range, if it does.
+        self._begin = min(first, image.provenance.next_offset)
+        self._next = min(self._begin, from_offset)
+        self._told, self._transactions = _Events(image, noted), Transactions()
+
+    @explains
+    def read(
+        self,
+        source: BatchSource,
+        to_offset: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Add the events of the records up to `to_offset`, exclusive.
+
+        To be called again, `to_offset` must end a batch.
+
+        Raises:
+            CorruptLogError: a record contradicts the state before it; names the offset.
+        """
+        if max(self._next, self._from_offset) >= to_offset:
+            return
+        told = self._told
+        unknown_end = min(self._first, to_offset)
+        for batch in source.batches(self._next, to_offset):
+            told.stateless(rows_within(batch, self._from_offset, unknown_end))
+            rows = rows_within(batch, self._begin, to_offset)
+            told.follow(list(self._transactions.effective(rows)))
+            told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
+            if progress is not None:
+                progress(batch.end_offset)
+        self._next = to_offset
+        told.tell_term()
+
+    def all(self) -> list[TimelineEvent]:
+        """Return the events, ordered by their first record."""
+        events = [*self.flaps(), *(group.event() for group in self._told.groups())]
+        return sorted(events, key=lambda event: event.from_offset)
+
+    def groups(self) -> Iterable[Group]:
+        """Return the groups of records that form the events, but for flaps, in a fixed order."""
+        return self._told.groups()
+
+    def changed_groups(self) -> list[Group]:
+        """Return the groups that were made or changed since the last call."""
+        return self._told.changed_groups()
+
+    @property
+    def absences(self) -> int:
+        """How many absences are known; the flaps change only together with it."""
+        return self._told.flaps.count
+
+    def flaps(self) -> list[TimelineEvent]:
+        """Return the events of objects that were lost and regained repeatedly."""
+        return list(self._told.flaps.events())
 
 
 class _Events:
@@ -91,15 +154,17 @@ class _Events:
         self._caused: dict[int, Group] = {}
         # Offset of what brought each broker back that is up, since the start of the range.
         self._up: dict[int, int] = {}
-        self._flaps = Flaps()
+        self.flaps = Flaps()
         self._batch: Sequence[Envelope] = ()
         # True while no broker's record can be the cause of a partition's change.
         self._is_calm = True
         # The event of the last batch's changes without such a cause, and that batch.
         self._own: Group | None = None
         self._own_offset = -1
-        # The event of the active controller.
+        # The event of the active controller, and its text but for how long it lasted.
         self._term: Group | None = None
+        self._term_heading = ""
+        self._changed: dict[Group, None] = {}
         self._rules: dict[type[Record], Callable[[Envelope], None]] = {
             partitions.PartitionRecord: self._new_partition,
             control.NoteRecord: self._note,
@@ -134,16 +199,24 @@ class _Events:
             else:
                 rules.get(record_type, self._other)(row)
 
-    def finish(self) -> list[TimelineEvent]:
-        """Return the events."""
+    def groups(self) -> Iterable[Group]:
+        """Return the groups of rows that form the events, but for flaps, in a fixed order."""
+        return self._groups.values()
+
+    def changed_groups(self) -> list[Group]:
+        """Return the groups that were made or changed since the last call."""
+        found, self._changed = list(self._changed), {}
+        return found
+
+    def tell_term(self) -> None:
+        """Say in the event of the active controller how long it has been active so far."""
         self._end_term(self.last_time)
-        found = [*self._flaps.events(), *(group.event() for group in self._groups.values())]
-        return sorted(found, key=lambda event: event.from_offset)
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(kind, row, cause)
+            group = self._groups[key] = Group(len(self._groups), kind, row, cause)
+        self._changed[group] = None
         return group
 
     def _controller(self, row: Envelope, record: control.LeaderChangeMessage) -> None:
@@ -151,7 +224,7 @@ class _Events:
         group = self._group((CONTROLLERS, row.offset), CONTROLLERS, row)
         group.heading = f"controller {record.leader_id} became active in epoch {row.leader_epoch}"
         group.add(row, f"controller:{record.leader_id}", ())
-        self._term = group
+        self._term, self._term_heading = group, group.heading
 
     def _end_term(self, time: int) -> None:
         """Add the duration of the active controller's term to the event that began the term.
@@ -159,14 +232,15 @@ class _Events:
         The controller may have been down long before another became active, so the time of its last
         record is added, too.
         """
-        if self._term is not None:
-            start = self._term.first.timestamp
-            self._term.active_ms = max(0, time - start)
-            lasted = duration_text(self._term.active_ms)
-            wrote = duration_text(max(0, self.last_time - start))
-            self._term.heading += f", for {lasted}"
-            if wrote != lasted:
-                self._term.heading += f", last record after {wrote}"
+        if self._term is None:
+            return
+        start = self._term.first.timestamp
+        self._term.active_ms = max(0, time - start)
+        lasted = duration_text(self._term.active_ms)
+        wrote = duration_text(max(0, self.last_time - start))
+        also = "" if wrote == lasted else f", last record after {wrote}"
+        self._term.heading = f"{self._term_heading}, for {lasted}{also}"
+        self._changed[self._term] = None
 
     def _other(self, row: Envelope) -> None:
         record = row.payload
@@ -222,10 +296,10 @@ class _Events:
         if not is_up(after):
             self._up.pop(broker_id, None)
             if is_up(before):
-                self._flaps.lost(f"broker:{broker_id}", row)
+                self.flaps.lost(f"broker:{broker_id}", row)
         elif not is_up(before):
             self._up[broker_id] = row.offset
-            self._flaps.back(f"broker:{broker_id}", row)
+            self.flaps.back(f"broker:{broker_id}", row)
             text = f"broker {broker_id} was unfenced"
         group = self._group(row.offset, BROKERS, row, row.offset)
         group.heading = text
@@ -243,9 +317,9 @@ class _Events:
         group.add(row, name, partition_effects(before, after))
         if is_moved:
             if after.leader == NO_LEADER:
-                self._flaps.lost(name, row)
+                self.flaps.lost(name, row)
             elif before.leader == NO_LEADER:
-                self._flaps.back(name, row)
+                self.flaps.back(name, row)
 
     def _own_group(self, row: Envelope) -> Group:
         """Return the event for the batch's partition changes that no broker's record caused."""
@@ -261,6 +335,7 @@ class _Events:
         group = self._caused.get(cause)
         if group is None:
             group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
+        self._changed[group] = None
         return group
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:

@@ -17,9 +17,14 @@ _Absence = tuple[Envelope, Envelope]
 
 
 class Flaps:
-    """Collects absences of objects: the record that began each and the record that ended it."""
+    """Collects absences of objects: the record that began each and the record that ended it.
+
+    Attributes:
+        count: How many absences have ended.
+    """
 
     def __init__(self) -> None:
+        self.count = 0
         self._gone: dict[str, Envelope] = {}
         self._absences: dict[str, list[_Absence]] = {}
 
@@ -31,6 +36,7 @@ class Flaps:
         """End the object's absence, if one has begun."""
         since = self._gone.pop(name, None)
         if since is not None:
+            self.count += 1
             self._absences.setdefault(name, []).append((since, row))
 
     def events(self) -> Iterator[TimelineEvent]:

@@ -16,9 +16,16 @@ def with_notes(
     to_offset: int,
 ) -> list[TimelineEvent]:
     """Return events and the notes about offsets in [from_offset, to_offset), sorted by offset."""
+    told = told_notes(notes, source, from_offset, to_offset)
+    return sorted([*events, *told], key=attrgetter("from_offset"))
+
+
+def told_notes(
+    notes: Iterable[NoteRecord], source: BatchSource, from_offset: int, to_offset: int
+) -> Iterator[TimelineEvent]:
+    """Yield the notes about offsets in [from_offset, to_offset) as events."""
     first = max(from_offset, source.start_offset)
-    about = (note for note in notes if first <= note.at_offset < to_offset)
-    return sorted([*events, *_told(about, source)], key=attrgetter("from_offset"))
+    return _told((note for note in notes if first <= note.at_offset < to_offset), source)
 
 
 def _told(notes: Iterable[NoteRecord], source: BatchSource) -> Iterator[TimelineEvent]:

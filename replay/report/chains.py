@@ -5,13 +5,24 @@ The texts and causes are those of `why`. The report's page assembles a chain fro
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
 from replay.incidents.why import Follower, Link
 from replay.report import varints
+
+
+class ChainsMark(NamedTuple):
+    """How many rows, texts, links, sets of causes and links of brokers there are."""
+
+    rows: int
+    texts: int
+    links: int
+    causes: int
+    brokers: int
 
 
 class Chains:
@@ -43,20 +54,31 @@ class Chains:
         links = tuple([self._link(link) for link in causes])
         self._cause.append(self._causes.setdefault(links, len(self._causes)))
 
-    def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the fields for the report's header, and the columns.
+    @property
+    def mark(self) -> ChainsMark:
+        """How much there is."""
+        return ChainsMark(
+            len(self._text),
+            len(self._texts),
+            len(self._link_rows),
+            len(self._causes),
+            len(self._brokers),
+        )
+
+    def encoded(self, since: ChainsMark) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return what came after a mark, for the report's header, and the columns.
 
         The columns have one entry for each row after the first row.
         """
         header = {
-            "texts": list(self._texts),
-            "links": self._link_rows,
-            "causes": list(self._causes),
-            "broker_links": self._brokers,
+            "texts": list(islice(self._texts, since.texts, None)),
+            "links": self._link_rows[since.links :],
+            "causes": list(islice(self._causes, since.causes, None)),
+            "broker_links": self._brokers[since.brokers :],
         }
         return header, {
-            "text": varints.unsigned(self._text),
-            "cause": varints.unsigned(self._cause),
+            "text": varints.unsigned(self._text[since.rows :]),
+            "cause": varints.unsigned(self._cause[since.rows :]),
         }
 
     def _link(self, link: Link) -> int:
@@ -71,17 +93,15 @@ class Chains:
         return self._links[key]
 
 
-def terms_of(rows: Iterable[tuple[int, int, int, int | None]]) -> list[list[Any]]:
-    """Return each leader epoch's start: offset, time, epoch, and the leader's node if known.
+class Terms:
+    """Collects each leader epoch's start: offset, time, epoch, and the leader's node if known."""
 
-    Args:
-        rows: For each batch its offset, time and epoch, and the leader's node if the batch
-            announces the leader.
-    """
-    terms: list[list[Any]] = []
-    for offset, time, epoch, node in rows:
-        if not terms or terms[-1][2] != epoch:
-            terms.append([offset, time, epoch, None])
+    def __init__(self) -> None:
+        self.found: list[list[Any]] = []
+
+    def add(self, offset: int, time: int, epoch: int, node: int | None) -> None:
+        """Add a batch; `node` is the leader's if the batch announces the leader."""
+        if not self.found or self.found[-1][2] != epoch:
+            self.found.append([offset, time, epoch, None])
         if node is not None:
-            terms[-1][3] = node
-    return terms
+            self.found[-1][3] = node

@@ -6,8 +6,8 @@ changes of one record, without the previous values: those can be found in the ea
 
 import zlib
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from records.text import uuid_text
 from replay.incidents.outage import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
 from replay.report import varints
 from replay.report.object_changes import Touched
+from replay.report.object_order import ObjectOrder
 from replay.time_travel.changes import natural
 from replay.time_travel.kinds import KINDS, Fields
 
@@ -47,8 +48,28 @@ class RowPlace(NamedTuple):
     origin: Origin | None
 
 
+class ColumnsMark(NamedTuple):
+    """How much there is: rows, changed objects, the header's lists, and values of each field.
+
+    `counters` has True for each field whose values are all integers.
+    """
+
+    rows: int = 0
+    touches: int = 0
+    objects: int = 0
+    types: int = 0
+    origins: int = 0
+    values: int = 0
+    shapes: int = 0
+    of_field: tuple[int, ...] = ()
+    counters: tuple[bool, ...] = ()
+
+
+START = ColumnsMark()
+
+
 class Columns:
-    """Collects rows and encodes them."""
+    """Collects rows and encodes them: all, or those after a mark."""
 
     def __init__(
         self, redact: Redact, redact_label: Callable[[str, str], str] = lambda kind, label: label
@@ -58,6 +79,12 @@ class Columns:
         self._fields, self._shapes, self._objects = _Numbers(), _Numbers(), _Numbers()
         self._origins[None], self._values[_value_key(None, None)] = None, None
         self._labels: list[str] = []
+        # Kind and key of each object, and its topic's number.
+        self._keys: list[tuple[str, Any]] = []
+        self._topics: list[int | None] = []
+        self._order = ObjectOrder(self._place_key)
+        # The values that are integers, by their numbers.
+        self._integer_of: dict[int, int] = {}
         # One entry a row.
         self._offset, self._delay, self._time = array("q"), array("q"), array("q")
         self._type, self._origin, self._touches = array("q"), array("q"), array("q")
@@ -65,6 +92,22 @@ class Columns:
         self._object, self._shape, self._outages = array("q"), array("q"), array("q")
         # Of each field: the object, and the value's number.
         self._of_field: list[tuple[array[int], array[int]]] = []
+        self._counters: list[bool] = []
+
+    @property
+    def mark(self) -> ColumnsMark:
+        """How much there is."""
+        return ColumnsMark(
+            rows=len(self._offset),
+            touches=len(self._object),
+            objects=len(self._labels),
+            types=len(self._types),
+            origins=len(self._origins),
+            values=len(self._values),
+            shapes=len(self._shapes),
+            of_field=tuple([len(numbers) for _, numbers in self._of_field]),
+            counters=tuple(self._counters),
+        )
 
     @property
     def rows(self) -> int:
@@ -94,11 +137,14 @@ class Columns:
             return self._origins[None]
         return self._origins[origin.principal, origin.command, origin.reason, origin.client]
 
-    def object(self, kind: str, key: Hashable, label: str) -> int:
+    def object(self, kind: str, key: Any, label: str) -> int:
         """Return the number of an object, assigned in the order in which objects are first seen."""
         number = self._objects[kind, key]
         if number == len(self._labels):
             self._labels.append(self._redact_label(kind, label))
+            self._keys.append((kind, key))
+            topic = ("topic", key[0]) if kind in _IN_TOPIC else None
+            self._topics.append(self._objects.get(topic))
         return number
 
     def _touch(self, each: Touched) -> None:
@@ -107,98 +153,109 @@ class Columns:
         numbers = tuple([self._fields[each.kind, name] for name in fields])
         while len(self._of_field) < len(self._fields):
             self._of_field.append((array("q"), array("q")))
+            self._counters.append(True)
         for field, (name, value) in zip(numbers, fields.items(), strict=True):
             objects, values = self._of_field[field]
-            objects.append(number)
             shown = self._redact(each.kind, name, value)
-            values.append(
-                self._values[_value_key(shown, None if shown == value else (field, number, value))]
-            )
+            found = self._value(shown, None if shown == value else (field, number, value))
+            objects.append(number)
+            values.append(found)
+            if found not in self._integer_of:
+                self._counters[field] = False
         self._object.append(number)
         self._shape.append(self._shapes[fate, numbers])
         self._outages.append(
             sum(1 << OUTAGES.index(kind) for kind in each.outages if kind in OUTAGES)
         )
 
-    def encoded(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the fields for the report's header, and the columns."""
-        order = self._sorted_objects()
-        place = [0] * len(order)
-        for index, number in enumerate(order):
-            place[number] = index
-        values = [msgspec.json.decode(text) for text, _ in self._values]
-        counters = [_are_counters(numbers, values) for _, numbers in self._of_field]
+    def _value(self, shown: Any, hidden: Any) -> int:
+        count = len(self._values)
+        number = self._values[_value_key(shown, hidden)]
+        if number == count and type(plain := _plain(shown)) is int:
+            self._integer_of[number] = plain
+        return number
+
+    def can_go_on(self, since: ColumnsMark) -> bool:
+        """True if what came after a mark can be encoded: no field is a counter no longer."""
+        return tuple(self._counters[: len(since.counters)]) == since.counters
+
+    def encoded(self, since: ColumnsMark = START) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return what came after a mark: fields for the report's header, and the columns.
+
+        The deltas begin anew after a mark, and counters are whole. Objects have the numbers that
+        they have in the order of all objects up to now.
+        """
+        self._order.grow(len(self._labels))
+        touched, new = self._object[since.touches :], range(since.objects, len(self._labels))
+        topics = [topic for number in new if (topic := self._topics[number]) is not None]
+        place = self._order.places(chain(touched, new, topics))
+        fields = list(zip(self._fields, self._counters, strict=True))[len(since.counters) :]
+        values = self._decoded(since.values)
         header = {
-            "kinds": list(KINDS),
-            "outages": OUTAGES,
-            "fields": [
-                [_KINDS[kind], name, is_counter]
-                for (kind, name), is_counter in zip(self._fields, counters, strict=True)
-            ],
-            "shapes": list(self._shapes),
-            "types": list(self._types),
-            "origins": list(self._origins),
+            "fields": [[_KINDS[kind], name, is_counter] for (kind, name), is_counter in fields],
+            "shapes": list(islice(self._shapes, since.shapes, None)),
+            "types": list(islice(self._types, since.types, None)),
+            "origins": list(islice(self._origins, since.origins, None)),
             "values": values,
         }
+        if since == START:
+            header |= {"kinds": list(KINDS), "outages": list(OUTAGES)}
+        rows = since.rows
         columns = {
-            "offset": varints.deltas(self._offset),
-            "delay": varints.unsigned(self._delay),
-            "time": varints.deltas(self._time),
-            "type": varints.unsigned(self._type),
-            "origin": varints.unsigned(self._origin),
-            "touches": varints.unsigned(self._touches),
-            "object": varints.deltas(place[number] for number in self._object),
-            "shape": varints.unsigned(self._shape),
-            "outages": varints.unsigned(self._outages),
+            "offset": varints.deltas(self._offset[rows:]),
+            "delay": varints.unsigned(self._delay[rows:]),
+            "time": varints.deltas(self._time[rows:]),
+            "type": varints.unsigned(self._type[rows:]),
+            "origin": varints.unsigned(self._origin[rows:]),
+            "touches": varints.unsigned(self._touches[rows:]),
+            "object": varints.deltas(place[number] for number in touched),
+            "shape": varints.unsigned(self._shape[since.touches :]),
+            "outages": varints.unsigned(self._outages[since.touches :]),
         }
         for field, (objects, numbers) in enumerate(self._of_field):
-            columns[f"value:{field}"] = (
-                varints.signed(_steps(objects, [values[n] for n in numbers]))
-                if counters[field]
-                else varints.unsigned(numbers)
-            )
-        of_objects, object_columns = self._encoded_objects(order, place)
+            begin = since.of_field[field] if field < len(since.of_field) else 0
+            if begin == len(numbers):
+                continue
+            columns[f"value:{field}"] = varints.unsigned(numbers[begin:])
+            if self._counters[field]:
+                counts = [self._integer_of[number] for number in numbers[begin:]]
+                steps = _steps(objects, counts) if since == START else counts
+                columns[f"value:{field}"] = varints.signed(steps)
+        of_objects, object_columns = self._encoded_objects(new, place, since)
         return header | of_objects, columns | object_columns
 
-    def _sorted_objects(self) -> list[int]:
-        """Return the objects' numbers, ordered by kind and then by natural order of names."""
-        keys = list(self._objects)
-        by_kind: list[list[int]] = [[] for _ in KINDS]
-        for number, (kind, _) in enumerate(keys):
-            by_kind[_KINDS[kind]].append(number)
-        return list(
-            chain.from_iterable(
-                sorted(of_kind, key=lambda n: natural(self._labels[n])) for of_kind in by_kind
-            )
-        )
+    def _decoded(self, first: int) -> list[Any]:
+        return [msgspec.json.decode(text) for text, _ in islice(self._values, first, None)]
+
+    def _place_key(self, number: int) -> tuple[int, list[tuple[int, int, str]], int]:
+        return _KINDS[self._keys[number][0]], natural(self._labels[number]), number
 
     def _encoded_objects(
-        self, order: Sequence[int], place: Sequence[int]
+        self, new: Iterable[int], place: Mapping[int, int], since: ColumnsMark
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return header fields and columns of the objects.
+        """Return header fields and columns of new objects, in order.
 
         An object in a topic is identified by the topic and a number, any other by its label.
         """
-        keys = list(self._objects)
-        kinds, topics, numbers, labels = [], [], [], []
+        order = sorted(new, key=place.__getitem__)
+        kinds, topics, numbers, labels, ids = [], [], [], [], []
         for at in order:
-            kind, key = keys[at]
-            topic = self._objects.get(("topic", key[0])) if kind in _IN_TOPIC else None
+            (kind, key), topic = self._keys[at], self._topics[at]
             kinds.append(_KINDS[kind])
             topics.append(0 if topic is None else place[topic] + 1)
             numbers.append(0 if topic is None else key[1])
             if topic is None:
                 labels.append(self._labels[at])
+            if kind == "topic":
+                ids.append(uuid_text(key))
         columns = {
             "object_kind": varints.deltas(kinds),
             "object_topic": varints.deltas(topics),
             "object_number": varints.deltas(numbers),
         }
-        return {"labels": labels, "topic_ids": self._topic_ids(order)}, columns
-
-    def _topic_ids(self, order: Sequence[int]) -> list[str]:
-        keys = list(self._objects)
-        return [uuid_text(keys[at][1]) for at in order if keys[at][0] == "topic"]
+        if since != START:
+            columns["object_place"] = varints.deltas(place[at] for at in order)
+        return {"labels": labels, "topic_ids": ids}, columns
 
 
 def packed(header: dict[str, Any], columns: dict[str, bytes]) -> bytes:
@@ -261,10 +318,6 @@ def _plain(value: Any) -> Any:
         case dict():
             return {name: _plain(item) for name, item in value.items()}
     return value
-
-
-def _are_counters(numbers: Iterable[int], values: Sequence[Any]) -> bool:
-    return all(type(values[number]) is int for number in set(numbers))
 
 
 def _steps(objects: Iterable[int], values: Iterable[int]) -> Iterator[int]:

@@ -1,5 +1,6 @@
 """The most eventful range of a report, which its page shows first."""
 
+from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -38,15 +39,34 @@ def _weight(touched: Touched) -> int:
     return _CHANGED + sum(_WEIGHTS.get(outage, 0) for outage in touched.outages)
 
 
+class MostEventful:
+    """Finds the window with the largest weight.
+
+    Attributes:
+        found: First and last offset of the window; None while all rows weigh 0.
+    """
+
+    def __init__(self) -> None:
+        self.found: tuple[int, int] | None = None
+        self._known: deque[Weighed] = deque()
+        self._best = self._total = 0
+
+    def add(self, row: Weighed) -> None:
+        """Add the next row."""
+        if not row.weight:
+            return
+        known = self._known
+        known.append(row)
+        self._total += row.weight
+        while row.time - known[0].time > WINDOW_MS or len(known) > ROWS_MAX:
+            self._total -= known.popleft().weight
+        if self._total > self._best:
+            self._best, self.found = self._total, (known[0].offset, row.offset)
+
+
 def most_eventful(rows: Iterable[Weighed]) -> tuple[int, int] | None:
     """Return first and last offset of the window with the largest weight; None if all weigh 0."""
-    known = [row for row in rows if row.weight]
-    best, found, total, first = 0, None, 0, 0
-    for last, row in enumerate(known):
-        total += row.weight
-        while row.time - known[first].time > WINDOW_MS or last - first >= ROWS_MAX:
-            total -= known[first].weight
-            first += 1
-        if total > best:
-            best, found = total, (known[first].offset, row.offset)
-    return found
+    window = MostEventful()
+    for row in rows:
+        window.add(row)
+    return window.found

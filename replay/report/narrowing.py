@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from replay.loader import BatchSource
 from replay.report.report import GrowingReport, Progress, Redaction, Report
 from replay.timeline import Timeline
 
@@ -10,32 +11,34 @@ from replay.timeline import Timeline
 _MARGIN = 0.8
 
 
-class KeptReport:
-    """Cache of the last report, which is continued if the same report is requested again."""
+KEPT_MAX = 4
+"""How many reports are kept; each holds images of the cluster."""
+
+
+class KeptReports:
+    """Cache of the last reports, which are continued if the same ones are requested again."""
 
     def __init__(self) -> None:
-        self._key: object = None
-        self._report: GrowingReport | None = None
-        self._end = 0
+        self._kept: dict[object, tuple[GrowingReport, int]] = {}
 
     def take(self, key: object, start: int, end: int) -> GrowingReport | None:
-        """Remove the cached report and return it if it can be continued, else None.
+        """Remove a cached report and return it if it can be continued, else None.
 
-        A report can be continued if its key and start are the given ones, and it does not end after
-        `end`.
+        A report can be continued if its start is the given one, and it does not end after `end`.
 
         Args:
             key: Identifies all reports of one kind and first offset.
             start: First offset from which on states are known.
             end: Exclusive end of the requested report.
         """
-        found, self._report = self._report, None
-        is_same = key == self._key and self._end <= end
-        return found if found is not None and is_same and found.start == start else None
+        found, kept_end = self._kept.pop(key, (None, 0))
+        return found if found is not None and kept_end <= end and found.start == start else None
 
     def keep(self, key: object, report: GrowingReport, end: int) -> None:
-        """Cache a report that reaches the end of the log."""
-        self._key, self._report, self._end = key, report, end
+        """Cache a report that reaches the end of the log, in place of the one used longest ago."""
+        self._kept[key] = report, end
+        if len(self._kept) > KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
 
 
 def fitting_report(
@@ -47,7 +50,8 @@ def fitting_report(
     redaction: Redaction,
     progress: Progress,
     topics: Collection[str] | None = None,
-    kept: KeptReport | None = None,
+    kept: KeptReports | None = None,
+    known: int | None = None,
 ) -> Report:
     """Return the report of [first, last]; if too large, of a range around its most eventful part.
 
@@ -55,7 +59,9 @@ def fitting_report(
         size_max: Maximum packed size in bytes. The report of a single offset may exceed it, because
             a report also contains the states before its range.
         topics: As for `GrowingReport`.
-        kept: Cache of the last report with this redaction, which is continued if possible.
+        kept: Cache of the last reports with this redaction, which are continued if possible.
+        known: Last offset of an earlier report of this range, if the caller has it. Then only the
+            difference is returned, if it can be found out.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -65,7 +71,11 @@ def fitting_report(
     growing = None if kept is None else kept.take(key, start, end)
     if growing is None:
         growing = GrowingReport(timeline, first, redaction, topics)
-    found = growing.until(timeline, last, about, progress)
+    found = None
+    if known is not None and first <= known <= last and _ends_batch(source, known):
+        found = growing.after(timeline, known, last, about, progress)
+    if found is None:
+        found = growing.until(timeline, last, about, progress)
     if len(found.packed) <= size_max or first >= last:
         # A later part of a batch would be taken for another batch.
         if kept is not None and end == source.end_offset:
@@ -73,6 +83,10 @@ def fitting_report(
         return found
     first, last = narrower(found, size_max)
     return fitting_report(timeline, first, last, size_max, about, redaction, progress, topics)
+
+
+def _ends_batch(source: BatchSource, offset: int) -> bool:
+    return all(batch.end_offset == offset + 1 for batch in source.batches(offset, offset + 1))
 
 
 def narrower(report: Report, size_max: int) -> tuple[int, int]:

@@ -8,23 +8,25 @@ from metadata_log.batch import Batch
 from records.control import LeaderChangeMessage
 from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
-from replay.incidents.event import TimelineEvent
 from replay.loader import BatchSource
-from replay.report import varints
-from replay.report.chains import Chains, terms_of
-from replay.report.columns import Columns, RowPlace, packed
-from replay.report.eventful import Weighed, most_eventful, weighed
+from replay.report.chains import Chains, ChainsMark, Terms
+from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
+from replay.report.eventful import MostEventful, weighed
 from replay.report.object_changes import (
     EffectiveRow,
     ObjectChanges,
     Touched,
     objects_of,
 )
+from replay.report.told_events import EventsMark, Told, ToldEvents, encoded_events
 from replay.time_travel.escapes import escaped
 from replay.timeline import Timeline
 
 FORMAT = 1
 """Version of the format. A page holds the code that reads it, so that no other must."""
+
+MARKS_MAX = 64
+"""So many ends of a growing report are remembered, each for the pages that stand there."""
 
 Progress = Callable[[int], None]
 Mask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -56,10 +58,18 @@ class Report(NamedTuple):
     packed: bytes
 
 
-class GrowingReport:
-    """The report of a range whose end can be moved up. Then only the new records are replayed.
+class _Mark(NamedTuple):
+    columns: ColumnsMark
+    chains: ChainsMark
+    events: EventsMark
+    terms: int
 
-    The events of the range are computed anew each time.
+
+_START = _Mark(START, ChainsMark(0, 0, 0, 0, 0), EventsMark(), 0)
+
+
+class GrowingReport:
+    """The report of a range whose end can be moved up. Then only the new records are read.
 
     Attributes:
         start: First offset from which on states are known.
@@ -89,13 +99,18 @@ class GrowingReport:
         self._is_told = _in_topics(topics)
         self.start = max(first, timeline.source.history_start)
         # An image as of within a transaction is the one before it: the range begins there.
-        self._image = image = timeline.image(self.start - 1)
+        image = timeline.image(self.start - 1)
+        self._next = first
         self._changes = ObjectChanges(image)
         self._columns = Columns(redaction.field, redaction.label)
         self._columns.add(_place_of(image, self.start), filter(self._is_told, objects_of(image)))
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
-        self._weights: list[Weighed] = []
+        self._events = ToldEvents(image, first, self.start) if self._is_whole else None
+        self._terms = Terms()
+        self._window = MostEventful()
+        # By the offset that was the last: where everything stood.
+        self._marks: dict[int, _Mark] = {}
 
     def until(
         self,
@@ -108,40 +123,104 @@ class GrowingReport:
 
         Args:
             timeline: A timeline of the same log.
-            last: The report's last offset. It must end a batch if `until` will be called again.
+            last: The report's last offset. It must end a batch if this or `after` will be called
+                again.
             about: Further fields of the header.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; the `GrowingReport` must not
                 be used again.
         """
-        source, first = timeline.source, self._first
-        for each in self._followed(source, last + 1, progress):
-            self._add(each)
-        events = timeline.events(first, last + 1, start=self._image) if self._is_whole else []
-        found = most_eventful(self._weights)
+        self._read(timeline.source, last, progress)
+        told = [] if self._events is None else self._events.all(timeline, last + 1)
         header, encoded = self._columns.encoded()
-        words, of_words = self._chains.encoded()
-        told, of_events = _encoded_events(events)
-        header |= words | told | about
+        header |= {"format": FORMAT, "terms": self._terms.found} | about
+        return self._packed(timeline, last, _START, header, encoded, told)
+
+    def after(
+        self,
+        timeline: Timeline,
+        known: int,
+        last: int,
+        about: dict[str, Any],
+        progress: Progress = lambda offset: None,
+    ) -> Report | None:
+        """Return what the report up to `last` has beyond the one up to `known`.
+
+        Args:
+            known: Last offset of the earlier report of this range. It must end a batch.
+            last: As for `until`.
+
+        Returns:
+            None if the difference is not known: `until` can be called instead.
+
+        Raises:
+            CorruptLogError: as `until`.
+        """
+        if known >= self._next:
+            self._read(timeline.source, known, progress)
+        self._read(timeline.source, last, progress)
+        mark = self._marks.get(known)
+        if mark is None or not self._columns.can_go_on(mark.columns):
+            return None
+        has_flaps, told = (
+            (False, [])
+            if self._events is None
+            else self._events.changed(timeline.source, mark.events)
+        )
+        header, encoded = self._columns.encoded(mark.columns)
+        # The last epoch that is known may have got its node.
+        terms = max(0, mark.terms - 1)
+        header |= {"after": known, "terms": self._terms.found[terms:], "terms_at": terms}
+        header |= {"flaps": has_flaps} | about
+        return self._packed(timeline, last, mark, header, encoded, told)
+
+    def _packed(
+        self,
+        timeline: Timeline,
+        last: int,
+        since: _Mark,
+        header: dict[str, Any],
+        encoded: dict[str, bytes],
+        told: Sequence[Told],
+    ) -> Report:
+        words, of_words = self._chains.encoded(since.chains)
+        events, of_events = encoded_events(told)
+        header |= words | events
         header |= {
-            "format": FORMAT,
-            "first": first,
+            "first": self._first,
             "history_from": self.start,
             "last": last,
-            "opens": found,
-            "terms": terms_of(map(_term, source.batches(first, last + 1)))
-            if self._is_whole
-            else [],
-            "times": _times(source, first, last),
+            "opens": self._window.found,
+            "times": _times(timeline.source, self._first, last),
         }
         block = packed(self._redaction.mask(header), encoded | of_words | of_events)
         rows, changes = self._columns.rows - 1, self._columns.touches - self._before
-        return Report(first, last, rows, changes, found, block)
+        return Report(self._first, last, rows, changes, self._window.found, block)
+
+    def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
+        """Read the records up to an offset, and remember where everything stands."""
+        if last >= self._next:
+            for each in self._followed(source, last + 1, progress):
+                self._add(each)
+            if self._is_whole:
+                for batch in source.batches(self._next, last + 1):
+                    self._terms.add(*_term(batch))
+            self._next = last + 1
+        if self._events is not None:
+            self._events.read(source, last + 1)
+        events = EventsMark() if self._events is None else self._events.mark
+        self._marks[last] = _Mark(
+            self._columns.mark, self._chains.mark, events, len(self._terms.found)
+        )
+        if len(self._marks) > MARKS_MAX:
+            del self._marks[next(iter(self._marks))]
+            if self._events is not None:
+                self._events.forget(next(iter(self._marks.values())).events)
 
     def _add(self, each: EffectiveRow) -> None:
         row, touched = each.row, list(filter(self._is_told, each.touched))
-        self._weights.append(weighed(each._replace(touched=touched)))
+        self._window.add(weighed(each._replace(touched=touched)))
         if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
@@ -201,32 +280,3 @@ def _times(source: BatchSource, first: int, last: int) -> list[int]:
         for batch in ([*source.batches(at, at + 1)][:1] if first <= last else ())
     ]
     return [row.timestamp for row in ends]
-
-
-def _encoded_events(events: Sequence[TimelineEvent]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Return header fields and columns of the events; the header lists each object name once."""
-    names: dict[str, int] = {}
-    numbers = [[names.setdefault(name, len(names)) for name in e.objects] for e in events]
-    texts: dict[str, int] = {}
-    principals: dict[str | None, int] = {None: 0}
-    kinds: dict[str, int] = {}
-    columns = {
-        "event_from": varints.deltas(event.from_offset for event in events),
-        "event_to": varints.unsigned(event.to_offset - event.from_offset for event in events),
-        "event_time": varints.deltas(event.time for event in events),
-        "event_kind": varints.unsigned(kinds.setdefault(e.kind, len(kinds)) for e in events),
-        "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
-        "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
-        "event_principal": varints.unsigned(
-            principals.setdefault(e.principal, len(principals)) for e in events
-        ),
-        "event_objects": varints.unsigned(len(found) for found in numbers),
-        "event_object": varints.deltas(number for found in numbers for number in found),
-    }
-    header = {
-        "names": list(names),
-        "event_texts": list(texts),
-        "event_kinds": list(kinds),
-        "principals": list(principals),
-    }
-    return header, columns

@@ -22,9 +22,9 @@ export class Bar {
     if (this.state.textContent !== text) this.state.textContent = plain(text);
   }
 
-  /** How many records came since the reader looked. @param {number} count */
-  tellNew(count) {
+  /** How many records came since the reader looked. @param {number} count @param {string} [what] They are called. */
+  tellNew(count, what = "record") {
     this.news.hidden = count <= 0;
-    this.news.textContent = countText(count, "new record");
+    this.news.textContent = countText(count, `new ${what}`);
   }
 }

@@ -1,78 +1,76 @@
-// Live: the offsets of new records, as the service sends them. `fetch` reads the stream, for an
-// EventSource cannot send the reader's token.
+// Live: asks for what is new again and again; the service answers once there is something.
+
+import { Refused } from "served/service.js";
 
 const RETRY_MS = 500, RETRY_MAX_MS = 15_000;
-/** The service breaks silence every 15 s. */
-const SILENCE_MAX_MS = 40_000;
+/** The service answers within 15 s, but for a long time of computing. */
+const SILENCE_MAX_MS = 60_000;
+/** After new columns that took some time to be drawn, the page rests for so many times as long. */
+const REST = 4, REST_MIN_MS = 500;
 
-/** @typedef {{isNew: (offset: number) => void, isConnected: () => void, isAway: (error: Error) => void, ended: (error: import("served/service.js").Refused) => void}} Watcher */
+/** @typedef {import("report/data.js").Data} Data */
+/** @typedef {{isNew: (data: Data) => void, isConnected: () => void, isAway: (error: Error) => void, ended: (error: Refused) => void}} Watcher */
 
 export class Live {
   /** @param {import("served/service.js").Service} service @param {Watcher} watcher */
   constructor(service, watcher) {
     this.service = service;
     this.watcher = watcher;
-    this.last = -1;
     this.stopped = new AbortController();
   }
 
-  /** Follow what comes after an offset until it is stopped or refused. @param {number} last */
-  async follow(last) {
-    this.last = last;
+  /** Follow what comes after some data until it is stopped or refused. @param {Data} data */
+  async follow(data) {
     let wait = RETRY_MS;
+    this.watcher.isConnected();
     while (!this.stopped.signal.aborted) {
+      await seen();
       try {
-        await this._stream(() => { wait = RETRY_MS; });
-        this.watcher.isAway(new Error("the service ended the stream"));
+        const newer = await this._newer(data);
+        if (this.stopped.signal.aborted) return;
+        wait = RETRY_MS;
+        this.watcher.isConnected();
+        if (newer === null) continue;
+        data = newer;
+        const begun = performance.now();
+        this.watcher.isNew(data);
+        await this._pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
       } catch (error) {
         if (this.stopped.signal.aborted) return;
-        const refused = /** @type {import("served/service.js").Refused} */ (error);
-        // A record may be read from the log just before it is told to those who follow.
-        if (refused.status >= 400 && !refused.isAway && refused.code !== "OFFSET_OUT_OF_RANGE") {
-          this.watcher.ended(refused);
+        if (!(error instanceof Refused)) {
+          // What is there may be in disorder: all of it comes anew.
+          console.error(error);
+          this.service.columnsName = null;
+        } else if (!error.isAway) {
+          this.watcher.ended(error);
           return;
         }
-        this.watcher.isAway(refused);
+        this.watcher.isAway(/** @type {Error} */ (error));
+        await this._pause(wait);
+        wait = Math.min(wait * 2, RETRY_MAX_MS);
       }
-      await new Promise((go) => setTimeout(go, wait));
-      wait = Math.min(wait * 2, RETRY_MAX_MS);
     }
   }
 
   stop() { this.stopped.abort(); }
 
-  async _stream(/** @type {() => void} */ connected) {
-    const silence = new AbortController();
-    let timer = setTimeout(() => silence.abort(), SILENCE_MAX_MS);
-    const stop = () => silence.abort();
+  _pause(/** @type {number} */ ms) { return new Promise((go) => setTimeout(go, ms)); }
+
+  async _newer(/** @type {Data} */ data) {
+    const silence = new AbortController(), stop = () => silence.abort();
+    const timer = setTimeout(stop, SILENCE_MAX_MS);
     this.stopped.signal.addEventListener("abort", stop);
     try {
-      const response = await this.service.get("events", {}, { "Last-Event-ID": String(this.last) }, silence.signal);
-      connected();
-      this.watcher.isConnected();
-      const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder();
-      for (let rest = ""; ;) {
-        const { done, value } = await reader.read();
-        if (done) return;
-        clearTimeout(timer);
-        timer = setTimeout(() => silence.abort(), SILENCE_MAX_MS);
-        const events = (rest + decoder.decode(value, { stream: true })).split("\n\n");
-        rest = events.pop() ?? "";
-        this._take(events);
-      }
+      return await this.service.newer(data, silence.signal);
     } finally {
       clearTimeout(timer);
       this.stopped.signal.removeEventListener("abort", stop);
-      silence.abort();
     }
   }
+}
 
-  /** Of each event only where it is. */
-  _take(/** @type {string[]} */ events) {
-    const found = events.flatMap((event) => /^id: (\d+)$/m.exec(event)?.[1] ?? []);
-    const last = found.at(-1);
-    if (last === undefined) return;
-    this.last = Number(last);
-    this.watcher.isNew(this.last);
-  }
+/** Once the page is seen: in a tab behind others nothing is asked and nothing is drawn. */
+function seen() {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((go) => document.addEventListener("visibilitychange", go, { once: true }));
 }

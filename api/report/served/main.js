@@ -10,8 +10,6 @@ import { Refused, Service } from "served/service.js";
 import { askForToken } from "served/sign_in.js";
 
 const RETRY_MS = 1000;
-/** After new columns that took some time to come, the page rests for so many times as long. */
-const REST = 4, REST_MIN_MS = 500;
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
@@ -19,8 +17,6 @@ class Served {
   service = new Service();
   bar = new Bar();
   seen = -1;
-  isStale = false;
-  isRefreshing = false;
 
   constructor() {
     // What is loaded: points; the end is not said while it is live.
@@ -59,11 +55,9 @@ class Served {
   async _firstColumns() {
     for (;;) {
       try {
-        const data = await this.service.columns(this.from, this.to ?? null);
-        if (data !== null) {
-          document.body.replaceChildren();
-          return data;
-        }
+        const data = await this.service.columns(this.from, this.to);
+        document.body.replaceChildren();
+        return data;
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         await this._help(error).catch((again) => this._wait(again));
@@ -105,7 +99,6 @@ class Served {
     bar.form.toggleAttribute("aria-busy", true);
     try {
       const data = await this.service.columns(from, to === "end" ? null : to);
-      if (data === null) return;
       [this.from, this.to] = [String(data.first), to === null || to === "end" ? null : String(data.last)];
       this._take(data);
       const { opens } = data.header;
@@ -164,7 +157,7 @@ class Served {
       return;
     }
     this.live = new Live(this.service, {
-      isNew: () => this._refresh(),
+      isNew: (data) => this._renew(data),
       isConnected: () => bar.say("live", "live"),
       isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
       ended: (error) => {
@@ -172,32 +165,22 @@ class Served {
         bar.say("still", `not live: ${error.message}`);
       },
     });
-    this.live.follow(page.data.last);
+    this.live.follow(page.data);
   }
 
-  /** Get the columns again; while they come, more may be new. */
-  async _refresh() {
-    this.isStale = true;
-    if (this.isRefreshing) return;
-    this.isRefreshing = true;
-    while (this.isStale && this.to === null) {
-      this.isStale = false;
-      const begun = performance.now();
-      try {
-        const data = await this.service.columns(this.from, this.to);
-        if (data !== null) {
-          // The begin that was asked for first is still what is left out.
-          data.header.asked[0] = this.page?.data.header.asked[0];
-          this._take(data);
-        }
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        this.bar.say("away", `${error.message}; trying again. What is shown may be old.`);
-        this.isStale = error.isAway;
-      }
-      await pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
+  /** Show newer data. @param {import("report/data.js").Data} data */
+  _renew(data) {
+    const { page, live, bar } = this;
+    if (!page) return;
+    // The reader got or lost the right to see the whole cluster.
+    if (data.header.is_of_topics) location.reload();
+    data.header.asked[0] = page.data.header.asked[0];
+    if (data.first > page.data.first && page.selection.from < data.first && !page.selection.follows) {
+      live?.stop();
+      bar.say("still", `not live: the page is full. Press load for what came after offset ${page.data.last}.`);
+      return;
     }
-    this.isRefreshing = false;
+    this._take(data);
   }
 }
 

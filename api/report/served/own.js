@@ -1,6 +1,6 @@
 // The page of a reader who may not describe the cluster: the topics that the reader may see, as bars,
 // what became of them in a range, and who did it. The service leaves out the rest; so there are no
-// brokers and no events, and nothing is live.
+// brokers and no events. New columns have what the reader may see by then.
 
 import { Answers } from "report/answers.js";
 import { diffCommand, setPlace } from "report/commands.js";
@@ -9,6 +9,8 @@ import { legend } from "report/page.js";
 import { Picture } from "report/picture.js";
 import { Selection } from "report/selection.js";
 import { changeLines, countText, plain } from "report/words.js";
+import { Bar } from "served/bar.js";
+import { Live } from "served/live.js";
 
 const AT_FIRST = 60;
 
@@ -16,9 +18,8 @@ const AT_FIRST = 60;
 
 /** @param {Document} document @param {Service} service @param {import("report/data.js").Data} data Of these topics. @param {() => void} signOut */
 export async function showOwn(document, service, data, signOut) {
-  const { topics, history_start: first, log_end: end } = await service.topics();
-  const page = new Own(service, data, first, Math.max(end - 1, data.last));
-  page.show(document, topics.map((/** @type {any} */ topic) => `topic:${topic.name}`), signOut);
+  const page = new Own(service, data, await service.historyStart());
+  page.show(document, signOut);
   return page;
 }
 
@@ -32,41 +33,85 @@ class Own {
   foot = make("div");
   from = offsetInput("from");
   to = offsetInput("to");
+  bar = new Bar();
+  count = make("small");
+  topics = make("ol", { class: "events own" });
   asked = 0;
 
-  /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first @param {number} last Of the log. */
-  constructor(service, data, first, last) {
+  /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first Of the log. */
+  constructor(service, data, first) {
     // The address of the service stands beside what this reader may not see.
     setPlace("--server $METALOG_SERVER");
     this.service = service;
     this.data = data;
-    this.selection = new Selection(first, last, window);
+    this.selection = new Selection(first, data.last, window);
     if (!this.selection.read()) this.selection.from = Math.max(first, data.first);
     this.picture = new Picture(data, this.selection);
     this.answers = new Answers(null, this.selection, service);
+    this.seen = data.last;
     this.selection.watch(() => this._select());
   }
 
-  /** @param {Document} document @param {string[]} names @param {() => void} signOut */
-  show(document, names, signOut) {
+  /** @param {Document} document @param {() => void} signOut */
+  show(document, signOut) {
     const form = make("form", { class: "load", "aria-label": "range of offsets" }, make("label", { for: "from" }, "from"), this.from,
       make("label", { for: "to" }, "to"), this.to, make("button", { type: "submit" }, "show"));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.selection.set({ from: Number(this.from.value), to: Number(this.to.value) });
     });
-    const topics = make("ol", { class: "events own" });
-    fill(topics, names.map((name) => make("li", {}, this._pick(name))).values(), AT_FIRST);
+    const { bar, selection, service } = this;
+    bar.now.addEventListener("click", () => selection.set({ from: selection.last, to: Infinity }));
+    bar.news.addEventListener("click", () => selection.set({ from: Math.min(this.seen + 1, selection.last), to: Infinity }));
     document.body.replaceChildren(
       make("header", {}, make("h1", {}, "metalog"),
         make("ul", { class: "remarks" }, make("li", {}, "You may not describe the cluster. This page shows the topics that you may see.")),
-        make("div", { class: "served" }, form, make("button", { type: "button", hidden: this.service.token === null, onclick: signOut }, "sign out"))),
+        make("div", { class: "served" }, bar.state, bar.news, bar.now, form, make("button", { type: "button", hidden: service.token === null, onclick: signOut }, "sign out"))),
       make("main", {}, legend(this), this.picture.element, make("div", { class: "columns" },
-        make("section", { class: "panel", "aria-labelledby": "topics" }, make("h2", { id: "topics" }, "Your topics ", make("small", {}, countText(names.length, "topic"))), topics),
+        make("section", { class: "panel", "aria-labelledby": "topics" }, make("h2", { id: "topics" }, "Your topics ", this.count), this.topics),
         make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.changes, this.foot))));
+    this._list();
     this.picture.redraw();
-    this.selection.show();
-    this.selection.tell();
+    selection.show();
+    selection.tell();
+    this._follow();
+  }
+
+  /** The topics that are there. */
+  _list() {
+    const { data } = this, row = data.rows - 1, first = data.kindStart[data.kinds.indexOf("topic")];
+    const there = Array.from(data.header.topic_ids, (_, i) => first + i).filter((topic) => data.isThere(topic, row));
+    this.count.textContent = countText(there.length, "topic");
+    this.topics.replaceChildren();
+    fill(this.topics, there.map((topic) => make("li", {}, this._pick(data.nameAt(topic, row)))).values(), AT_FIRST);
+  }
+
+  _follow() {
+    const { bar } = this;
+    new Live(this.service, {
+      isNew: (data) => this._renew(data),
+      isConnected: () => bar.say("live", "live"),
+      isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
+      ended: (error) => {
+        if (error.status === 401) location.reload();
+        bar.say("still", `not live: ${error.message}`);
+      },
+    }).follow(this.data);
+  }
+
+  /** Show newer data; if they are other data, the reader may see other topics now.
+   * @param {import("report/data.js").Data} data */
+  _renew(data) {
+    const { selection } = this, isOther = data !== this.data;
+    if (!data.header.is_of_topics) location.reload();
+    this.data = data;
+    this.picture.renew(data);
+    this._list();
+    const { object } = selection;
+    if (isOther && object !== null && data.find(object, data.rows - 1) === null) selection.object = null;
+    selection.grow(selection.first, data.last);
+    if (isOther) selection.tell();
+    this.bar.tellNew(selection.follows ? 0 : data.rows - 1 - data.rowAt(this.seen), "change");
   }
 
   _pick(/** @type {string} */ name) {
@@ -74,7 +119,11 @@ class Own {
   }
 
   async _select() {
-    const { from, to, object } = this.selection, ticket = ++this.asked;
+    const { from, to, object, follows } = this.selection, ticket = ++this.asked;
+    if (follows) {
+      this.seen = to;
+      this.bar.tellNew(0);
+    }
     [this.from.value, this.to.value] = [String(from), String(to)];
     this.answers.close();
     const about = make("small", {}, "asking the service …");

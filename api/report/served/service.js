@@ -1,9 +1,11 @@
 // The service over HTTP, asked as the reader of the page.
 
-import { openData } from "report/data.js";
+import { openData, renewedData } from "report/data.js";
 import { byText, changeLines, chainText } from "report/words.js";
 
 const TOKEN = "metalog-token";
+/** How long the service waits for something new. */
+const WAIT_MS = 15_000;
 
 /** A request that was refused, or not answered. */
 export class Refused extends Error {
@@ -22,7 +24,10 @@ export class Service {
   constructor() {
     /** Its address as the command line takes it. */
     this.where = "";
-    this.etag = "";
+    /** What the service calls the columns that came last. @type {string|null} */
+    this.columnsName = null;
+    /** Bytes of what was new. */
+    this.received = 0;
   }
 
   /** Kept for this tab until it is closed. */
@@ -60,19 +65,33 @@ export class Service {
     return (await this.get(path, parameters)).json();
   }
 
-  /** The columns of a range; null if they are those that came last.
-   * @param {string|null} from @param {string|null} to Points. */
+  /** The columns of a range. @param {string|null} from @param {string|null} to Points. */
   async columns(from, to) {
-    const response = await this.get("report/columns", { from, to }, { "If-None-Match": this.etag });
-    if (response.status === 304) return null;
-    this.where = response.headers.get("Metalog-Server") ?? "";
-    this.etag = response.headers.get("ETag") ?? "";
-    return openData(new Uint8Array(await response.arrayBuffer()));
+    const response = await this.get("report/columns", { from, to });
+    this._remember(response);
+    return openData(await bytesOf(response));
   }
 
-  /** The topics that the reader may see, and where the log begins and ends. */
-  async topics() {
-    return this._json("topics/list", {});
+  /** The columns that came last with what is new since; once there is something, or null after a while.
+   * They are other data if the service sends all of them anew.
+   * @param {import("report/data.js").Data} data @param {AbortSignal} signal */
+  async newer(data, signal) {
+    const response = await this.get("report/columns", { from: String(data.first), known: data.last, columns: this.columnsName, wait_ms: WAIT_MS }, {}, signal);
+    if (response.status === 304) return null;
+    const packed = await bytesOf(response);
+    this._remember(response);
+    this.received += packed.length;
+    return renewedData(data, packed);
+  }
+
+  _remember(/** @type {Response} */ response) {
+    this.where = response.headers.get("Metalog-Server") ?? "";
+    this.columnsName = response.headers.get("Metalog-Columns");
+  }
+
+  /** The first offset whose record the log has; a reader of any topics may know. @returns {Promise<number>} */
+  async historyStart() {
+    return (await this._json("topics/list", {})).history_start;
   }
 
   /** What differs in a range of the objects that the reader may see, object by object.
@@ -123,5 +142,14 @@ export class Service {
       object: each.object, kind: each.kind, from: each.from_offset, to: each.to_offset, duration: each.duration_ms,
       cause: each.cause ? `${each.cause.text} (${each.cause.offset})` : chainText(null),
     }));
+  }
+}
+
+/** What a response holds. @param {Response} response */
+async function bytesOf(response) {
+  try {
+    return new Uint8Array(await response.arrayBuffer());
+  } catch {
+    throw new Refused("the service does not answer", 0, "UNREACHABLE");
   }
 }

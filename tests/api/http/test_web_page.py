@@ -1,5 +1,6 @@
 """The web page over HTTP: its files, and the columns it draws."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -91,6 +92,31 @@ async def test_columns_are_computed_anew_only_once_the_log_has_grown(web: Web) -
     assert other.status_code == 200
     await web.http.post("/v1/topics/create", json=TOPIC)
     assert (await web.http.get(COLUMNS_PATH, headers=known)).status_code == 200
+
+
+async def test_a_client_with_columns_gets_what_is_new(web: Web) -> None:
+    await web.http.post("/v1/topics/create", json=TOPIC)
+    whole = await web.http.get(COLUMNS_PATH)
+    last = Unpacked(whole.content).header["last"]
+    known: dict[str, str | int] = {"known": last, "from": 0}
+    known |= {"columns": whole.headers["Metalog-Columns"]}
+    assert (await web.http.get(COLUMNS_PATH, params=known)).status_code == 304
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(web.http.get(COLUMNS_PATH, params=known | {"wait_ms": 60_000}))
+        topic = {"topics": [{"name": "payments"}]}
+        created = (await web.http.post("/v1/topics/create", json=topic)).json()
+    grown = Unpacked(waiting.result().content).header
+    assert (grown["after"], grown["last"]) == (last, created["log_end"] - 1)
+    assert grown["labels"] == ["payments"]
+    assert len(waiting.result().content) < len(whole.content)
+
+
+async def test_a_client_with_columns_of_other_topics_gets_all(web: Web) -> None:
+    created = (await web.http.post("/v1/topics/create", json=TOPIC)).json()
+    known = {"known": created["log_end"] - 1, "columns": "others", "from": 0}
+    header = Unpacked((await web.http.get(COLUMNS_PATH, params=known)).content).header
+    assert "after" not in header
+    assert header["last"] == created["log_end"] - 1
 
 
 _LIMITED: list[tuple[str, dict[str, int]]] = [

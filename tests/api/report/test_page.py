@@ -150,7 +150,7 @@ def test_the_list_says_what_timeline_says(
         """async () => {
           const { eventParts } = await import("report/words.js");
           const { data } = report;
-          return [...data.told(data.first, data.last)].map((told) => {
+          return [...data.events.told(data.first, data.last)].map((told) => {
             const { time, offsets, text, by } = eventParts(told);
             return `${time} ${offsets} ${text} ${by}`.trim();
           });

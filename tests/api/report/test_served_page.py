@@ -13,6 +13,7 @@ from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.decisions.context import Settings
 from tests.api.report.conftest import PICTURES
 from tests.api.report.served import Served, Visitor, served
+from tests.api.report.test_growing_page import CONTENTS
 from tests.api.report.test_page import select, texts
 
 LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
@@ -98,6 +99,57 @@ def test_new_changes_appear_without_a_reload(service: Served, visitor: Visitor) 
         # The link of a selection that follows the end follows it again.
         with visitor.visit(linked(service, page)) as again:
             assert texts(again, ".events > li") == texts(page, ".events > li")
+
+
+def test_what_grows_is_small_and_the_same_as_loaded_anew(service: Served, visitor: Visitor) -> None:
+    service.create(*[f"many-{n}" for n in range(200)])
+    with visitor.visit(service.url, until=LIVE) as page:
+        whole = len(service.http.get("/v1/report/columns").content)
+        page.evaluate("report.data.wasThere = true")
+        for n in range(4):
+            before = page.evaluate("served.service.received")
+            last = service.create(*[f"grown-{n}-{topic}" for topic in range(3)])
+            page.wait_for_function("last => report.data.last === last", arg=last)
+            size = page.evaluate("served.service.received") - before
+            assert 0 < size < min(2_500, whole / 4), (n, whole)
+        assert page.evaluate("report.data.wasThere"), "the columns were never loaded again"
+        with visitor.visit(linked(service, page), until=LIVE) as fresh:
+            grown, anew = [each.evaluate(f"({CONTENTS})(report.data)") for each in (page, fresh)]
+            assert grown == anew
+
+
+def test_a_view_of_the_past_stays_while_records_come(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        select(page, 8, 10, "topic:orders")
+        page.keyboard.press("z")
+        page.keyboard.press("h")
+        expect(page.locator(".answer h3")).to_contain_text("topic:orders")
+        shown = "[report.picture.viewBegin, report.picture.viewEnd, report.selection.link()]"
+        before = page.evaluate(shown), texts(page, ".events, .changes, .answer")
+        last = service.create("while-reading")
+        page.wait_for_function("last => report.data.last === last", arg=last)
+        assert (page.evaluate(shown), texts(page, ".events, .changes, .answer")) == before
+        page.keyboard.press("0")
+        last = service.create("while-reading-on")
+        page.wait_for_function("last => report.data.last === last", arg=last)
+        assert page.evaluate("report.picture.viewEnd >= report.picture.times.at(-1)")
+
+
+def test_a_page_behind_others_asks_for_nothing(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.isHidden })")
+        page.evaluate("window.isHidden = true")
+        service.create("wakes-it")
+        expect(page.locator("button.news")).to_have_text("3 new records")
+        asked = len(visitor.asked)
+        service.create("unseen")
+        last = service.create("unseen-too")
+        assert service.http.get("/v1/info").json()["log_end"] == last + 1
+        assert len(visitor.asked) == asked
+        page.evaluate(
+            "window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        expect(page.locator("button.news")).to_have_text("9 new records")
 
 
 def test_the_service_answers_what_is_clicked(service: Served, visitor: Visitor) -> None:
@@ -262,3 +314,40 @@ def test_a_reader_without_the_cluster_sees_own_topics(guarded: Served, visitor: 
         expect(page.locator(".changes .name-of")).to_have_text(["topic:orders"])
         page.get_by_role("button", name="sign out").click()
         page.wait_for_selector(".sign-in")
+
+
+def shown_topics(page: Page) -> str:
+    """Everything that a page of some topics knows."""
+    content: str = page.content()
+    return content + str(page.evaluate(f"({CONTENTS})(served.data)"))
+
+
+def test_the_page_of_some_topics_is_live_and_knows_no_others(
+    guarded: Served, visitor: Visitor
+) -> None:
+    acl = {"principal": "User:bob", "resource_type": 2, "operation": 3}
+    of_team = {**acl, "resource_name": "team-", "pattern_type": 4}
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        page.keyboard.type("bob")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        topics = page.locator(".own .name-of")
+        expect(topics).to_have_text(["topic:orders"])
+        rows = page.evaluate("served.data.rows")
+        last = guarded.create("unseen-one", "unseen-two")
+        page.wait_for_function("last => served.data.last === last", arg=last)
+        assert page.evaluate("served.data.rows") == rows
+        assert "unseen" not in shown_topics(page)
+        assert guarded.http.post("/v1/acls/create", json={"acls": [of_team]}).status_code == 200
+        guarded.create("team-a")
+        expect(topics).to_have_text(["topic:orders", "topic:team-a"])
+        page.get_by_role("button", name="3 new changes").click()
+        expect(page.locator(".changes .name-of").first).to_have_text("topic:team-a")
+        topics.nth(1).click()
+        expect(page.locator(".links")).to_contain_text("history")
+        body = {"filters": [{"resource_name": "team-", "principal": "User:bob"}]}
+        assert guarded.http.post("/v1/acls/delete", json=body).status_code == 200
+        expect(topics).to_have_text(["topic:orders"])
+        expect(page.locator(".names .pick")).to_have_text(["orders"])
+        expect(page.locator(".changes")).to_be_empty()
+        assert "team-a" not in shown_topics(page)

@@ -1,0 +1,161 @@
+// Events: what happened in a range, in words. A growth replaces those that changed and adds new ones.
+
+import { above, appended, Insertion } from "report/numbers.js";
+
+/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, goesOn: boolean}} Told */
+
+const NONE = new Float64Array(), SMALL = new Int32Array();
+const FLAP = 0;
+
+export class Events {
+  // Of each event, in order.
+  key = SMALL; from = NONE; to = NONE; time = NONE; cause = NONE;
+  /** @type {string[]} */ kind = [];
+  /** @type {string[]} */ text = [];
+  /** @type {(string|null)[]} */ principal = [];
+  // The names of event i are those whose indices stand in `object` from start[i] to start[i + 1].
+  start = new Int32Array(1); object = SMALL;
+  /** @type {string[]} */ names = [];
+
+  /** How many there are. */
+  get length() { return this.from.length; }
+
+  /** Take the events of a block. @param {import("report/decoded.js").Block} block */
+  take({ header, column }) {
+    const more = new Events(), { event_kinds: kinds, event_texts: texts, principals } = header;
+    more.key = column("event_key").small();
+    more.from = column("event_from").summed();
+    more.to = column("event_to").unsigned();
+    for (let i = 0; i < more.to.length; i++) more.to[i] += more.from[i];
+    more.time = column("event_time").summed();
+    more.cause = column("event_cause").unsigned();
+    more.kind = Array.from(column("event_kind").small(), (kind) => kinds[kind]);
+    more.text = Array.from(column("event_text").small(), (text) => texts[text]);
+    more.principal = Array.from(column("event_principal").small(), (of) => principals[of]);
+    more.start = startsOf(column("event_objects").small());
+    more.object = column("event_object").smallSummed();
+    more.names = header.names;
+    if (!this.length) Object.assign(this, more);
+    else this._merge(more, header.flaps === true);
+  }
+
+  /** @param {Events} more New ones, and changed ones with the names that they got. @param {boolean} hasFlaps Flaps are all anew. */
+  _merge(more, hasFlaps) {
+    if (!more.length && !hasFlaps) return;
+    const changed = new Map(Array.from(more.key, (key, i) => [key, i]));
+    /** @type {Map<number, number>} Of each event that changed the index that it had. */
+    const was = new Map();
+    /** @type {number[]} */
+    const kept = [];
+    for (let i = 0; i < this.length; i++) {
+      const key = this.key[i], at = changed.get(key);
+      if (hasFlaps && key % 3 === FLAP) continue;
+      if (at === undefined) kept.push(i);
+      else was.set(at, i);
+    }
+    const order = [...more.key.keys()].sort((a, b) => comesAfter(more, a, more, b));
+    const places = new Int32Array(order.length);
+    order.forEach((index, i) => {
+      let low = 0, high = kept.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (comesAfter(more, index, this, kept[middle]) > 0) low = middle + 1;
+        else high = middle;
+      }
+      places[i] = low + i;
+    });
+    this._gather(new Insertion(kept.length, order.length, places), kept, more, order, was);
+  }
+
+  _gather(/** @type {Insertion} */ into, /** @type {number[]} */ kept, /** @type {Events} */ more, /** @type {number[]} */ order, /** @type {Map<number, number>} */ was) {
+    /** @type {(Int32Array)[]} */
+    const objects = [], names = this.names.length;
+    for (const from of into.from) {
+      if (from >= 0) {
+        objects.push(this._objectsOf(kept[from]));
+        continue;
+      }
+      const index = order[~from], old = was.get(index);
+      const added = more._objectsOf(index).map((name) => name + names);
+      objects.push(old === undefined ? added : appended(this._objectsOf(old).slice(), added));
+    }
+    for (const name of more.names) this.names.push(name);
+    const numbers = /** @type {const} */ (["from", "to", "time", "cause"]);
+    for (const name of numbers) this[name] = into.of(pick(this[name], kept), pick(more[name], order));
+    this.key = into.of(pick(this.key, kept), pick(more.key, order));
+    for (const name of /** @type {const} */ (["kind", "text", "principal"])) {
+      const [old, fresh] = [this[name], more[name]];
+      /** @type {any} */ (this)[name] = into.ofList(kept.map((i) => old[i]), order.map((i) => fresh[i]));
+    }
+    this.start = startsOf(Int32Array.from(objects, (of) => of.length));
+    this.object = new Int32Array(this.start[objects.length]);
+    objects.forEach((of, i) => this.object.set(of, this.start[i]));
+  }
+
+  _objectsOf(/** @type {number} */ event) { return this.object.subarray(this.start[event], this.start[event + 1]); }
+
+  /** The events whose first record is in a range of offsets.
+   * @param {number} from @param {number} to @returns {Generator<Told>} */
+  *told(from, to) {
+    const end = above(this.from, to);
+    for (let i = above(this.from, from - 1); i < end; i++) yield this._event(i, to);
+  }
+
+  /** Events that began before a range and go on in it.
+   * @param {number} from @param {number} to @returns {Told[]} */
+  toldBefore(from, to) {
+    const found = [];
+    const before = above(this.from, from - 1);
+    for (let i = 0; i < before; i++) {
+      if (this.to[i] >= from) found.push(this._event(i, to));
+    }
+    return found;
+  }
+
+  /** What was pinned to offsets: a note that is written is an event of its own, with an object.
+   * @param {number} last @returns {Generator<Told>} */
+  *notes(last) {
+    for (let i = 0; i < this.length; i++) {
+      if (this.kind[i] === "notes" && this.start[i + 1] === this.start[i]) yield this._event(i, last);
+    }
+  }
+
+  /** How many events begin in a range. @param {number} from @param {number} to */
+  count(from, to) {
+    return above(this.from, to) - above(this.from, from - 1);
+  }
+
+  /** @returns {Told} */
+  _event(/** @type {number} */ i, /** @type {number} */ to) {
+    const { names } = this, objects = this._objectsOf(i);
+    return {
+      from: this.from[i], to: this.to[i], time: this.time[i], kind: this.kind[i], text: this.text[i],
+      // There may be thousands, and most events are never opened.
+      get objects() { return Array.from(objects, (name) => names[name]); },
+      count: objects.length,
+      cause: this.cause[i] ? this.cause[i] - 1 : null,
+      principal: this.principal[i],
+      goesOn: this.to[i] > to,
+    };
+  }
+}
+
+/** The order of events: by their first record, then flaps, groups of records, notes, each by number. */
+function comesAfter(/** @type {Events} */ left, /** @type {number} */ i, /** @type {Events} */ right, /** @type {number} */ j) {
+  const a = left.key[i], b = right.key[j];
+  return left.from[i] - right.from[j] || (a % 3) - (b % 3) || a - b;
+}
+
+/** @param {Int32Array} counts */
+function startsOf(counts) {
+  const start = new Int32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) start[i + 1] = start[i] + counts[i];
+  return start;
+}
+
+/** @template {Float64Array|Int32Array} T @param {T} numbers @param {number[]} indices @returns {T} */
+function pick(numbers, indices) {
+  const found = /** @type {T} */ (new /** @type {any} */ (numbers.constructor)(indices.length));
+  for (let i = 0; i < indices.length; i++) found[i] = numbers[indices[i]];
+  return found;
+}

@@ -1,0 +1,152 @@
+"""The events of a report's range, encoded; after a growth only those that are new or changed.
+
+Every event has a key: 3 times its number, plus 0 for a flap, 1 for a group of records, or 2 for a
+note. Events with the same first record are in the order of these kinds, then of their numbers.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from records.control import NoteRecord
+from replay.image.metadata import MetadataImage
+from replay.incidents.event import Group, TimelineEvent
+from replay.incidents.events import GrowingEvents
+from replay.incidents.pinned_notes import told_notes
+from replay.loader import BatchSource
+from replay.report import varints
+from replay.timeline import Timeline
+
+_FLAP, _GROUP, _NOTE = range(3)
+
+
+class Told(NamedTuple):
+    """An event with its key, and how many of its objects are left out, because they are known."""
+
+    key: int
+    event: TimelineEvent
+    known: int = 0
+
+
+class EventsMark(NamedTuple):
+    """Where the events of a report stood: numbers of growths, of absences and of notes."""
+
+    growths: int = 0
+    absences: int = 0
+    notes: int = 0
+
+
+class ToldEvents:
+    """The events of a range whose end can be moved up."""
+
+    def __init__(self, image: MetadataImage, from_offset: int, first: int) -> None:
+        """Start with the image before `first`; see `GrowingEvents`."""
+        self._written: dict[NoteRecord, None] = {}
+        self._from_offset = from_offset
+        self._events = GrowingEvents(image, from_offset, first, self._write)
+        self._forgotten = 0
+        # Of each growth, by the numbers of the groups that it changed: the objects before.
+        self._growths: list[dict[int, int]] = []
+        # By the number of each group.
+        self._groups: list[Group] = []
+        self._objects: list[int] = []
+
+    def read(self, source: BatchSource, to_offset: int) -> None:
+        """Read the records up to an offset, exclusive; raises as `GrowingEvents.read`."""
+        self._events.read(source, to_offset)
+        changed: dict[int, int] = {}
+        for group in sorted(self._events.changed_groups(), key=lambda group: group.number):
+            if group.number == len(self._groups):
+                self._groups.append(group)
+                self._objects.append(0)
+            changed[group.number] = self._objects[group.number]
+            self._objects[group.number] = group.objects
+        self._growths.append(changed)
+
+    @property
+    def mark(self) -> EventsMark:
+        """Where the events stand now."""
+        growths = self._forgotten + len(self._growths)
+        return EventsMark(growths, self._events.absences, len(self._written))
+
+    def forget(self, before: EventsMark) -> None:
+        """Forget the growths before a mark; `changed` is asked only since this mark or later."""
+        count = before.growths - self._forgotten
+        del self._growths[:count]
+        self._forgotten += max(0, count)
+
+    def all(self, timeline: Timeline, to_offset: int) -> list[Told]:
+        """Return all events, in order."""
+        notes: Iterable[NoteRecord] = self._written
+        if to_offset != timeline.source.end_offset:
+            notes = timeline.notes_about(to_offset)  # also those that were written later
+        groups = (Told(3 * each.number + _GROUP, each.event()) for each in self._groups)
+        told = [*self._flaps(), *groups, *self._notes(timeline.source, notes, to_offset)]
+        return sorted(told, key=lambda each: each.event.from_offset)
+
+    def changed(self, source: BatchSource, since: EventsMark) -> tuple[bool, list[Told]]:
+        """Return the events that are new or changed since a mark.
+
+        Returns:
+            True if the flaps changed, and the events: then all flaps, and of each other event only
+            the objects that are new.
+        """
+        known: dict[int, int] = {}
+        for growth in reversed(self._growths[since.growths - self._forgotten :]):
+            known |= growth
+        told = [
+            Told(3 * number + _GROUP, self._groups[number].event(), objects)
+            for number, objects in known.items()
+        ]
+        has_flaps = self._events.absences != since.absences
+        new = islice(self._written, since.notes, None)
+        notes = self._notes(source, new, source.end_offset, since.notes)
+        return has_flaps, [*(self._flaps() if has_flaps else ()), *told, *notes]
+
+    def _write(self, note: NoteRecord) -> None:
+        if note.at_offset >= self._from_offset:
+            self._written[note] = None
+
+    def _flaps(self) -> Iterator[Told]:
+        for number, event in enumerate(self._events.flaps()):
+            yield Told(3 * number + _FLAP, event)
+
+    def _notes(
+        self, source: BatchSource, notes: Iterable[NoteRecord], to_offset: int, first: int = 0
+    ) -> Iterator[Told]:
+        numbered = enumerate(told_notes(notes, source, self._from_offset, to_offset), first)
+        return (Told(3 * number + _NOTE, event) for number, event in numbered)
+
+
+def encoded_events(told: Sequence[Told]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return header fields and columns of events; the header lists each object name once."""
+    names: dict[str, int] = {}
+    texts: dict[str, int] = {}
+    principals: dict[str | None, int] = {None: 0}
+    kinds: dict[str, int] = {}
+    events = [each.event for each in told]
+    numbers = [
+        [names.setdefault(name, len(names)) for name in each.event.objects[each.known :]]
+        for each in told
+    ]
+    columns = {
+        "event_key": varints.unsigned(each.key for each in told),
+        "event_from": varints.deltas(event.from_offset for event in events),
+        "event_to": varints.unsigned(event.to_offset - event.from_offset for event in events),
+        "event_time": varints.deltas(event.time for event in events),
+        "event_kind": varints.unsigned(kinds.setdefault(e.kind, len(kinds)) for e in events),
+        "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
+        "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
+        "event_principal": varints.unsigned(
+            principals.setdefault(e.principal, len(principals)) for e in events
+        ),
+        "event_objects": varints.unsigned(len(found) for found in numbers),
+        "event_object": varints.deltas(number for found in numbers for number in found),
+    }
+    header = {
+        "names": list(names),
+        "event_texts": list(texts),
+        "event_kinds": list(kinds),
+        "principals": list(principals),
+    }
+    return header, columns

@@ -1,0 +1,110 @@
+"""A page's columns that grew are those of a page loaded anew: random histories, in a browser."""
+
+import base64
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from api.redaction import redact_field, redact_label
+from metadata_log.batch import Batch
+from replay.report.narrowing import KeptReports, fitting_report
+from replay.report.report import Redaction
+from replay.timeline import Timeline
+from tests.histories import random_history
+from tests.replay.builders import FakeLog
+from tests.samples import cases, sampled
+
+_REDACTION = Redaction(redact_field, redact_label, lambda header: header)
+
+CONTENTS = """data => {
+  data.readValues();
+  const { events, header } = data, found = { objects: data.objects, rows: data.rows };
+  for (const [name, value] of Object.entries(data)) {
+    if (ArrayBuffer.isView(value) && !["_old", "_now", "_seen"].includes(name)) {
+      found[name] = [...value];
+    }
+  }
+  for (const [name, value] of Object.entries(header)) {
+    const isOfEvents = ["names", "event_texts", "event_kinds", "principals"].includes(name);
+    if (!isOfEvents && !["columns", "format"].includes(name)) found[`header.${name}`] = value;
+  }
+  found.events = [...events.told(data.first, data.last)];
+  found.keys = [...events.key];
+  found.notes = [...events.notes(data.last)];
+  found.moved = [...data.moved];
+  return JSON.stringify(found);
+}"""
+"""All that a page knows."""
+
+_GROWN = f"""async blocks => {{
+  const {{ openData, renewedData }} = await import("report/data.js");
+  const {{ bytesOf }} = await import("report/columns.js");
+  const contents = {CONTENTS};
+  const grown = await openData(bytesOf(blocks[0][0]));
+  const wrong = [];
+  for (const [i, [fresh, block, isRead]] of blocks.entries()) {{
+    if (i && await renewedData(grown, bytesOf(block)) !== grown) wrong.push(`${{i}}: not grown`);
+    if (!isRead) continue;
+    const mine = contents(grown), other = contents(await openData(bytesOf(fresh)));
+    if (mine === other) continue;
+    const [a, b] = [mine, other].map(text => JSON.parse(text));
+    for (const name of Object.keys(b)) {{
+      const [x, y] = [a, b].map(of => JSON.stringify(of[name]));
+      if (x !== y) wrong.push(`${{i}} ${{name}}: ${{x}} for ${{y}}`);
+    }}
+  }}
+  return wrong;
+}}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, report_file: Path) -> Iterator[Page]:
+    """A page that has the modules."""
+    with browser.new_page() as found:
+        found.goto(report_file.as_uri())
+        yield found
+
+
+def blocks(
+    history: list[Batch], ends: list[int], first: int, topics: tuple[str, ...] | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the whole columns at each end, and what is new since the end before."""
+    kept, known = KeptReports(), None
+    for end in ends:
+        source = FakeLog(history[:end])
+        last = source.end_offset - 1
+        about = {"confirmed_end": source.end_offset, "about": {}, "asked": [first, last]}
+        packed = [
+            fitting_report(
+                Timeline(source),
+                *(first, last, 1 << 24, about, _REDACTION, lambda offset: None),
+                topics=topics,
+                kept=of,
+                known=since,
+            ).packed
+            for of, since in ((None, None), (kept, known))
+        ]
+        whole, new = [base64.b64encode(each).decode() for each in packed]
+        yield whole, new
+        known = last
+
+
+@sampled
+@pytest.mark.parametrize("topics", [None, ("orders", "payments")], ids=["whole", "topics"])
+def test_what_grew_is_what_is_loaded_anew(page: Page, topics: tuple[str, ...] | None) -> None:
+    compared = 0
+    for seed in range(cases(80, 10)):
+        rng = random.Random(seed)
+        history = random_history(rng, 80)
+        first = rng.choice(history[:20]).base_offset
+        ends = sorted(rng.sample(range(21, len(history) + 1), rng.randint(2, 9)))
+        found = [
+            (*both, rng.random() < 0.5 or end == ends[-1])
+            for end, both in zip(ends, blocks(history, ends, first, topics), strict=True)
+        ]
+        assert page.evaluate(_GROWN, found) == [], seed
+        compared += sum(is_read for *_, is_read in found)
+    assert compared
