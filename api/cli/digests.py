@@ -45,7 +45,8 @@ def by_spark(log: Path | str, at: str) -> Computed:
         with spark_and_files(reader) as (spark, files):
             from replay.audit.digest import audit_digest
             from replay.audit.history import History
+            from replay.audit.session import separate_session
 
-            with History(spark, files, offset) as history:
+            with separate_session(spark) as own, History(own, files, offset) as history:
                 answer = Digest(digest=audit_digest(history), by="spark")
     return Computed(answer=answer, about=lambda: past.about(offset))

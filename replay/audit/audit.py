@@ -28,7 +28,6 @@ from replay.audit.sql_check import (
     is_show_tables,
     parse_query,
 )
-from replay.audit.state import state
 from replay.audit.states import states_sql
 from replay.audit.views import LOG_VIEW, STATE_VIEWS, VIEWS, VIEWS_ABOUT, log_view, part_view
 
@@ -206,7 +205,7 @@ class Audit:
         return self._histories[key]
 
     def _part_digests(self, at: int) -> DataFrame:
-        lines = [line.split() for line in digest_lines(state(self._history(at, with_origin=False)))]
+        lines = [line.split() for line in digest_lines(self._history(at, with_origin=False))]
         lanes = [f"CAST(lane_{n} AS decimal(20,0)) AS lane_{n}" for n in range(4)]
         rows = (f"('{part}', {count}L, {', '.join(found)})" for part, count, *found in lines)
         # VALUES stay in Java; rows of Python would start its workers.

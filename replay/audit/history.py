@@ -14,7 +14,7 @@ from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.log_frame import LogFiles, read_base, read_log
-from replay.audit.session import is_remote
+from replay.audit.session import TASK_BYTES, is_remote
 
 _BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 """Most records of any log; read by a separate scan and never cached."""
@@ -35,6 +35,9 @@ _RARE = frozenset(registry.BY_NAME) - _BULK - _SILENT
 
 _CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
 """Records of the quorum: they take effect even if the transaction around them was aborted."""
+
+_FIRST = {"NamespaceRecord": 0, "TopicRecord": 1}
+"""In a base, whose records have no order, other records need these."""
 
 _FOR_EVER = 2**63 - 1
 
@@ -135,7 +138,7 @@ class History:
             name, exactly one of which is not null. The last record of a key is the one with the
             highest position.
         """
-        return self._in_effect(self.rare_written).coalesce(1)
+        return self.in_effect(self.rare_written, self._unfinished).coalesce(1)
 
     @cached_property
     def partitions(self) -> DataFrame:
@@ -145,7 +148,35 @@ class History:
             One row per record: `position` long and the structs PartitionRecord and
             PartitionChangeRecord, exactly one of which is not null.
         """
-        return self._in_effect(self.partitions_written)
+        return self.in_effect(self.partitions_written, self._unfinished)
+
+    @property
+    def is_one_task(self) -> bool:
+        """True if Spark reads all records in one task, and so in order."""
+        paths = self._files.in_range(self._files.base_end_offset, self._at + 1)
+        if self._files.base is not None or len(paths) != 1:
+            return False
+        (path,) = paths
+        size = self._files.by_ranges.get(path)
+        return (self._files.local(path).stat().st_size if size is None else size) <= TASK_BYTES
+
+    @property
+    def rare_in_json(self) -> DataFrame:
+        """The records except those of partitions, in order and in one task.
+
+        Returns:
+            position long, record string: a JSON object of the record's type and its fields.
+        """
+        names = sorted(_RARE)
+        first = " ".join(f"WHEN {name} IS NOT null THEN {rank}" for name, rank in _FIRST.items())
+        rows = self._of_types(_RARE).selectExpr(
+            "position",
+            f"to_json(struct({', '.join(names)})) AS record",
+            f"CASE {first} ELSE {len(_FIRST)} END AS rank",
+        )
+        if not self.is_one_task:
+            rows = rows.repartition(1).sortWithinPartitions("position", "rank")
+        return rows.select("position", "record")
 
     @cached_property
     def rare_written(self) -> DataFrame:
@@ -199,8 +230,21 @@ class History:
         """
         if not self._unfinished:
             return written.selectExpr("*", "CAST(null AS long) AS aborted_at")
-        joined = written.join(self._spans(), F.expr(_undone(written)), "left")
+        joined = written.join(self._spans(self._unfinished), F.expr(_undone(written)), "left")
         return joined.where(f"last IS null OR last < {_FOR_EVER}").drop("last")
+
+    def in_effect(self, rows: DataFrame, undone: Sequence[tuple[int, int]]) -> DataFrame:
+        """Drop the rows of transactions that were aborted or are still open.
+
+        While a transaction is open, only its own records are written. So the records of a completed
+        transaction take effect in the order of their positions.
+
+        Args:
+            undone: The first and the last position of each of these transactions.
+        """
+        if not undone:
+            return rows
+        return rows.join(self._spans(undone), F.expr(_undone(rows)), "left_anti")
 
     @cached_property
     def _found(self) -> Row:
@@ -230,24 +274,14 @@ class History:
         wanted = rows.where(f"payload.{UNION_MEMBER_PREFIX}{OTHER} IS NULL")
         return wanted.selectExpr("position", *self._columns, *named)
 
-    def _in_effect(self, rows: DataFrame) -> DataFrame:
-        """Drop the rows of transactions that were aborted or are still open.
-
-        While a transaction is open, only its own records are written. So the records of a completed
-        transaction take effect in the order of their positions.
-        """
-        if not self._unfinished:
-            return rows
-        return rows.join(self._spans(), F.expr(_undone(rows)), "left_anti")
-
     @cached_property
     def _unfinished(self) -> list[tuple[int, int]]:
         return _unfinished_transactions(self._found["markers"])
 
-    def _spans(self) -> DataFrame:
+    def _spans(self, undone: Sequence[tuple[int, int]]) -> DataFrame:
         """Return (aborted_at long, last long) of each aborted or still open transaction."""
         # VALUES stay in Java; rows of Python would start its workers.
-        values = ", ".join(f"({begin}L, {last}L)" for begin, last in self._unfinished)
+        values = ", ".join(f"({begin}L, {last}L)" for begin, last in undone)
         return self._spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
 
 

@@ -45,6 +45,18 @@ _QUICK_SETTINGS = {
 }
 
 
+TASK_BYTES = 16 * 1024 * 1024
+"""Size of the files that one task reads."""
+
+# For the state, each task folds its part of the log; so it reads one file, or a part of one.
+_SETTINGS = {
+    "spark.sql.files.maxPartitionBytes": str(TASK_BYTES),
+    "spark.sql.files.openCostInBytes": str(1 << 40),
+    # Up to 2 GiB. Any lower limit makes Spark measure the batch after each row, which takes most
+    # of the time of a batch with many columns.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+}
+
 # Up to this size, starting and planning take longer than reading.
 _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
@@ -131,6 +143,8 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))
     own.conf.set("spark.sql.runSQLOnFiles", "false")
     own.conf.set("spark.sql.variable.substitute", "false")
+    for name, value in _SETTINGS.items():
+        own.conf.set(name, value)
     if not is_remote(spark):
         yield own
         return
@@ -252,7 +266,7 @@ def _launch(
 
 
 def _quiet_settings(folder: Path) -> dict[str, str]:
-    return {
+    return _SETTINGS | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

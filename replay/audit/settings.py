@@ -1,7 +1,7 @@
 """Settings: the object fields that each record sets, with their values as text.
 
-docs/replay.md describes the effect of each record. The state (state.py) is computed from the same
-records in another way, because it needs neither text nor order.
+docs/replay.md describes the effect of each record. The state (fold/) is computed from the same
+records in another way, because it needs no text of values that do not last.
 """
 
 import re
@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 
 from records import registry
 from records.avro.schema import UUID_NAME
-from replay.audit.digest import ROWS, base64_text, id_text
+from replay.audit.digest import base64_text, id_text
+from replay.audit.fold.texts import ROWS
 from replay.audit.history import History
-from replay.audit.parts.last_words import TOPIC_RESOURCE, WORDS
 from replay.audit.parts.partitions import FIELDS as PARTITION_FIELDS
 from replay.audit.parts.topics import name_changes, with_holders
+from replay.audit.words import TOPIC_RESOURCE, WORDS
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that the history must have."""

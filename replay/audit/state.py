@@ -1,60 +1,116 @@
-"""The state at an offset, computed in Spark alone: its parts, in a few frames.
+"""The state at an offset, computed in Spark alone.
 
 docs/replay.md describes the effect of each record. This module implements it independently of
-`replay/image`, the other implementation, and uses nothing of it.
+`replay/image`, the other implementation, and uses nothing of it. Spark reads the log; its Python
+workers apply the records (fold/).
 """
 
-from collections.abc import Iterator
+from functools import partial
 
+import msgspec
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from records.avro.schema import envelope_schema
+from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
+from replay.audit.fold import workers
+from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
+from replay.audit.fold.partitions import PARTITION, SCHEMA
 from replay.audit.history import History
-from replay.audit.parts import last_words as words
-from replay.audit.parts.brokers import brokers
-from replay.audit.parts.configs import topic_configs
-from replay.audit.parts.partitions import partitions
-from replay.audit.parts.removals import pending_partition_removals
-from replay.audit.parts.voters import voters
+from replay.audit.parts.partitions import partition_rows
 
-PARTS = words.PARTS | {"brokers", "partitions", "pending_partition_removals", "voters"}
+PARTS = _OBJECT_PARTS | {"partitions"}
 """Names of the parts, as in docs/digest.md."""
 
+_LANES = 2**64
 
-def state(history: History) -> list[DataFrame]:
-    """Return the objects of all parts that may have any, lazily evaluated.
 
-    Returns:
-        Frames with one row per object and a column per part, of which one is not null: a struct of
-        the part's fields, with the records' field names and types. Ids and bytes are binary, lists
-        are as written. The objects of a part may be in several frames.
+def sums(history: History) -> dict[str, tuple[int, ...]]:
+    """Return the count of objects and the four lanes of docs/digest.md, by part.
+
+    Parts without objects may be missing.
     """
-    spoken = {word.part for name, word in words.WORDS.items() if history.has(name)}
-    present = {"partitions", *spoken}
-    if history.has("RegisterBrokerRecord"):
-        present.add("brokers")
-    if history.has("DeleteTopicPartitionsRecord"):
-        present.add("pending_partition_removals")
-    if history.has("VotersRecord"):
-        present.add("voters")
-    return list(_frames(history, present))
+    found = _found(history)
+    rows = _folded(history, found).mapInArrow(
+        partial(workers.digest_partitions, ends=found.ends), "numbers array<string>"
+    )
+    of_tasks = [list(map(int, row.numbers)) for row in rows.collect()]
+    numbers = [sum(each) % _LANES for each in zip(*of_tasks, strict=True)]
+    parts = {part: tuple(each) for part, each in found.sums.items()}
+    return parts | {"partitions": tuple(numbers)} if numbers else parts
 
 
 def part(history: History, name: str) -> DataFrame:
-    """Return the objects of one part, with a column per field."""
-    frames = [frame.select(f"{name}.*") for frame in _frames(history, {name})]
-    return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+    """Return the objects of one part.
+
+    Returns:
+        A column per field, with the records' field names and types. Ids and bytes are binary, lists
+        are as written.
+    """
+    if name == "partitions":
+        found = _found(history)
+        finish = partial(workers.end_partitions, ends=found.ends)
+        return _folded(history, found).mapInArrow(finish, from_arrow_schema(PARTITION))
+    find = partial(workers.objects_of, part=name)
+    texts = history.rare_in_json.mapInArrow(find, "object string")
+    return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
 
 
-def _frames(history: History, parts: set[str]) -> Iterator[DataFrame]:
-    if spoken := parts & words.PARTS:
-        yield words.last_words(history, spoken)
-    if "configs" in parts and words.follow_topics(history):
-        yield topic_configs(history)
-    if "brokers" in parts:
-        yield brokers(history)
-    if "partitions" in parts:
-        yield partitions(history)
-    if "pending_partition_removals" in parts:
-        yield pending_partition_removals(history)
-    if "voters" in parts:
-        yield voters(history)
+def _found(history: History) -> workers.Found:
+    rows = history.rare_in_json.mapInArrow(workers.digest_objects, "found string").collect()
+    # Without any task there is no row.
+    return msgspec.json.decode(rows[0].found, type=workers.Found) if rows else workers.Found()
+
+
+def _folded(history: History, found: workers.Found) -> DataFrame:
+    """Return rows of partitions, all of a partition in one task."""
+    rows = partition_rows(history, found.undone)
+    if history.is_one_task:
+        return rows
+    folded = rows.mapInArrow(workers.fold_partitions, from_arrow_schema(SCHEMA))
+    return folded.repartition("topic_id").sortWithinPartitions("position")
+
+
+def _type(name: str) -> T.StructType:
+    payload = struct_type(envelope_schema())["payload"].dataType
+    if name == "voters":
+        return payload[UNION_MEMBER_PREFIX + "VotersRecord"].dataType["voters"].dataType.elementType
+    record = payload[UNION_MEMBER_PREFIX + _RECORDS[name]].dataType
+    if name not in _COLUMNS:
+        return record
+    types = {field.name: field.dataType for field in record} | {"partition_id": T.IntegerType()}
+    return T.StructType([T.StructField(each, types[each]) for each in _COLUMNS[name]])
+
+
+_RECORDS = {
+    "acls": "AccessControlEntryRecord",
+    "brokers": "RegisterBrokerRecord",
+    "client_quotas": "ClientQuotaRecord",
+    "configs": "ConfigRecord",
+    "controllers": "RegisterControllerRecord",
+    "delegation_tokens": "DelegationTokenRecord",
+    "features": "FeatureLevelRecord",
+    "kraft_version": "KRaftVersionRecord",
+    "namespaces": "NamespaceRecord",
+    "notes": "NoteRecord",
+    "pending_partition_removals": "DeleteTopicPartitionsRecord",
+    "producer_ids": "ProducerIdsRecord",
+    "replica_deletions": "ReplicaDeletionRecord",
+    "scram": "UserScramCredentialRecord",
+    "topics": "TopicRecord",
+    "zk_migration": "ZkMigrationStateRecord",
+}
+"""By part, the record that has the fields of its objects."""
+
+_COLUMNS = {
+    "brokers": (
+        *("broker_id", "incarnation_id", "broker_epoch", "end_points", "features", "rack"),
+        *("is_migrating_zk_broker", "fenced", "in_controlled_shutdown", "log_dirs"),
+        "cordoned_log_dirs",
+    ),
+    "pending_partition_removals": ("topic_id", "partition_id", "delay_ms", "create_time_ms"),
+    "topics": ("topic_id", "name", "namespace_id"),
+}
+"""The fields of a part, where they are not those of the record in the same order."""

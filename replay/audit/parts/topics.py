@@ -9,15 +9,6 @@ from replay.audit.history import History
 _LEFT, _TAKEN, _USED = range(3)
 
 
-def topic_removals(history: History) -> DataFrame:
-    """Return (topic_id binary, removed_at long): the position of each topic's last removal."""
-    return history.sql("""
-        SELECT RemoveTopicRecord.topic_id, max(position) AS removed_at
-        FROM {rare} WHERE RemoveTopicRecord IS NOT NULL
-        GROUP BY RemoveTopicRecord.topic_id
-    """)
-
-
 def names_taken(history: History) -> DataFrame:
     """Return one row each time a topic takes a name, when it is created or renamed.
 
@@ -70,14 +61,6 @@ def name_changes(history: History) -> DataFrame:
         """,
         taken=names_taken(history),
     ).where("full_name IS NOT null")
-
-
-def current_names(history: History) -> DataFrame:
-    """Return (topic_id binary, full_name string): the last name of each topic, removed or not."""
-    return history.sql(
-        "SELECT topic_id, max_by(full_name, position) AS full_name FROM {taken} GROUP BY topic_id",
-        taken=names_taken(history),
-    )
 
 
 def with_holders(history: History, uses: DataFrame, changes: DataFrame) -> DataFrame:

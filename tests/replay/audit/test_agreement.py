@@ -20,10 +20,9 @@ from records.control import (
 )
 from replay.audit import log_frame
 from replay.audit.committed_files import committed_files
-from replay.audit.digest import ROWS, audit_digest, digest_lines
+from replay.audit.digest import audit_digest, digest_lines
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
-from replay.audit.state import state
 from replay.image.digest import FIRST_PARTS, image_digest, part_digests
 from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
@@ -51,18 +50,7 @@ def lines_by_replay(source: BatchSource, at: int) -> list[str]:
 
 def lines_by_audit(spark: "SparkSession", files: LogFiles, at: int) -> list[str]:
     with History(spark, files, at) as history:
-        return digest_lines(state(history))
-
-
-def test_part_of_a_later_release_has_a_line_when_it_is_not_empty(
-    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ROWS, "later", ROWS["features"])
-    for rows in ([], [(("f", 1),)]):
-        frame = spark.createDataFrame(rows, "later struct<name: string, feature_level: int>")
-        found = digest_lines([frame])
-        assert len(found) == len(FIRST_PARTS) + len(rows)
-        assert [line for line in found if line.startswith("later 1 ")] == found[7 : 7 + len(rows)]
+        return digest_lines(history)
 
 
 @sampled

@@ -1,0 +1,1 @@
+"""The state, folded from Arrow batches in Spark's Python workers."""

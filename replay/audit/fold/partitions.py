@@ -1,0 +1,189 @@
+"""Folds records of partitions: rows of one partition become one row, a batch of columns at a time.
+
+A row stands for a range of the log: one record, or the fold of all records of a partition in that
+range. Rows of adjacent ranges can be folded again, so each task folds its own part of the log, and
+a last task folds what they found.
+"""
+
+import base64
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from replay.audit.fold.objects import Ends
+
+_LISTS = (
+    *("replicas", "isr", "removing_replicas", "adding_replicas"),
+    *("eligible_leader_replicas", "last_known_elr"),
+)
+SCHEMA = pyarrow.schema(
+    [
+        ("position", pyarrow.int64()),
+        ("topic_id", pyarrow.binary()),
+        ("partition_id", pyarrow.int32()),
+        ("born", pyarrow.int64()),
+        ("leader", pyarrow.int32()),
+        ("leader_recovery_state", pyarrow.int32()),
+        ("mode", pyarrow.int32()),
+        ("leader_epoch", pyarrow.int32()),
+        ("partition_epoch", pyarrow.int32()),
+        ("directories", pyarrow.list_(pyarrow.binary())),
+        *((name, pyarrow.list_(pyarrow.int32())) for name in _LISTS),
+        ("elections", pyarrow.int64()),
+        ("changes", pyarrow.int64()),
+        ("least_replicas", pyarrow.int32()),
+        ("most_replicas", pyarrow.int32()),
+        ("eligible_leader_replicas_at", pyarrow.int64()),
+        ("last_known_elr_at", pyarrow.int64()),
+    ]
+)
+"""`born` is the position of the last PartitionRecord in the range, null if there is none. The
+epochs are those of that record; `elections` and `changes` count the changes after it that add one.
+`least_replicas` and `most_replicas` are the counts of replicas set after the last directories.
+"""
+
+PARTITION = pyarrow.schema(
+    [
+        SCHEMA.field(name)
+        for name in (
+            *("topic_id", "partition_id", "replicas", "isr", "removing_replicas"),
+            *("adding_replicas", "leader", "leader_recovery_state", "leader_epoch"),
+            *("partition_epoch", "directories", "eligible_leader_replicas", "last_known_elr"),
+            "mode",
+        )
+    ]
+)
+
+_COUNTED_EPOCHS = {"leader_epoch": "elections", "partition_epoch": "changes"}
+_COUNTED = tuple(_COUNTED_EPOCHS.values())
+_DATED = {
+    "eligible_leader_replicas": "eligible_leader_replicas_at",
+    "last_known_elr": "last_known_elr_at",
+}
+_ROWS_KEPT_MAX = 200_000
+
+
+def folded(batches: Iterable[pyarrow.RecordBatch]) -> pyarrow.Table:
+    """Return the fold of batches of `SCHEMA`, as a table of the same columns.
+
+    Args:
+        batches: Rows in the order of their positions, which cover a range of the log.
+    """
+    kept = SCHEMA.empty_table()
+    waiting: list[pyarrow.RecordBatch] = []
+    count, reached = 0, -1
+    for batch in batches:
+        positions = numpy.append(reached, batch["position"].to_numpy())
+        assert (positions[1:] >= positions[:-1]).all(), "the rows are not in order"
+        reached = positions[-1]
+        waiting.append(batch.cast(SCHEMA))
+        count += batch.num_rows
+        # As many new rows as kept ones, so that each row is folded a few times only.
+        if count > max(_ROWS_KEPT_MAX, kept.num_rows):
+            kept = _fold(pyarrow.concat_tables([kept, pyarrow.Table.from_batches(waiting)]))
+            waiting, count = [], 0
+    return _fold(pyarrow.concat_tables([kept, pyarrow.Table.from_batches(waiting, SCHEMA)]))
+
+
+def _fold(rows: pyarrow.Table) -> pyarrow.Table:
+    rows = rows.combine_chunks()
+    codes, count = _keys(rows)
+    born = _last(rows["born"], codes, count)
+    places = numpy.arange(rows.num_rows)
+    # Before its last PartitionRecord, nothing of a partition matters.
+    alive = places >= born[codes]
+    found: dict[str, Any] = {}
+    for name in SCHEMA.names:
+        if name not in _COUNTED and name not in _DATED.values():
+            found[name] = rows[name].take(_index(_last(rows[name], codes, count, alive)))
+    for name, date in _DATED.items():
+        found[date] = rows[date].take(_index(_last(rows[name], codes, count, alive)))
+    for name in _COUNTED:
+        added = numpy.where(alive, rows[name].to_numpy(), 0)
+        found[name] = numpy.bincount(codes, added, count).astype(numpy.int64)
+    dated = alive & (places >= _last(rows["directories"], codes, count, alive)[codes])
+    for name, extreme in (("least_replicas", numpy.minimum), ("most_replicas", numpy.maximum)):
+        found[name] = _extremes(rows[name], codes, count, dated, extreme)
+    return pyarrow.table([found[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
+    """Return a number of each row's partition, and how many there are."""
+    topics = rows["topic_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    keys = topics.astype(numpy.int64) << 32 | rows["partition_id"].to_numpy()
+    distinct, codes = numpy.unique(keys, return_inverse=True)
+    return codes, len(distinct)
+
+
+def _last(values: pyarrow.ChunkedArray, codes: Any, count: int, among: Any = True) -> Any:
+    """Return by key the last row with a value, -1 where there is none."""
+    (rows,) = numpy.nonzero(values.is_valid().to_numpy() & among)
+    last = numpy.full(count, -1)
+    last[codes[rows]] = rows
+    return last
+
+
+def _index(rows: Any) -> pyarrow.Array:
+    return pyarrow.array(rows, mask=rows < 0)
+
+
+def _extremes(
+    values: pyarrow.ChunkedArray, codes: Any, count: int, among: Any, extreme: Any
+) -> pyarrow.Array:
+    (rows,) = numpy.nonzero(values.is_valid().to_numpy() & among)
+    some = values.take(pyarrow.array(rows)).to_numpy()
+    first = 2**31 - 1 if extreme is numpy.minimum else -1
+    found = numpy.full(count, first, dtype=numpy.int32)
+    extreme.at(found, codes[rows], some)
+    return pyarrow.array(found, mask=found == first)
+
+
+def ended(rows: pyarrow.Table, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the partitions that exist at the end of the log, in batches of `PARTITION`.
+
+    Args:
+        rows: The fold of the whole log.
+        ends: What other records say about partitions.
+    """
+    topics = rows["topic_id"].combine_chunks().dictionary_encode()
+    texts = [base64.b64encode(topic_id).decode() for topic_id in topics.dictionary.to_pylist()]
+    removed = _of_topics(topics, [ends.removed_topics.get(text) for text in texts])
+    if ends.removed_partitions:
+        keys = zip(topics.indices.to_pylist(), rows["partition_id"].to_pylist(), strict=True)
+        of_topics = [ends.removed_partitions.get(text, {}) for text in texts]
+        ways = (of_topics[topic].get(number) for topic, number in keys)
+        removed = pc.max_element_wise(removed, pyarrow.array(ways, pyarrow.int64()))
+    cleared = _of_topics(topics, [_latest(ends.cleared.get(text), ends) for text in texts])
+    found = {name: rows[name] for name in PARTITION.names}
+    for name in _COUNTED_EPOCHS:
+        found[name] = pc.add(rows[name], rows[_COUNTED_EPOCHS[name]]).cast(pyarrow.int32())
+    # Directories became unknown when their count no longer fitted the replicas.
+    count = pc.list_value_length(rows["directories"])
+    unfit = pc.or_(
+        pc.not_equal(rows["least_replicas"], count), pc.not_equal(rows["most_replicas"], count)
+    )
+    found["directories"] = _emptied(rows["directories"], unfit)
+    for name, date in _DATED.items():
+        found[name] = _emptied(rows[name], pc.greater(cleared, rows[date]))
+    gone = pc.fill_null(pc.greater_equal(removed, rows["born"]), False)
+    partitions = pyarrow.table([found[name] for name in PARTITION.names], schema=PARTITION)
+    yield from partitions.filter(pc.invert(gone)).to_batches()
+
+
+def _of_topics(topics: pyarrow.DictionaryArray, values: list[int | None]) -> pyarrow.Array:
+    return pyarrow.array(values, pyarrow.int64()).take(topics.indices)
+
+
+def _latest(cleared: int | None, ends: Ends) -> int | None:
+    both = [at for at in (cleared, ends.cleared_everywhere) if at is not None]
+    return max(both, default=None)
+
+
+def _emptied(lists: pyarrow.ChunkedArray, where: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    if not pc.any(where).as_py():
+        return lists
+    empty = pyarrow.scalar([], lists.type)
+    return pc.if_else(pc.fill_null(where, False), empty, lists)

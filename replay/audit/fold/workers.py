@@ -1,0 +1,84 @@
+"""What Spark's Python workers compute from batches of records."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+import pyarrow
+
+from replay.audit.fold.objects import Ends, Objects
+from replay.audit.fold.partitions import ended, folded
+from replay.audit.fold.texts import Sums
+
+_ROWS_A_BATCH = 10_000
+
+Batches = Iterable[pyarrow.RecordBatch]
+
+
+class Found(msgspec.Struct):
+    """What is known once all records but those of partitions have been applied.
+
+    Attributes:
+        sums: By part, the count of objects and the four lanes.
+        undone: The first and the last position of each transaction that was undone.
+        ends: What the records say about partitions.
+    """
+
+    sums: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    undone: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    ends: Ends = msgspec.field(default_factory=Ends)
+
+
+def digest_objects(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Apply records (position, JSON) in order, and return `Found` as JSON in one row."""
+    objects = _applied(batches)
+    sums: dict[str, Sums] = {}
+    for part, each in objects.objects():
+        if part not in sums:
+            sums[part] = Sums(part)
+        sums[part].add(each)
+    numbers = {part: each.numbers() for part, each in sums.items()}
+    found = Found(sums=numbers, undone=objects.undone, ends=objects.ends)
+    yield pyarrow.record_batch({"found": [msgspec.json.encode(found).decode()]})
+
+
+def objects_of(batches: Batches, part: str) -> Iterator[pyarrow.RecordBatch]:
+    """Apply records (position, JSON) in order, and return the objects of a part as JSON."""
+    objects = (each for name, each in _applied(batches).objects() if name == part)
+    texts = (msgspec.json.encode(each).decode() for each in objects)
+    while some := list(islice(texts, _ROWS_A_BATCH)):
+        yield pyarrow.record_batch({"object": some})
+
+
+def fold_partitions(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Fold rows of partitions in one range of the log to one row a partition."""
+    yield from folded(batches).to_batches()
+
+
+def end_partitions(batches: Batches, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
+    """Fold rows of partitions, and return the partitions that exist at the end."""
+    yield from ended(folded(batches), ends)
+
+
+def digest_partitions(batches: Batches, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
+    """Fold rows of partitions, and return count and lanes of the partitions in one row."""
+    sums = Sums("partitions")
+    for batch in ended(folded(batches), ends):
+        sums.add_batch(batch)
+    yield pyarrow.record_batch({"numbers": [list(map(str, sums.numbers()))]})
+
+
+def _applied(batches: Batches) -> Objects:
+    objects = Objects()
+    objects.apply_all(_records(batches))
+    return objects
+
+
+def _records(batches: Batches) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    decoder = msgspec.json.Decoder(dict[str, dict[str, Any]])
+    for batch in batches:
+        positions, texts = (column.to_pylist() for column in batch.columns)
+        for position, text in zip(positions, texts, strict=True):
+            ((name, fields),) = decoder.decode(text).items()
+            yield position, name, fields
