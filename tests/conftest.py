@@ -21,27 +21,44 @@ from tests.s3 import environment, new_place, s3_server
 SPARK_TIME_LIMIT_S = 1_800
 
 PAGES = "tests/test_docs.py::test_commands_print_what_the_document_says["
-"""Each page is a group: they share nothing, and one takes minutes."""
+"""Each page is a group: they share nothing but Spark, and one takes minutes."""
 
-SPARK_TESTS = ("tests/replay/audit/", "tests/api/test_documents.py::test_audit_")
-"""Where tests that share a Spark session stand: one process runs them."""
+SPARK_TESTS = (
+    "tests/replay/audit/",
+    "tests/api/test_documents.py::test_audit_",
+    f"{PAGES}README.md]",
+    f"{PAGES}docs/commands.md]",
+)
+"""Where tests that share a Spark session stand: two processes run them, each half the time."""
 
 OWN_SPARK_TESTS = (
     "tests/replay/audit/test_class_archive.py",
     "tests/replay/audit/test_export_kills.py",
     "tests/replay/audit/test_java.py",
     "tests/replay/audit/test_stream_kills.py",
-    PAGES,
 )
 """Tests with the mark `spark` that start it in processes of their own."""
 
 _ENDS_SPARK = "tests/replay/audit/test_restarted_session.py"
 
+_COMPARED_IN_SPARK = (
+    "tests/replay/audit/test_agreement.py",
+    "tests/replay/audit/test_changes.py",
+    "tests/replay/audit/test_contradictions.py",
+    "tests/replay/audit/test_diff.py",
+    "tests/replay/audit/test_named_queries.py",
+    _ENDS_SPARK,
+)
+"""Half of SPARK_TESTS: those that compare its answers with other computations."""
+
+_STORIES = "tests/stories/"
+"""These share a cluster: one process starts it, and ends it after the last."""
+
 LONG_FIRST = (
     *SPARK_TESTS,
     _ENDS_SPARK,
     PAGES,
-    "tests/stories/",
+    _STORIES,
     "tests/torture/test_planted_bugs.py",
 )
 """The longest groups, in the order in which they begin."""
@@ -74,10 +91,14 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 def group_of(nodeid: str) -> str:
     """Return the group of a test: those of one run in one process, for they share fixtures."""
-    if nodeid.startswith(PAGES):
-        return nodeid
+    if nodeid.startswith(_COMPARED_IN_SPARK):
+        return "spark compared"
     if nodeid.startswith(SPARK_TESTS) and not nodeid.startswith(OWN_SPARK_TESTS):
         return "spark"
+    if nodeid.startswith(_STORIES):
+        return "stories"
+    if nodeid.startswith(PAGES):
+        return nodeid
     return nodeid.partition("::")[0]
 
 

@@ -5,6 +5,7 @@ compares. A block is fenced with ```console; lines that begin with `$ ` are comm
 are what they print, both streams.
 """
 
+import contextlib
 import multiprocessing
 import os
 import re
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from api.cli.main import run
 
@@ -31,6 +33,7 @@ DOCUMENTS = (
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FOR_THE_SHELL = re.compile(r"[|&;<>$`*]")
+_IN_SPARK = re.compile(r"metalog (audit (?!list)|digest .*--by spark)")
 # Made from the machine's clock, or drawn at random.
 _CHANGING = (
     (re.compile(r"\bid [\w-]{22}$", re.MULTILINE), "id ..."),
@@ -51,8 +54,17 @@ def commands(block: str) -> list[str]:
     return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
 
 
+def asks_spark(block: str) -> bool:
+    """True if a command of a block starts Spark."""
+    return any(map(_IN_SPARK.match, commands(block)))
+
+
 def run_block(block: str, directory: Path) -> str:
-    """Run a block's commands and return the block as it must read."""
+    """Run a block's commands and return the block as it must read.
+
+    Commands for Spark run in this process, and use its session if it has one: a start and the first
+    query take some 10 s of CPU.
+    """
     shown = []
     for command in commands(block):
         shown.append(f"$ {command}\n")
@@ -64,6 +76,9 @@ def _run(command: str, directory: Path) -> str:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as printed:
         if _FOR_THE_SHELL.search(command) or not command.startswith("metalog "):
             _run_in_shell(command, directory, printed.fileno())
+        elif _IN_SPARK.match(command):
+            with contextlib.chdir(directory), _both_streams(printed):
+                run(shlex.split(command)[1:])
         else:
             _run_forked(shlex.split(command)[1:], directory, printed.fileno())
         printed.seek(0)
@@ -73,6 +88,13 @@ def _run(command: str, directory: Path) -> str:
     for pattern, replacement in _CHANGING:
         output = pattern.sub(replacement, output)
     return output
+
+
+@contextlib.contextmanager
+def _both_streams(file: IO[str]) -> Iterator[None]:
+    """Write what the body prints on both standard streams to a file."""
+    with contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):
+        yield
 
 
 def _run_in_shell(command: str, directory: Path, output: int) -> None:

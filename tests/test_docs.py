@@ -23,7 +23,7 @@ from records.envelope import Envelope, Origin
 from records.registry import RECORD_TYPES
 from records.text import parse_uuid
 from records.topics import TopicRecord
-from tests.docs_console import DOCUMENTS, ROOT, blocks, commands, run_block
+from tests.docs_console import DOCUMENTS, ROOT, asks_spark, blocks, commands, run_block
 
 LOG_FORMAT = (ROOT / "docs" / "log_format.md").read_text()
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -131,7 +131,7 @@ def pages() -> list[ParameterSet]:
     found = []
     for name in DOCUMENTS:
         text = (ROOT / name).read_text()
-        in_spark = re.search(r"^\$ metalog (audit|digest .*--by spark)", text, re.MULTILINE)
+        in_spark = any(map(asks_spark, blocks(text)))
         found.append(pytest.param(name, marks=[pytest.mark.spark] if in_spark else []))
     return found
 
