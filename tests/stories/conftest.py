@@ -12,9 +12,12 @@ from tests.redecide.report import Report
 from tests.stories.processes import World
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A service and brokers 1, 2, 3; at the end each of its decisions is taken again."""
+    """A service and brokers 1, 2, 3; at the end each of its decisions is taken again.
+
+    It ends with the last story: idle brokers take a tenth of a core.
+    """
     world = World(tmp_path_factory.mktemp("world"))
     try:
         await world.serve()
