@@ -64,7 +64,8 @@ class Acceptor:
         Args:
             protocol: Creates the protocol of each connection.
             port: 0 lets the system choose.
-            tls: With a context, a protocol is created after the TLS handshake; None: no encryption.
+            tls: TLS context; the protocol is then created after the TLS handshake. None: no
+                encryption.
 
         Raises:
             UnavailableError: the address is in use, or does not belong to this machine.
@@ -79,7 +80,9 @@ class Acceptor:
 
     @classmethod
     def listen_at(cls, protocol: Callable[[], asyncio.BaseProtocol], path: Path) -> Self:
-        """Start accepting connections of this process's user at a unix socket, removed by `close`.
+        """Start accepting connections of this process's user at a unix socket.
+
+        `close` removes the socket's file.
 
         Raises:
             UnavailableError: another process listens there, or the path cannot be created.

@@ -29,7 +29,7 @@ def require_loopback(host: str, instead: str = "say --allow-remote") -> None:
         instead: Advice for the error message: how to allow other machines.
 
     Raises:
-        RequestError: INVALID_REQUEST.
+        RequestError: INVALID_REQUEST, other machines can reach the host.
     """
     if not is_loopback(host):
         raise RequestError(
@@ -57,7 +57,8 @@ def unanswered(address: str, *schemes: str) -> UnavailableError:
     """Return the error for a service that disconnected before its first answer.
 
     Args:
-        schemes: URL schemes to suggest, as the address may be that of another kind of listener.
+        schemes: URL schemes that the message suggests, since another kind of listener may be at the
+            address.
     """
     urls = " or ".join(f"{scheme}://{address}" for scheme in schemes)
     return UnavailableError(

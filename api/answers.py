@@ -52,7 +52,7 @@ class Answers:
     """Answers questions about a service's log and its current state.
 
     Attributes:
-        history_start: Offset of the first record of the kept history, i.e. above the log's base.
+        history_start: Offset of the first record of the kept history.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class Answers:
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED; or
-                OFFSET_NOT_AVAILABLE, `min_offset` is not committed in time; or as the question
-                raises.
-            UnavailableError, FencedError: as `Controller.submit`; or the answer cannot be computed
-            now.
+                OFFSET_NOT_AVAILABLE, `min_offset` is not committed in time; or an error of the
+                question itself.
+            UnavailableError: as `Controller.submit`; or the answer cannot be computed now.
+            FencedError: as `Controller.submit`.
         """
         question = find_question(name)
         request = from_wire(payload, question.request)
@@ -137,7 +137,7 @@ class Answers:
         return replace(page, payload=to_wire(shown(access, request, response)))
 
     async def _rows_come(self, request: FollowRows) -> None:
-        """Wait for the first record requested, at most for the request's `wait_ms`."""
+        """Wait until the first requested record is committed; at most the request's `wait_ms`."""
         if request.wait_ms > 0:
             wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
             await self._comes(int(request.first), wait_s)
@@ -182,7 +182,7 @@ class Answers:
     def stop(self) -> None:
         """Begin to stop: questions that wait for new records are answered now.
 
-        Questions that still run after STOP_WAIT_S fail.
+        Other questions still in progress fail after STOP_WAIT_S.
         """
         self._stopping.set()
         self._end = asyncio.create_task(self._end_workers())

@@ -3,8 +3,8 @@
     async with await MetadataClient.connect("kafka://127.0.0.1:9092") as client:
         (result,) = await client.create_topics(CreateTopics(topics=(NewTopic(name="orders"),)))
 
-Requests and results are those of the decisions, so the same code works with a service in this
-process (`api.service`) or over a connection.
+Requests and results have the same types as in the service's process (`api.service`), so the same
+code works there and over a connection.
 """
 
 from collections.abc import Sequence
@@ -94,7 +94,7 @@ class MetadataClient(CommandClient):
     async def connect(
         cls, url: str, *, client_id: str = _CLIENT_ID, security: ClientSecurity | None = None
     ) -> Self:
-        """Connect to `kafka://HOST:PORT`, or to a URL with a security protocol:
+        """Connect to `kafka://HOST:PORT`, or to a URL with a security protocol,
         `sasl_ssl://HOST:PORT`.
 
         Args:

@@ -90,8 +90,8 @@ class Command(msgspec.Struct, frozen=True):
     """A decision, the type of its request, and the rights it requires.
 
     Attributes:
-        answer: The type of the response; None: as in the annotation of `decide`.
-        tells_versions: As in `BoundDecision`.
+        answer: The type of the response; None: as in the return annotation of `decide`.
+        tells_versions: True if the answer includes the versions of the changed objects.
     """
 
     name: str

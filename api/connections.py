@@ -31,8 +31,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: The listener's name.
         places_max: Maximum number of places, including `reserve`.
-        reserve: Number of places for important connections only: those of brokers, or of
-            monitoring.
+        reserve: Number of places kept free for connections of brokers or of monitoring.
     """
 
     name: str
@@ -45,8 +44,8 @@ class Place:
 
     Attributes:
         quota: The quota of the connection's listener.
-        is_reserved: True if the place is reserved: the connection must still prove that it is a
-            broker's, or monitoring.
+        is_reserved: True if the place is one of the reserved ones: the connection must still prove
+            that it belongs to a broker or to monitoring.
         is_kept: True if the connection is a broker's, and is never closed to make room.
     """
 
@@ -82,8 +81,11 @@ class Place:
         self._touch()
 
     def request_begun(self, size_bytes: int = 0) -> None:
-        """Record a request in flight; `size_bytes` is 0 if its frame has a share of the memory
-        budget.
+        """Record a request in flight.
+
+        Args:
+            size_bytes: Size of the request's frame; 0 if the frame has a share of the memory
+                budget.
         """
         self._in_flight += 1
         self._in_flight_bytes += size_bytes
@@ -313,7 +315,8 @@ class Connections:
     def _close_longest_idle(self, quota: Quota) -> None:
         """Close the connection that was idle longest, so that a new connection gets in.
 
-        Skips brokers' connections, and those whose end would not let the new connection in.
+        Never closes brokers' connections, nor a connection whose place the new connection could not
+        use.
 
         Args:
             quota: The quota of the new connection's listener.

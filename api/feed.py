@@ -1,7 +1,7 @@
 """The newest committed records in memory, for event streams and subscriptions.
 
-A stream or subscription stores only the offset it has reached. A record is encoded once for all of
-them. A reader further behind than the records kept here must read the log.
+A stream or subscription stores only the offset it has reached. A record is encoded only once,
+however many streams read it. A reader further behind than the records kept here must read the log.
 """
 
 import asyncio
@@ -21,14 +21,16 @@ ROWS_MAX = 10_000
 
 
 class Event(msgspec.Struct):
-    """A committed record, with its encodings without secrets, computed on first use."""
+    """A committed record. Its encodings without secrets are computed on first use, and kept."""
 
     row: Envelope
     encoded: bytes = b""
     encoded_wire: bytes = b""
 
     def json(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record as JSON, in the form of `dump --json`."""
+        """Return the record as JSON, in the form of `dump --json`; `asked`: include the logged
+        request.
+        """
         if show_secrets or asked:
             return msgspec.json.encode(
                 row_json(self.row, show_secrets=show_secrets, show_asked=asked)
@@ -38,7 +40,9 @@ class Event(msgspec.Struct):
         return self.encoded
 
     def wire(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record as an encoded `Row` (`controller.wire`)."""
+        """Return the record as a `Row`, encoded by `controller.wire`; `asked`: include the logged
+        request.
+        """
         if show_secrets or asked:
             return to_wire(row_json(self.row, show_secrets=show_secrets, show_asked=asked))
         if not self.encoded_wire:
@@ -50,7 +54,7 @@ class Feed:
     """The newest records of a growing log."""
 
     def __init__(self, end_offset: int, rows_max: int = ROWS_MAX) -> None:
-        """Start empty at the end of the log; create in a running event loop."""
+        """Start empty at the end of the log; requires a running event loop."""
         self._events: deque[Event] = deque(maxlen=rows_max)
         self._moved = asyncio.Event()
         self.end_offset = end_offset

@@ -1,4 +1,4 @@
-"""Replaces host names and addresses, so that a report or dump can be given away.
+"""Replaces host names and addresses, so that a report or dump can be given to others.
 
 A host has the same stand-in everywhere. Hosts are collected from endpoints, ACLs, and configs that
 contain addresses; then they are replaced in all texts, as whole words.

@@ -41,7 +41,11 @@ class LineLimit(logging.Filter):
     """
 
     def __init__(self, rate: Rate, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Use this rate, and this clock in seconds."""
+        """Start without any lines counted.
+
+        Args:
+            now_s: Returns the time in seconds.
+        """
         super().__init__()
         self._rate = rate
         self._now_s = now_s

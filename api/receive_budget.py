@@ -55,7 +55,7 @@ class Share:
 
 
 class ReceiveBudget:
-    """Grants shares of `bytes_max`; a larger frame gets a share when no other is granted."""
+    """Grants shares of `bytes_max`; a larger frame gets a share when no other share is granted."""
 
     def __init__(self, bytes_max: int, clock: Callable[[], float]) -> None:
         self._bytes_max = bytes_max

@@ -1,7 +1,7 @@
 """A client that reconnects when its connection is lost, and retries requests if that is safe.
 
 A question changes nothing, and a request with an id is carried out only once, however often it is
-sent. Any other request is retried only if it is certain that nothing of it is in the log.
+sent. Any other request is retried only if the failed attempt certainly wrote nothing to the log.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ _PAUSE_S_MIN, _PAUSE_S_MAX = 0.05, 2.0
 
 
 class ReconnectingClient(CommandClient):
-    """A client of the service at a URL; takes the URLs of `connect`; the first request connects.
+    """A client that connects at its first request, and again whenever the connection was lost.
 
-    Errors are those of the last attempt. `subscribe` continues after the last batch that it
-    yielded.
+    It takes the URLs of `connect`. The errors it raises are those of the last attempt. `subscribe`
+    continues after the last batch that it yielded.
     """
 
     def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
@@ -66,12 +66,12 @@ class ReconnectingClient(CommandClient):
         Batches in flight together may be committed in another order if the connection is lost.
 
         Args:
-            batch: If its origin has a request id and a hash, it is retried whatever the outcome
-                was.
+            batch: If the batch's origin has a request id and a hash, the append is retried even if
+                its outcome is unknown.
 
         Raises:
             RequestError: as `SocketClient.append`; or the URL is not that of a socket.
-            UnavailableError, FencedError, CorruptLogError: as there.
+            UnavailableError, FencedError, CorruptLogError: as `SocketClient.append`.
         """
 
         async def append(client: Client) -> AppendResult:
@@ -104,11 +104,11 @@ class ReconnectingClient(CommandClient):
     async def _tried(self, call: Callable[[Client], Awaitable[T]], *, may_repeat: bool) -> T:
         """Return the result of the first attempt that succeeds.
 
-        Retries until `patience_s` is over, but only if it is safe to do the same again.
+        Retries until `patience_s` is over, but only if a repetition is safe.
 
         Args:
-            may_repeat: True if the call may be retried whatever the outcome of an attempt; False:
-                only if nothing of it was done.
+            may_repeat: True: retry whatever the outcome of an attempt; False: retry only if an
+                attempt certainly changed nothing.
         """
         loop = asyncio.get_running_loop()
         deadline, pause_s = loop.time() + self._patience_s, _PAUSE_S_MIN

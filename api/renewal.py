@@ -74,7 +74,8 @@ class Renewal:
 def renewed_by_signal() -> Iterator[Renewal]:
     """Yield a `Renewal` that SIGHUP triggers, instead of ending the process.
 
-    A SIGHUP received earlier, while it was blocked since the process started, also triggers it.
+    SIGHUP is blocked from the start of the process until now; a SIGHUP received in that time
+    triggers the `Renewal`, too.
     """
     renewal = Renewal()
     loop = asyncio.get_running_loop()

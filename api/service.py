@@ -165,7 +165,11 @@ class Service:
         return self._controller.view
 
     def observe_syncs(self, observe: Callable[[float], None]) -> None:
-        """Call a function with the seconds that each fsync of the log takes, from any thread."""
+        """Register a function to call with the duration of each fsync of the log.
+
+        Args:
+            observe: Gets the duration in seconds; may be called from any thread.
+        """
         self._log.on_sync = observe
 
     def access(self, caller: Caller) -> Access:
@@ -173,8 +177,7 @@ class Service:
         return Access(self.settings.authorizer, self.image, caller)
 
     async def submit(self, decide: Decision[T], *, origin: Origin | None = None) -> Answer[T]:
-        """Make a decision for this process itself, without an authorization check; all else as
-        `run`.
+        """Make a decision for this process itself: as `run`, but without an authorization check.
 
         Cancelling the caller does not undo the decision. A repeated request is not decided again:
         it gets its first answer.
@@ -232,8 +235,9 @@ class Service:
     ) -> AppendResult:
         """Append records unchanged, if the current state allows it.
 
-        The cluster determines layouts and time. If the batch's origin has a principal, the caller
-        acts as that identity, which requires a right. All else as `MetadataLog.append`.
+        The service sets the records' versions and the append time. If the batch's origin has a
+        principal, the caller acts as that identity, which requires a right. Everything else is as
+        in `MetadataLog.append`.
 
         Args:
             expected_versions: Objects, and the versions they must have.
@@ -268,8 +272,9 @@ class Service:
     async def _append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin
     ) -> Answer[RowsAppended]:
-        """Append records received over a connection; a repeated request gets the offsets of the
-        first append.
+        """Append records received over a connection.
+
+        A repeated request gets the offsets at which its records were appended the first time.
         """
         if request.request_hash is not None:
             origin = replace(origin, request_hash=request.request_hash)

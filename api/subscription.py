@@ -35,7 +35,8 @@ async def subscribed(
     """Yield committed batches from an offset on, then each new batch, without end.
 
     Raises:
-        UnknownHistoryError: the offset is before the kept history; the error has its start.
+        UnknownHistoryError: the offset is before the kept history; the error gives the history's
+            start.
         RequestError: UNSUPPORTED_VERSION, a record is of a later release; or the question is
             refused.
         UnavailableError: no answer.

@@ -38,7 +38,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Transact(Request["Transacted"], frozen=True, kw_only=True):
-    """Commands to run one after the other; all or none."""
+    """Commands to run one after the other, atomically: either all are carried out, or none."""
 
     steps: tuple[Step, ...]
     validate_only: bool = False
@@ -73,8 +73,9 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
     """Decide all steps, each on the state left by the previous ones.
 
     Raises:
-        RequestError: a step or one of its items is refused; the message names the step. Or
-            UNSUPPORTED_VERSION; or INVALID_REQUEST, there are no steps, or too many.
+        RequestError: a step or one of its items is refused, and the message names the step; or
+            UNSUPPORTED_VERSION, the metadata.version has no transactions; or INVALID_REQUEST, there
+            are no steps, or too many.
     """
     _check_count(request)
     steps = Steps(context)

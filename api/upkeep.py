@@ -63,7 +63,7 @@ class Upkeep:
 
     @property
     def jobs(self) -> tuple[JobRuns, ...]:
-        """Statistics of its jobs."""
+        """The statistics of archive and retention runs, if enabled."""
         return tuple([job for job in (self.archiving, self.retaining) if job is not None])
 
     async def run(self) -> None:

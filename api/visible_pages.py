@@ -71,7 +71,7 @@ class _Reading:
     """The visible part of one answer, read so far.
 
     Attributes:
-        points: The answer's points as offsets; empty until a page with a following page was read.
+        points: Offsets of the answer's points; empty until a page that is not the last was read.
         about: The answer's position in the log; None until everything is read.
     """
 

@@ -212,10 +212,11 @@ class CommandClient(ABC):
     ) -> AsyncGenerator[Batch, None]:
         """Yield committed batches from an offset on, then each new one as it commits, without end.
 
-        Every batch is complete and is yielded once, in order. An offset past the log's end is
-        waited for; if the offset is within a batch, that batch begins with its record. Nothing is
-        buffered for a slow subscriber. Secrets are left out: config values are "(redacted)", keys
-        and ids of credentials are empty; so is `asked`.
+        Every batch is complete and is yielded once, in order. If the offset is past the log's end,
+        waits until that offset is committed; if the offset is within a batch, the first batch
+        begins with the record at the offset. Nothing is buffered for a slow subscriber. Secrets are
+        left out: config values are "(redacted)"; keys and ids of credentials, and `asked`, are
+        empty.
 
         Args:
             show_secrets: Include secrets, which requires a right.
@@ -225,7 +226,8 @@ class CommandClient(ABC):
             UnknownHistoryError: the offset is before the kept history, which begins at the error's
                 `history_start`.
             RequestError: refused; or UNSUPPORTED_VERSION, a record is of a later release.
-            UnavailableError: the connection was lost; continue after the last batch with a new one.
+            UnavailableError: the connection was lost; continue after the last batch with a new
+                connection.
         """
 
         async def ask(request: FollowRows) -> tuple[RowsFollowed, About | None]:

@@ -1,8 +1,9 @@
 """Runs commands in this process, as the only writer of a log directory.
 
-Each request is first rehearsed on the log, read without a lock. If it is refused, only validated,
-or changes nothing, the log is not written, not even a new epoch. Otherwise the log is locked, the
-batches written since the rehearsal are read, and the request is decided again.
+Each request is first decided on the log's current state, read without a lock (the rehearsal). If
+the request is refused, is only validated, or changes nothing, nothing is written to the log, not
+even a new epoch. Otherwise the log is locked, the batches written since the rehearsal are read, and
+the request is decided again.
 """
 
 import random
@@ -166,7 +167,7 @@ class LocalAdmin:
         decide: Decision[Any],
         origin: Origin,
     ) -> tuple[Answer[Any], bool]:
-        """Return the answer, and True if the decision wrote anything."""
+        """Make a decision; return its answer, and True if anything was written."""
         controller = Controller(
             log,
             image,

@@ -11,7 +11,7 @@ class RehearsalLog:
     Attributes:
         leader_epoch: The epoch that a writer of the real log would claim.
         end_offset: The log's end, exclusive; each append advances it, as in the real log.
-        clock: The machine's clock; the later real write gets its own timestamp.
+        clock: This machine's clock.
     """
 
     def __init__(self, *, leader_epoch: int, end_offset: int) -> None:
@@ -22,7 +22,9 @@ class RehearsalLog:
     async def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> AppendResult:
-        """Advance the end offset by the batch's records; return the result of a commit."""
+        """Advance the end offset by the number of records; return the result that a real commit
+        would have.
+        """
         assert expected_end_offset in (None, self.end_offset), "only one controller writes here"
         assert batch.timestamp is not None, "a controller dates its batches"
         base = self.end_offset

@@ -22,7 +22,7 @@ from metadata_log.log_reader import LogReader
 
 
 class Door(Protocol):
-    """Interface for appending batches; `append` is as `Service.append`."""
+    """Interface for appending batches to a log; `append` is as `Service.append`."""
 
     async def append(
         self,

@@ -10,7 +10,7 @@ from replay.audit.export import export_changes
 
 
 def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> None:
-    """Export the changes of a log that are not at the location yet, and print a summary."""
+    """Export those changes of a log that are not at the location `to` yet, and print a summary."""
     with open_reader(log) as reader:
         done = export_changes(
             reader, to, lambda: spark_and_files(reader), show_secrets=show_secrets

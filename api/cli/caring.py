@@ -79,7 +79,7 @@ def verify(log: LogPlace, json: Json = False) -> int:
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
-    """Replay the log and return the proof; None if that finds damage, which is added to `found`.
+    """Replay the log and return the proof; None if the replay finds damage, added to `found`.
 
     In a log that is not a mirror, a contradicting record counts as damage.
     """

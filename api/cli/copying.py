@@ -136,7 +136,7 @@ def restore(
 
 
 def _offset_in(splice: "Splice", at: str) -> int:
-    """Return the offset of the last record at a point, in the copy or its tail.
+    """Return the offset of the last record at a point, in the copy or in the tail after the copy.
 
     The tail is searched unless the point is before the copy's last record.
     """

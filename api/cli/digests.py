@@ -1,4 +1,4 @@
-"""Alternative ways to compute an image's digest; if their results differ, one of them is wrong."""
+"""Alternative ways to compute an image's digest; if two results differ, one of them is wrong."""
 
 from pathlib import Path
 

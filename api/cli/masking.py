@@ -1,4 +1,4 @@
-"""Hides host names in printed records, so that the output can be given away."""
+"""Hides host names in printed records, so that the output can be given to others."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

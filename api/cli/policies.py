@@ -39,7 +39,7 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
 
 
 def _checking(path: str, policy: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the policy wrapped so that any other error in it also refuses the request."""
+    """Return the policy, wrapped so that any other error in the policy also refuses the request."""
     from records.errors import RequestError
 
     def check(planned: Any) -> None:

@@ -22,7 +22,7 @@ _TYPER_VARIABLES = ("METALOG_LOG", "METALOG_SERVER", "_METALOG_COMPLETE")
 
 
 class QuickCommand(NamedTuple):
-    """A command that can be parsed here; `settings` are for typer."""
+    """A command whose arguments can be parsed without typer; `settings` are for typer."""
 
     function: Callable[..., Any]
     settings: dict[str, Any]

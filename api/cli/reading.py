@@ -41,7 +41,7 @@ def offset_of(reader: "LogReader", point: str) -> int:
 
 
 def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> None:
-    """Print a note if `point` is an age that begins after the log's end."""
+    """Print a note if the time that `point` gives as an age is after the log's end."""
     end_ms = reader.end_timestamp()
     if end_ms is not None and end_ms <= time_ms:
         note(

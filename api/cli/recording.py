@@ -55,7 +55,10 @@ class _Report:
         self._printed_at = -float(_LINE_INTERVAL_S)
 
     def update(self) -> None:
-        """Print the state if it changed, but off a terminal not too often."""
+        """Print the state if it changed.
+
+        If output is not a terminal, prints at intervals, and whenever records were replaced.
+        """
         line = self._line()
         if self._last is not None and _without_replaced(line) == _without_replaced(self._last):
             return

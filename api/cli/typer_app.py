@@ -1,4 +1,4 @@
-"""How the commands of `metalog` parse arguments and print help.
+"""Parsing of arguments and formatting of help for all commands of `metalog`.
 
 - METALOG_LOG and METALOG_SERVER are used if an argument LOG, --log or --server is left out.
 - A command that takes a point in time also takes --time-zone.
@@ -149,9 +149,10 @@ class Command(core.TyperCommand):
     def _with_log(
         self, ctx: Any, args: list[str], given: set[str], server: str | None, options: set[str]
     ) -> list[str]:
-        """Return the arguments with LOG first: as given, a server's URL, or from the environment.
+        """Return the arguments with LOG first.
 
-        If a server is given, LOG must be left out: the server's URL, marked, takes its place.
+        LOG is the given argument, the server's URL with a mark, or the environment's value. If a
+        server is given, LOG must be left out.
         """
         is_lacking = self._lacks_log_argument(given)
         if server is not None:

@@ -94,8 +94,9 @@ def _request(name: str, request: Any) -> bytes:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[Line]:
-    """Yield the JSON objects; a text that does not begin with `{` is the path of a file of JSON
-    lines.
+    """Yield the JSON objects in the texts.
+
+    A text that does not begin with `{` is the path of a file of JSON lines.
     """
     for text in texts:
         for line in [text] if text.lstrip().startswith("{") else _file(text):

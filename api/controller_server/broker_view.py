@@ -1,8 +1,7 @@
-"""The part of the log's state that one broker is sent: a pure function of two images and the
-broker.
+"""The part of the log's state that one broker is sent, a pure function of two images.
 
 The first view is FULL: all partitions of the broker, so that it can detect stale data on its disk.
-Later views contain only changes. Each ends with UpdateMetadata, which carries the offset.
+Later views contain only changes. Each view ends with UpdateMetadata, which carries the offset.
 
 A replica that is being deleted gets StopReplica with deletion until the broker has reported the
 result. Once deleted, it is not listed among the broker's partitions.
@@ -56,7 +55,9 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes for a broker: partitions to update, replicas to stop, topics for its metadata, and
+    """Changes to send to a broker.
+
+    They are partitions to update, replicas to stop, topics to update in the broker's metadata, and
     records for its authorizer.
     """
 

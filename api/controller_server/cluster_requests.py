@@ -1,4 +1,4 @@
-"""Handlers of requests about the cluster that only read the image."""
+"""Handlers of read-only requests about the cluster, answered from the image."""
 
 from api.kafka import apis, cluster, topic_partitions
 from api.kafka.apis import Api

@@ -38,7 +38,8 @@ def leader_and_isr(
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the LeaderAndIsr request for those of the partitions that the broker still has.
+    """Return the LeaderAndIsr request for the given partitions, without those no longer on the
+    broker.
 
     Args:
         configs: The broker's configs.

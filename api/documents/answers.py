@@ -59,16 +59,16 @@ Fields = dict[str, Any]
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """How the answer to a question is converted to its JSON form, a document.
+    """The conversion of a question's answer to its JSON form, the document.
 
     Attributes:
-        type: The document's type. For a stream, the type of one line. For an answer in pieces,
+        type: The document's type. For a stream, the type of one line; for an answer in pieces,
             dict.
-        of: Creates the document from the request and the answer. An answer of many items is passed
-            as a list; of a stream, each item is passed on its own.
+        of: Creates a document from the request and the answer; from each item if the answer is a
+            stream. An answer of many items that is not a stream is passed as a list.
         flags: Names of further boolean arguments of `of`.
         is_stream: True if each item is a document on a line of its own.
-        has_place: False if the document is without its position in the log.
+        has_place: False if the answer's position in the log is not added to the document.
     """
 
     type: Any
@@ -115,7 +115,7 @@ def _configs(request: DescribeConfigs, answer: Any) -> ConfigsDescribed:
 
 
 def configs_described(request: DescribeConfigs, answer: Any, resource: str) -> ConfigsDescribed:
-    """Return the configs set on a resource; if `effective` is requested, all that apply to it."""
+    """Return the configs set on a resource; with `request.effective`, all that apply to it."""
     found = [each for each in answer.configs if request.effective or _is_own(each, request)]
     return ConfigsDescribed(resource=resource, version=answer.version, configs=found)
 

@@ -85,7 +85,7 @@ class OneBroker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokersWaited(msgspec.Struct, frozen=True, kw_only=True):
-    """The active brokers, all of which have applied an offset."""
+    """The result of waiting until all active brokers have applied an offset: these brokers."""
 
     offset: int
     brokers: tuple[Broker, ...]

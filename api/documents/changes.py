@@ -46,7 +46,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ItemError(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why an item was refused; None if it was accepted."""
+    """The error of an item that was refused; None if the item was accepted."""
 
     error: Error | None
 

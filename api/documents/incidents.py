@@ -17,7 +17,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lives(msgspec.Struct, frozen=True, kw_only=True):
-    """The topics that have successively had a name."""
+    """The topics that have had a given name, one after the other."""
 
     lives: tuple[Life, ...]
 

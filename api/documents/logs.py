@@ -11,13 +11,13 @@ from replay.image.provenance import NotUnderstood
 
 
 class Place(About, frozen=True, kw_only=True):
-    """The position of an answer, with the time zone assumed for a time without one."""
+    """The position of an answer, and the time zone assumed for a point given without one."""
 
     time_zone: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, about: About, zone: str | None) -> "Place":
-        """Return a position with the assumed time zone; None if no time zone was assumed."""
+        """Return a position with the time zone `zone`; None: no time zone was assumed."""
         fields = {name: getattr(about, name) for name in about.__struct_fields__}
         return cls(**fields, time_zone=UNSET if zone is None else zone)
 
@@ -46,7 +46,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """The last line of a stream."""
+    """The last line of a stream: the position of the answer in the log."""
 
     end: Place
 

@@ -58,7 +58,7 @@ class ShrunkLog(msgspec.Struct, frozen=True, kw_only=True):
         """Return the JSON form of a shrunk log.
 
         Args:
-            first: First offset of the range in which the flip was searched.
+            first: First offset of the range that was searched for the flip.
             history: The records up to the flip, as `up_to_flip` returns them.
             offsets: The offsets of the kept records in the new log.
         """

@@ -39,7 +39,7 @@ class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One field of an object that changed; see `FieldChange`."""
+    """One changed field and the object that it belongs to; see `FieldChange`."""
 
     object: str
     field: str
@@ -159,7 +159,7 @@ def _of_object(
 def _or_static_voters(
     found: Iterator[ObjectEvent], past: Past, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    """Yield the events found; for the voters of a static quorum, those of leader announcements.
+    """Yield the events found; if the voters of a static quorum are not found, their announcements.
 
     A mirror has no record that sets such voters, but each new leader announces them.
     """

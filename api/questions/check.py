@@ -23,7 +23,7 @@ class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
-    """Return the violations found, in pieces, and in `first` the offset of the first of them.
+    """Return the violations, in pieces; the field `first` is the offset of the first violation.
 
     Raises:
         RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.

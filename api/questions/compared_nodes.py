@@ -31,7 +31,9 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """First offset at which logs differ, and the epoch there by log; None if a log ends before."""
+    """The first offset at which logs differ, and each log's epoch there; None if the log ends
+    before.
+    """
 
     offset: int
     epochs: dict[str, int | None]
@@ -47,12 +49,12 @@ class NotOnAll(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodesCompared(msgspec.Struct, frozen=True, kw_only=True):
-    """How the logs relate to each other.
+    """The relation of several logs to each other.
 
     `common_end`: the logs are equal below this offset; None if they are of several clusters, or
     have no offset in common. `behind`: by log, the number of records that the log `ahead` has and
-    this log lacks; logs that lack no records are left out. `untold`: the logs whose own changes are
-    missing from `differences`; a remark gives the reason.
+    this log lacks; logs that lack no records are left out. `untold`: the logs whose changes could
+    not be read and are missing from `differences`; a remark gives the reason.
     """
 
     clusters: Sequence[str]

@@ -1,4 +1,4 @@
-"""Lives of a topic name: the topics that have successively had it."""
+"""Lives of a topic name: the topics that have had the name, one after the other."""
 
 from typing import Any
 
@@ -14,13 +14,15 @@ from replay.time_travel.objects import parse_object
 
 
 class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the topics that have successively had a full name."""
+    """Asks for the topics that have had a given full name, one after the other."""
 
     name: str
 
 
 class Border(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that began or ended a topic's use of a name: it created, deleted or moved it."""
+    """The record that began or ended a topic's use of a name, by creating, deleting or moving the
+    topic.
+    """
 
     offset: int
     timestamp: int
@@ -44,7 +46,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lives_shown(past: Past, at: int, request: ShowLives) -> Computed:
-    """Return the topics that had a name up to an offset, oldest first.
+    """Return the topics that have had the requested name, up to an offset, oldest first.
 
     Raises:
         RequestError: no topic ever had the name; the error is that of `absence`.

@@ -19,13 +19,13 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: `own` or `mirror`.
-        confirmed_end: End of the confirmed records, exclusive; Kafka may still replace a
-            mirror's later records.
+        confirmed_end: End of the confirmed records, exclusive; Kafka may still replace a mirror's
+            later records.
         mark: Sequence number of the commit mark.
         writer_process: Process id of the writer, None if there is none.
         latest_timestamp: Append time of the latest record, ms since 1970; None in an empty log.
-        clock_difference_ms: `latest_timestamp` minus this machine's clock; negative if the clock is
-            ahead of it, as after any pause.
+        clock_difference_ms: `latest_timestamp` minus this machine's time; normally negative,
+            positive if the record's time is in the future.
         snapshots: Lag of the newest usable snapshot; None if there is none.
         sql_history: Lag of the SQL history in the log's directory; None if there is none.
         unknown: The kinds of records that this release does not understand; set only if there are

@@ -1,4 +1,4 @@
-"""Names of the objects that a request refers to, for errors that explain why one is absent."""
+"""Names of the objects in a request, for errors that explain why an object is absent."""
 
 from typing import Any
 

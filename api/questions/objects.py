@@ -126,7 +126,7 @@ def _shown(
 
 
 def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
-    """Yield the voters that the last new leader announced, with the offset of the announcement."""
+    """Yield the voters that the latest leader announced, with the offset of the announcement."""
     last = deque(static_voters(past.reader, at + 1), 1)
     for voters in last:
         for voter_id in voters.voter_ids:

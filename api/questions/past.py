@@ -141,7 +141,7 @@ class Past:
         return msgspec.structs.replace(place, not_understood=found)
 
     def place(self, at: int) -> About:
-        """Like `about`, but without counting the records not understood, which reads the log."""
+        """Like `about`, but does not read the log to count the records not understood."""
         found = self.about_image(MetadataImage.EMPTY, at)
         return msgspec.structs.replace(found, as_of_timestamp=msgspec.UNSET)
 

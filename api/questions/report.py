@@ -39,7 +39,7 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of the packed columns, in order, with the totals of the whole report.
+    """One piece of the report's packed columns; each piece repeats the totals of the whole report.
 
     `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
     smaller than requested, because the report would have been too large. `opens` is the most

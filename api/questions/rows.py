@@ -25,9 +25,10 @@ TAIL_BYTES = MIB
 
 
 class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An unknown record decoded by a table of the mirror; `error` is the reason if that fails.
+    """A record unknown to this release, decoded by a mirror's table; `error`: why that failed.
 
-    For a record type that this release knows, `fields` has only the unknown tagged fields, by path.
+    A mirror's tables are message files of Kafka that describe such records. For a record type that
+    this release knows, `fields` has only the unknown tagged fields, by path.
     """
 
     type: str
@@ -38,8 +39,8 @@ class RowByTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A record with its place, in the shape of `dump --json`: `data` has its fields.
 
-    `by_table`: a record, or tagged fields of it, that this release does not know, decoded by the
-    mirror's tables.
+    `by_table`: the record, or tagged fields of it, if this release does not know them but the
+    mirror's tables describe them.
     """
 
     offset: int

@@ -10,7 +10,7 @@ from controller.request import Request
 
 
 class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):
-    """Asks for the transitions of all partitions, of the partitions of one topic, or of one.
+    """Asks for the transitions of all partitions, of one topic's partitions, or of one partition.
 
     `since` is the first point of the range, inclusive. `replicas`: also return the transitions of
     replicas.

@@ -26,7 +26,8 @@ from replay.time_travel.history import absence
 
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what would have happened after a point if the past had some changes; see `Changes`.
+    """Asks what would have happened after a point with some changes made to the past; see
+    `Changes`.
 
     Without a point, the fork begins just before the first offset that a change refers to. `without`
     are names of objects or fields, or `FIELD=VALUE`.
@@ -92,7 +93,10 @@ def document_of(anew: Anew, past: Past, request: AskWhatIf) -> Computed:
 
 
 def decided_anew(past: Past, at: int, request: AskWhatIf, *, keep: bool = False) -> Anew:
-    """Make the decisions again with the changes; `keep`: keep all rows that are written.
+    """Make the decisions of a range again, with the changes; return the resulting fork.
+
+    Args:
+        keep: Keep all rows that the fork writes.
 
     Raises:
         RequestError, CorruptLogError: as for `what_if_told`.

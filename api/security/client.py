@@ -113,6 +113,9 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
     def read_again(self, used: "ConnectionSecurity") -> Callable[[], None]:
         """Check the TLS files; return a function that loads the certificate for later connections.
 
+        Args:
+            used: The security of the connections, as `used_with` returned it.
+
         Raises:
             RequestError: as `used_with`.
         """

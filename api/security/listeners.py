@@ -104,9 +104,9 @@ class ListenerSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: The listener's name.
-        tls: None: no encryption.
-        mapping: Gives certificates their principal.
-        authenticator: None: no SASL.
+        tls: The TLS context; None: no encryption.
+        mapping: Determines the principal of a client certificate.
+        authenticator: Authenticates clients with SASL; None: no SASL.
     """
 
     name: str = SecurityProtocol.PLAINTEXT.name

@@ -76,7 +76,7 @@ def check_mechanisms(mechanisms: tuple[str, ...]) -> None:
 
 
 class ListenerSecurities:
-    """Creates the security settings (TLS, SASL) of each listener; reads the files immediately.
+    """Creates the security settings (TLS, SASL) of each listener; `of` reads the files.
 
     Attributes:
         authenticators: The authenticators created so far; they count logins.

@@ -32,7 +32,7 @@ class _Rule(msgspec.Struct, frozen=True):
 
     Attributes:
         pattern: Matches distinguished names; None for DEFAULT.
-        replacement: The name that replaces it, in Python's syntax.
+        replacement: The resulting name, in Python's syntax for regular expression templates.
         case: L for lower case, U for upper case, "" for no change.
     """
 

@@ -55,7 +55,7 @@ class Authenticator:
     Attributes:
         mechanisms: The mechanisms offered.
         listener: Name of the listener.
-        succeeded, failed: Logins so far; a login that took too long counts as failed.
+        succeeded, failed: Numbers of logins so far; a login that took too long counts as failed.
     """
 
     def __init__(

@@ -68,8 +68,8 @@ class Look:
 
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
-        """Add to an error about an absent object why it is absent: never existed, deleted, or
-        unknown.
+        """Extend an error of the body about an absent object by the reason why the object is
+        absent.
         """
         from api.questions.named_objects import asked_object
         from records.errors import RequestError

@@ -163,7 +163,7 @@ def describe(
 
 
 def created_item(result: "TopicResult") -> Item:
-    """Return the result of creating a topic, as it is printed."""
+    """Return the result of creating a topic in the form in which it is printed."""
     from api.documents.changes import TopicCreated
 
     created = TopicCreated.of(result)

@@ -141,7 +141,7 @@ class Shell:
         self._go_to(self._change(place.object, Step.NEXT), place, "after")
 
     def prev(self, words: Sequence[str]) -> None:
-        """Move to the change before the point; at the root, to the record before."""
+        """Move to the previous change of an object or its #FIELD; at the root, one record back."""
         place = self.place(words)
         about = self.cluster.about
         if place.object is None:
