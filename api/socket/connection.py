@@ -5,7 +5,7 @@ so a connection uses a bounded amount of memory.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import cast
 
 from api.connections import Connections, Place, Quota
@@ -17,11 +17,12 @@ from api.socket.appends import correlation_id_of
 from api.socket.authentication import Entrance
 from api.socket.frames import FrameError, FrameReader
 from api.socket.handshake import agree, encode_welcome
+from api.socket.in_flight import InFlight
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.requests import Requests, SessionOf
 from api.socket.room import Room
 from api.socket.schemas import layouts
-from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from records.errors import MetadataLogError, RequestError, UnavailableError
 
 _logger = limited_logger(__name__)
 
@@ -61,8 +62,8 @@ class Connection(asyncio.Protocol):
         self._entrance: Entrance | None = None
         # A message of a login is being checked; nothing more is read meanwhile.
         self._is_checking = False
-        self._room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
-        self._rooms = (self._room, server_room)
+        own_room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
+        self._in_flight = InFlight((own_room, server_room), self._send, self._ended_one)
         self._loop = asyncio.get_running_loop()
         # Before the WELCOME only small frames are accepted.
         self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
@@ -70,8 +71,6 @@ class Connection(asyncio.Protocol):
         # Closes a client that is not welcome in time, whose session has ended, or that does not
         # disconnect after a goodbye.
         self._timer: asyncio.TimerHandle | None = None
-        self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._task_count = 0
         self._answers: list[bytes] = []
         # None until the WELCOME.
         self._requests: Requests | None = None
@@ -163,7 +162,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return
         self.refuse(UnavailableError(f"the server closed the connection: {reason}; connect again"))
-        if not self._tasks:
+        if not self._in_flight:
             assert self._transport is not None
             self._transport.close()
 
@@ -178,7 +177,7 @@ class Connection(asyncio.Protocol):
         """Handle received frames until flow control requires a pause."""
         assert self._place is not None
         while not self._is_ending and not self._is_checking:
-            if self._must_wait():
+            if self._is_write_paused or self._in_flight.is_full(self._read):
                 self._place.frame_paused()
                 self._go_on_reading(self._share is not None and self._reader.size_wanted > 0)
                 return
@@ -225,15 +224,6 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.pause_reading()
 
-    def _must_wait(self) -> bool:
-        if self._is_write_paused:
-            return True
-        for room in self._rooms:
-            if room.is_full:
-                room.when_free(self._read)
-                return True
-        return False
-
     def _handle(self, content: bytes) -> None:
         if self._requests is None:
             self._shake_hands(content)
@@ -245,37 +235,9 @@ class Connection(asyncio.Protocol):
             self._send(encode_refused(Refused(correlation_id=correlation_id, error=error)))
             return
         assert self._place is not None
-        self._place.request_begun()
-        for room in self._rooms:
-            room.take(len(content))
-        self._task_count = number = self._task_count + 1
-        self._tasks[number] = self._loop.create_task(
-            self._answer(answering, correlation_id, len(content), number)
-        )
+        self._in_flight.start(answering, correlation_id, len(content), self._place)
 
-    async def _answer(
-        self, answering: Awaitable[bytes], correlation_id: int, size_bytes: int, number: int
-    ) -> None:
-        try:
-            answer = await answering
-        except MetadataLogError as error:
-            answer = encode_refused(Refused(correlation_id=correlation_id, error=error))
-        except Exception:
-            _logger.exception("request %d failed", correlation_id)
-            unknown = UnavailableError(
-                "the server failed; the outcome is unknown, see its log", outcome=Outcome.UNKNOWN
-            )
-            answer = encode_refused(Refused(correlation_id=correlation_id, error=unknown))
-        finally:
-            del self._tasks[number]
-            assert self._place is not None
-            self._place.request_ended()
-            for room in self._rooms:
-                room.give_back(size_bytes)
-        self._send(answer)
-        self._ended_task()
-
-    def _ended_task(self) -> None:
+    def _ended_one(self) -> None:
         if self._is_ending:
             self._maybe_end()
             self._maybe_done()
@@ -288,14 +250,13 @@ class Connection(asyncio.Protocol):
         if entrance.hello is not None:
             self._is_checking = True
             self._go_on_reading(False)
-            self._task_count = number = self._task_count + 1
-            self._tasks[number] = self._loop.create_task(self._check(entrance, content, number))
+            self._in_flight.start_login(self._check(entrance, content))
             return
         entrance.take_hello(content)
         if entrance.is_known:
             self._welcome(entrance)
 
-    async def _check(self, entrance: Entrance, content: bytes, number: int) -> None:
+    async def _check(self, entrance: Entrance, content: bytes) -> None:
         """Answer a SASL message of the login, then continue reading."""
         try:
             self._send(await entrance.check(content))
@@ -307,10 +268,8 @@ class Connection(asyncio.Protocol):
             self._fail()
         finally:
             self._is_checking = False
-            del self._tasks[number]
         if not self._is_ending:
             self._read()
-        self._ended_task()
 
     def _time_out(self) -> None:
         if self._entrance is not None:
@@ -356,7 +315,7 @@ class Connection(asyncio.Protocol):
         Closing a socket with unread bytes resets the connection and may lose the last answers. So
         the server only ends its own stream, and the client closes first, within a time limit.
         """
-        if self._tasks or self._is_lost:
+        if self._in_flight or self._is_lost:
             return
         assert self._transport is not None
         self._flush()
@@ -378,7 +337,7 @@ class Connection(asyncio.Protocol):
         return self._transport is not None and self._transport.can_write_eof()
 
     def _maybe_done(self) -> None:
-        if self._is_lost and not self._tasks and not self.done.done():
+        if self._is_lost and not self._in_flight and not self.done.done():
             self.done.set_result(None)
 
     def _set_timer(self, seconds: float, call: Callable[[], None]) -> None:
