@@ -1,5 +1,8 @@
 """Parses records as JSON lines, in the form that `dump --json` prints, into batches."""
 
+import contextlib
+import functools
+import typing
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import IO, Any
@@ -167,7 +170,7 @@ def _parse(line: _Line, number: int) -> _Parsed:
         raise ValueError(
             f"{line.type} holds {REDACTED!r} instead of a secret; dump it with --show-secrets"
         )
-    record = from_json(line.type, line.data)
+    record = _record(line)
     if isinstance(record, _BY_THE_LOG_ITSELF):
         raise ValueError(
             f"a {line.type} is written by a log itself; leave it out with --skip {line.type}"
@@ -183,6 +186,31 @@ def _parse(line: _Line, number: int) -> _Parsed:
         raise ValueError(f"{line.type} has versions 0 to {newest}, not {version}")
     _check_values(record)
     return _Parsed(record, number, line.batch_offset)
+
+
+def _record(line: _Line) -> Record:
+    """Return the record of a line; an error names the field."""
+    cls = registry.BY_NAME.get(line.type)
+    if cls is not None and line.data.keys() <= _scalar_fields(cls):
+        # In one step, without the names of fields for errors.
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(line.data, cls)
+    return from_json(line.type, line.data)
+
+
+_SCALARS = (bool, int, float, str, type(None))
+
+
+@functools.cache
+def _scalar_fields(cls: type[Record]) -> frozenset[str]:
+    """Return the fields of a record type whose values stand in JSON as they are."""
+    return frozenset(
+        [
+            name
+            for name, hint in typing.get_type_hints(cls).items()
+            if all(each in _SCALARS for each in typing.get_args(hint) or (hint,))
+        ]
+    )
 
 
 def _check_values(record: Record) -> None:

@@ -20,6 +20,7 @@ from metadata_log.block import encode_ahead
 from records.avro.layout import appended_layouts, first_appended
 from records.avro.plain_rows import PlainRows, decode_records
 from records.base import Record
+from records.configs import ProducerIdsRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.delta import MetadataDelta
@@ -145,18 +146,26 @@ def _check_effect(
     encoded = encode_ahead(rows, payloads)
     types = frozenset(map(type, records))
     check_before(context.image, records, types)
-    before, after = context.image, _replayed(context, rows)
+    after = _replayed(context, rows)
     check_after(after, records, types)
-    affected = Affected()
-    if not types.isdisjoint(AFFECTING):
-        affected.add(records)
+    if not types.isdisjoint(_OF_INVARIANTS):
+        _check_invariants(context, after, records)
+    return CheckedBatch(records=records, batch=Batch.of(rows), encoded=encoded, after=after)
+
+
+_OF_INVARIANTS = AFFECTING | {ProducerIdsRecord}
+"""The types of records that can break an invariant."""
+
+
+def _check_invariants(context: Context, after: MetadataImage, records: tuple[Record, ...]) -> None:
+    before, affected = context.image, Affected()
+    affected.add(records)
     for broker_id in affected.broker_ids:
         affected.add_partitions(context.index.partitions_on(before, broker_id))
     known = set(check_affected(before, affected))
     for violation in (*check_affected(after, affected), *check_step(before, after, affected)):
         if violation not in known:
             raise invalid(f"the records would break an invariant, {violation}")
-    return CheckedBatch(records=records, batch=Batch.of(rows), encoded=encoded, after=after)
 
 
 def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
