@@ -4,26 +4,18 @@ It combines a log with its snapshots and its SQL history. Both only save time: t
 same as those of a replay from the log's start.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 from msgspec import DecodeError
 
-from metadata_log.batch import Batch
 from records.control import NoteRecord
 from records.errors import ContradictionError, CorruptLogError
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import NotUnderstood
-from replay.loader import BatchSource, check_point, images, load_image
-from replay.not_understood import count_not_understood
-from replay.snapshot.ports import (
-    SNAPSHOTS_NAME,
-    LazySnapshots,
-    ReadableTopics,
-    Snapshots,
-)
+from replay.loader import BatchSource, check_point
+from replay.log_images import LogImages, Progress, StoredLog, snapshots_beside
+from replay.snapshot.ports import Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
 from replay.time_travel.changes import Change, EffectiveChange, field_changes
 from replay.time_travel.diff import diff_images
@@ -38,7 +30,6 @@ from replay.time_travel.history import (
     history,
 )
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.past_topics import PastTopics
 from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim, notes_until
 
@@ -48,26 +39,10 @@ if TYPE_CHECKING:
     from replay.incidents.outage import Outages
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
-    from replay.snapshot.info import SnapshotInfo
     from replay.time_travel.bisect import Flips
 
-Progress = Callable[[int], None]
-"""Called with the end offset of each batch as it is read."""
 
-
-class StoredLog(BatchSource, Protocol):
-    """A log that may have snapshots."""
-
-    @property
-    def local_directory(self) -> Path | None:
-        """The log's directory on this machine; None if it is elsewhere, without snapshots."""
-
-    @property
-    def cluster_id(self) -> str:
-        """Id of the log's cluster."""
-
-
-class Timeline:
+class Timeline(LogImages):
     """The states and changes of one log."""
 
     def __init__(
@@ -77,57 +52,13 @@ class Timeline:
         index: ChangeIndex | None = None,
     ) -> None:
         """Use a log, its snapshots and a change index; without them, only the log is read."""
-        self.source = source
-        self._snapshots = snapshots
+        super().__init__(source, snapshots)
         self._index = index
 
     @classmethod
     def of(cls, log: StoredLog) -> Self:
         """Return a log's timeline, with any snapshots and SQL history in the log's directory."""
-        if log.local_directory is None:
-            return cls(log)
-        directory = log.local_directory
-        return cls(
-            log,
-            _snapshots_of(log, directory / SNAPSHOTS_NAME),
-            _index_of(log, directory / HISTORY_NAME),
-        )
-
-    def image(
-        self,
-        at: int | None = None,
-        *,
-        start: MetadataImage | None = None,
-        progress: Progress | None = None,
-    ) -> MetadataImage:
-        """Return the image of the cluster as of offset `at`, inclusive; None means the log's end.
-
-        Takes O(objects + records after the newest usable snapshot) time.
-
-        Args:
-            start: An image of this log to continue from, instead of a snapshot.
-            progress: Called with the end offset of each batch as it is replayed.
-
-        Raises:
-            UnknownHistoryError: `at` is before the kept history.
-            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
-            CorruptLogError: a record contradicts the state before it; names the offset.
-        """
-        if start is None:
-            start = self.newest_snapshot(at)
-        return load_image(self.source, at, start=start, progress=progress)
-
-    def images(
-        self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None
-    ) -> Iterator[tuple[Batch, MetadataImage]]:
-        """Yield each batch with any offset in [from_offset, to_offset), and the image after it.
-
-        Raises:
-            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
-        """
-        if start is None:
-            start = self.newest_snapshot(from_offset - 1)
-        return images(self.source, from_offset, to_offset, start=start)
+        return cls(log, snapshots_beside(log), _index_beside(log))
 
     def changes(self, from_offset: int, to_offset: int) -> Iterator[EffectiveChange]:
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
@@ -235,20 +166,12 @@ class Timeline:
         from replay.time_travel.bisect import find_only_flip
 
         # `image` looks whether a snapshot is of this log: for the few that are asked for.
-        infos = [] if self._snapshots is None else self._snapshots.newest_first()
-        ends = sorted(info.end_offset for info in infos)
+        ends = self._snapshot_ends()
         find = partial(find_only_flip, self.source, expression)
         try:
             return find(self._quick_image, ends, from_offset, to_offset, progress)
         except DecodeError:  # `image` passes over snapshots that this release cannot read
             return find(self.image, ends, from_offset, to_offset, progress)
-
-    def _quick_image(self, at: int) -> MetadataImage:
-        """Like `image`, but a snapshot's parts are decoded only when they are read."""
-        if not isinstance(self._snapshots, LazySnapshots):
-            return self.image(at)
-        start = self._snapshots.read_newest(at, accept=self._is_usable)
-        return load_image(self.source, at, start=start)
 
     def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
         """Return the chain of causes of a partition's leader and ISR, or of a broker's state.
@@ -350,68 +273,15 @@ class Timeline:
         """Return the record that last set each of an object's fields; see `history.blame`."""
         return blame(self.source, name, at, progress, self._index, self._past)
 
-    def not_understood(self, at: int) -> NotUnderstood | None:
-        """Return how many records up to offset `at` this release does not know, None if 0.
-
-        Raises:
-            CorruptLogError: the log is damaged.
-        """
-        # A snapshot also counts unknown tags, which reading the log misses: the answer must not
-        # depend on it.
-        understood = (info for info in self._usable(at) if not info.not_understood)
-        newest = next(understood, None)
-        return count_not_understood(
-            self.source, at, from_offset=0 if newest is None else newest.end_offset
-        )
-
-    @cached_property
-    def _past(self) -> PastTopics | None:
-        """Reader of single topics from usable snapshots; None if the store has no such reader."""
-        if not isinstance(self._snapshots, ReadableTopics):
-            return None
-        return self._snapshots.topics(self._is_usable)
-
-    def newest_snapshot_end(self) -> int:
-        """Return the end offset of the newest snapshot of this log, 0 if there is none."""
-        newest = next(self._usable(), None)
-        return 0 if newest is None else newest.end_offset
-
     def sql_history_end(self) -> int | None:
         """Return the end offset of the log's SQL history; None if there is none."""
         return None if self._index is None else self._index.end_offset()
 
-    def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
-        """Return the image of the newest usable snapshot at or below `at`, if there is one."""
-        if self._snapshots is None:
-            return None
-        return self._snapshots.load_newest(at, accept=self._is_usable)
 
-    def _usable(self, at: int | None = None) -> "Iterator[SnapshotInfo]":
-        """Yield the usable snapshots at or below `at`, newest first, without loading them."""
-        if self._snapshots is None:
-            return
-        for info in self._snapshots.newest_first():
-            if (at is None or info.end_offset <= at + 1) and self._is_usable(info):
-                yield info
-
-    def _is_usable(self, info: "SnapshotInfo") -> bool:
-        """True if a snapshot is of this log."""
-        from replay.snapshot.match import is_of
-
-        return is_of(self.source, info)
-
-
-def _snapshots_of(log: StoredLog, path: Path) -> Snapshots | None:
-    if not path.exists():
-        return None
-    from replay.snapshot.file import SnapshotFile
-
-    return SnapshotFile(path, log.cluster_id)
-
-
-def _index_of(log: StoredLog, path: Path) -> ChangeIndex | None:
-    if not path.exists():
+def _index_beside(log: StoredLog) -> ChangeIndex | None:
+    directory = log.local_directory
+    if directory is None or not (directory / HISTORY_NAME).exists():
         return None
     from replay.sql_history.file import HistoryFile
 
-    return HistoryFile(path, log)
+    return HistoryFile(directory / HISTORY_NAME, log)

@@ -23,7 +23,7 @@ from controller.changed_versions import ObjectVersion
 from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.time_travel.escapes import unescaped
-from replay.time_travel.kinds import config_resource
+from replay.time_travel.labels import config_resource
 from replay.time_travel.name_patterns import is_pattern
 
 # How many numbers follow the topic in the name of an object.

@@ -25,7 +25,7 @@ from replay.loader import BatchSource
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.time_travel.change_index import FoundChanges
 from replay.time_travel.escapes import unescaped
-from replay.time_travel.kinds import config_resource
+from replay.time_travel.labels import config_resource
 from replay.time_travel.objects import ObjectName
 
 _LOG = logging.getLogger(__name__)

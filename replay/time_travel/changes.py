@@ -13,7 +13,8 @@ import msgspec
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.kinds import KINDS, Fields, Key, Kind
+from replay.time_travel.kinds import KINDS, Fields, Key
+from replay.time_travel.names_of_two import Names
 from replay.time_travel.objects import ObjectName
 
 # ASCII digits, of bounded length: int() rejects some characters that str.isdigit() accepts.
@@ -96,13 +97,14 @@ def object_changes(
         keys: Keys of the objects to compare, by kind, without duplicates.
     """
     changes: list[Change] = []
+    old_names, new_names = Names(before, after), Names(after, before)
     for kind in KINDS.values():
         found = []
         for key in keys.get(kind.name, ()):
             old, new = kind.fields_of_two(before, after, key)
             if old != new:
-                label = _label(kind, key, *((before, after) if new is None else (after, before)))
-                found.append((label, old, new))
+                names = old_names if new is None else new_names
+                found.append((names.of(kind, key), old, new))
         for label, old, new in sorted(found, key=lambda each: natural(each[0])):
             changes += field_changes(f"{kind.name}:{label}", old, new)
     return changes
@@ -110,33 +112,18 @@ def object_changes(
 
 def field_changes(name: str, before: Fields | None, after: Fields | None) -> list[Change]:
     """Return the fields that differ between two states of an object (None: absent)."""
-    fate = "new" if before is None else "gone" if after is None else "changed"
-    before, after = before or {}, after or {}
+    if before is None:  # most changes are those of new objects
+        new = (after or {}).items()
+        return [
+            Change(name, field, None, value, "new") for field, value in new if value is not None
+        ]
+    fate = "gone" if after is None else "changed"
+    after = after or {}
     return [
         Change(name, field, before.get(field), after.get(field), fate)
         for field in dict.fromkeys([*before, *after])
         if before.get(field) != after.get(field)
     ]
-
-
-def _label(kind: Kind, key: Key, image: MetadataImage, other: MetadataImage) -> str:
-    """Return an object's name in an image; its id if that name means another object in `other`."""
-    label = kind.label(image, key)
-    if _found(kind, other, label) in (None, key):
-        return label
-    # An image without the object names it by its id.
-    return kind.label(MetadataImage.EMPTY, key)
-
-
-def _found(kind: Kind, image: MetadataImage, label: str) -> Any:
-    """Return the key of the object with a name, None if there is none or the name is invalid.
-
-    A log may contain names that Kafka never writes, such as a config of an unknown resource type.
-    """
-    try:
-        return kind.find(image, label)
-    except ValueError:
-        return None
 
 
 def natural(label: str) -> list[tuple[int, int, str]]:

@@ -7,7 +7,7 @@ from records.base import Record, Uuid
 from records.json import to_json
 from replay.image.metadata import MetadataImage
 from replay.image.quotas import quota_entity
-from replay.time_travel.kinds import entity_text
+from replay.time_travel.labels import entity_text
 
 
 def record_lines(

@@ -215,6 +215,6 @@ def _number(key: str, text: str) -> float:
 
 def _text(entity: Entity) -> str:
     from replay.image.quotas import canonical_entity
-    from replay.time_travel.kinds import entity_text
+    from replay.time_travel.labels import entity_text
 
     return entity_text(canonical_entity(entity))

@@ -2,12 +2,14 @@
 
 import random
 
+import msgspec
 import pytest
 
 from records.base import Record
-from records.configs import ConfigRecord
+from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.errors import RequestError
 from records.security import UserScramCredentialRecord
+from records.text import uuid_text
 from records.topics import RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
@@ -126,3 +128,43 @@ def test_what_names_no_object_is_refused_with_the_kinds_there_are(text: str) -> 
 def test_name_that_cannot_be_of_its_kind_is_refused(text: str) -> None:
     with pytest.raises(RequestError, match=text.partition(":")[2]):
         parse_object(text).fields(MetadataImage.EMPTY)
+
+
+def test_only_kinds_that_say_so_have_labels_that_depend_on_the_image() -> None:
+    seen = set()
+    for seed in range(12):
+        image = load_image(FakeLog(random_history(random.Random(seed), 80)))
+        for kind in KINDS.values():
+            if not kind.is_renamed:
+                for key, _ in kind.objects(image):
+                    assert kind.label(image, key) == kind.label(MetadataImage.EMPTY, key)
+                    seen.add(kind.name)
+    assert {"broker", "config", "quota", "note"} <= seen
+
+
+def test_objects_named_by_their_key_are_not_searched_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def quotas(value: float) -> MetadataImage:
+        names = [(EntityData(entity_type="user", entity_name=f"u{n}"),) for n in range(3)]
+        return image_of(
+            *[ClientQuotaRecord(entity=e, key="rate", value=value, remove=False) for e in names]
+        )
+
+    searched = list[str]()
+    quota = msgspec.structs.replace(KINDS["quota"], find=lambda image, name: searched.append(name))
+    monkeypatch.setitem(KINDS, "quota", quota)
+    found = diff_images(quotas(1), quotas(2))
+    assert [change.object for change in found] == [f"quota:user=u{n}/rate" for n in range(3)]
+    assert not searched
+
+
+def test_a_partition_keeps_its_name_where_the_other_topic_of_that_name_has_no_such_partition() -> (
+    None
+):
+    again = topic("orders", topic_id="orders again")
+    before = image_of(topic("orders"), partition("orders", 0), partition("orders", 1))
+    after = image_of(again, partition("orders again", 0))
+    objects = {change.object for change in diff_images(before, after)}
+    label = uuid_text(uid("orders"))
+    assert {f"partition:@{label}/0", "partition:orders/1"} <= objects

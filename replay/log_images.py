@@ -1,0 +1,152 @@
+"""Images of a log at any offset, from its newest usable snapshot on.
+
+Snapshots only save time: the images are the same as those of a replay from the log's start.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from metadata_log.batch import Batch
+from replay.image.metadata import MetadataImage
+from replay.image.provenance import NotUnderstood
+from replay.loader import BatchSource, images, load_image
+from replay.not_understood import count_not_understood
+from replay.snapshot.ports import SNAPSHOTS_NAME, LazySnapshots, ReadableTopics, Snapshots
+from replay.time_travel.past_topics import PastTopics
+
+if TYPE_CHECKING:
+    from replay.snapshot.info import SnapshotInfo
+
+Progress = Callable[[int], None]
+"""Called with the end offset of each batch as it is read."""
+
+
+class StoredLog(BatchSource, Protocol):
+    """A log that may have snapshots."""
+
+    @property
+    def local_directory(self) -> Path | None:
+        """The log's directory on this machine; None if it is elsewhere, without snapshots."""
+
+    @property
+    def cluster_id(self) -> str:
+        """Id of the log's cluster."""
+
+
+class LogImages:
+    """The images of one log.
+
+    Attributes:
+        source: The log.
+    """
+
+    def __init__(self, source: BatchSource, snapshots: Snapshots | None = None) -> None:
+        """Use a log and its snapshots; without them, only the log is read."""
+        self.source = source
+        self._snapshots = snapshots
+
+    def image(
+        self,
+        at: int | None = None,
+        *,
+        start: MetadataImage | None = None,
+        progress: Progress | None = None,
+    ) -> MetadataImage:
+        """Return the image of the cluster as of offset `at`, inclusive; None means the log's end.
+
+        Takes O(objects + records after the newest usable snapshot) time.
+
+        Args:
+            start: An image of this log to continue from, instead of a snapshot.
+            progress: Called with the end offset of each batch as it is replayed.
+
+        Raises:
+            UnknownHistoryError: `at` is before the kept history.
+            RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
+            CorruptLogError: a record contradicts the state before it; names the offset.
+        """
+        if start is None:
+            start = self.newest_snapshot(at)
+        return load_image(self.source, at, start=start, progress=progress)
+
+    def images(
+        self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None
+    ) -> Iterator[tuple[Batch, MetadataImage]]:
+        """Yield each batch with any offset in [from_offset, to_offset), and the image after it.
+
+        Raises:
+            UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
+        """
+        if start is None:
+            start = self.newest_snapshot(from_offset - 1)
+        return images(self.source, from_offset, to_offset, start=start)
+
+    def not_understood(self, at: int) -> NotUnderstood | None:
+        """Return how many records up to offset `at` this release does not know, None if 0.
+
+        Raises:
+            CorruptLogError: the log is damaged.
+        """
+        # A snapshot also counts unknown tags, which reading the log misses: the answer must not
+        # depend on it.
+        understood = (info for info in self._usable(at) if not info.not_understood)
+        newest = next(understood, None)
+        return count_not_understood(
+            self.source, at, from_offset=0 if newest is None else newest.end_offset
+        )
+
+    def newest_snapshot_end(self) -> int:
+        """Return the end offset of the newest snapshot of this log, 0 if there is none."""
+        newest = next(self._usable(), None)
+        return 0 if newest is None else newest.end_offset
+
+    def newest_snapshot(self, at: int | None = None) -> MetadataImage | None:
+        """Return the image of the newest usable snapshot at or below `at`, if there is one."""
+        if self._snapshots is None:
+            return None
+        return self._snapshots.load_newest(at, accept=self._is_usable)
+
+    def _usable(self, at: int | None = None) -> "Iterator[SnapshotInfo]":
+        """Yield the usable snapshots at or below `at`, newest first, without loading them."""
+        if self._snapshots is None:
+            return
+        for info in self._snapshots.newest_first():
+            if (at is None or info.end_offset <= at + 1) and self._is_usable(info):
+                yield info
+
+    def _is_usable(self, info: "SnapshotInfo") -> bool:
+        """True if a snapshot is of this log."""
+        from replay.snapshot.match import is_of
+
+        return is_of(self.source, info)
+
+    def _quick_image(self, at: int) -> MetadataImage:
+        """Like `image`, but a snapshot's parts are decoded only when they are read."""
+        if not isinstance(self._snapshots, LazySnapshots):
+            return self.image(at)
+        start = self._snapshots.read_newest(at, accept=self._is_usable)
+        return load_image(self.source, at, start=start)
+
+    @cached_property
+    def _past(self) -> PastTopics | None:
+        """Reader of single topics from usable snapshots; None if the store has no such reader."""
+        if not isinstance(self._snapshots, ReadableTopics):
+            return None
+        return self._snapshots.topics(self._is_usable)
+
+    def _snapshot_ends(self) -> list[int]:
+        """Return the end offsets of all snapshots, ascending, without checking their log."""
+        infos = [] if self._snapshots is None else self._snapshots.newest_first()
+        return sorted(info.end_offset for info in infos)
+
+
+def snapshots_beside(log: StoredLog) -> Snapshots | None:
+    """Return the snapshots in a log's directory, None if there are none."""
+    directory = log.local_directory
+    if directory is None or not (directory / SNAPSHOTS_NAME).exists():
+        return None
+    from replay.snapshot.file import SnapshotFile
+
+    return SnapshotFile(directory / SNAPSHOTS_NAME, log.cluster_id)
