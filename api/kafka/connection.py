@@ -198,6 +198,9 @@ class Connection:
             raise _unanswered(str(disconnected(self._address))) from error
         finally:
             self._waiting.pop(number, None)
+            if future.done() and not future.cancelled():
+                # Asyncio logs an exception that is never retrieved: if the write has failed first.
+                future.exception()
 
     async def close(self) -> None:
         """Close the connection; requests in flight fail."""

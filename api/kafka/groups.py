@@ -3,7 +3,8 @@
 No node is a coordinator. FindCoordinator, and every request to a coordinator, is answered with
 COORDINATOR_NOT_AVAILABLE, as by a Kafka cluster that cannot create `__consumer_offsets`. Consumers
 that assign partitions to themselves work; consumers that subscribe to topics keep waiting. There
-are no groups to list, describe or delete.
+are no groups to list, describe or delete. A lookup of a transaction coordinator gets
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which ends transactional producers immediately.
 
 Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; docs/clients.md.
 """
@@ -135,10 +136,17 @@ def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> Re
     is_share = key_type == _SHARE and version >= _SHARE_SINCE
     if key_type not in (_GROUP, _TRANSACTION) and not is_share:
         return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
-    kind = ResourceType.TRANSACTIONAL_ID if key_type == _TRANSACTION else ResourceType.GROUP
-    return _refusal(access, Operation.DESCRIBE, Resource(kind, key)) or RequestError(
+    if key_type == _TRANSACTION:
+        return _refusal(
+            access, Operation.DESCRIBE, Resource(ResourceType.TRANSACTIONAL_ID, key)
+        ) or RequestError(
+            # Not COORDINATOR_NOT_AVAILABLE, which librdkafka retries for ever.
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            "this cluster has no transactions; use a producer without a transactional id",
+        )
+    return _refusal(access, Operation.DESCRIBE, group_resource(key)) or RequestError(
         "COORDINATOR_NOT_AVAILABLE",
-        "this cluster keeps no groups and no transactions; consumers assign themselves partitions",
+        "this cluster keeps no groups; consumers assign themselves partitions",
     )
 
 

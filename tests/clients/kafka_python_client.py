@@ -42,6 +42,13 @@ def main(server: str, topic: str) -> None:
         return bool(member.poll(timeout_ms=WAIT_S * 1_000)) or "waits"
 
     steps.take("subscribe", subscribe)
+
+    def transact() -> bool:
+        producer = KafkaProducer(bootstrap_servers=server, transactional_id="t")
+        producer.init_transactions()
+        return True
+
+    steps.take("transact", transact)
     steps.take("delete", lambda: admin.delete_topics([topic]) and True)
     steps.end()
 

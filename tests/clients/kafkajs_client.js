@@ -48,6 +48,11 @@ async function main() {
     const read = new Promise((done) => consumer.run({ eachMessage: async () => done("yes") }).catch(done));
     return Promise.race([read, waited()]);
   });
+  await step("transact", async () => {
+    const producer = kafka.producer({ transactionalId: "t", maxInFlightRequests: 1, idempotent: true });
+    await producer.connect();
+    await producer.transaction();
+  });
   await step("delete", async () => {
     await admin.deleteTopics({ topics: [topic] });
   });

@@ -20,4 +20,5 @@ outcome read "$read" '0 1 '
 echo '"groups": "-",'
 if [ "$waits" = 124 ]; then member=waits; fi
 outcome subscribe "$member" 0
+echo '"transact": "-",'
 echo '"delete": "-"}'

@@ -2,7 +2,7 @@
 
 import sys
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tests.clients.steps import WAIT_S, Steps
@@ -57,6 +57,15 @@ def main(server: str, topic: str) -> None:
         return True if error is None else str(error.name())
 
     steps.take("subscribe", subscribe)
+
+    def transact() -> bool | str:
+        try:
+            Producer({**to, "transactional.id": "t"}).init_transactions(_TIMEOUT_S)
+        except KafkaException as error:
+            return str(error.args[0].name())
+        return True
+
+    steps.take("transact", transact)
     steps.take("delete", lambda: admin.delete_topics([topic])[topic].result(_TIMEOUT_S) is None)
     steps.end()
 

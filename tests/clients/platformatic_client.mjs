@@ -50,6 +50,10 @@ await step("subscribe", async () => {
   const stream = consumer.consume({ topics: [topic], mode: "earliest" }).then(() => "yes");
   return Promise.race([stream, waited()]);
 });
+await step("transact", async () => {
+  const producer = new kafka.Producer({ ...options, idempotent: true, transactionalId: "t" });
+  await producer.beginTransaction();
+});
 await step("delete", async () => {
   await admin.deleteTopics({ topics: [topic] });
 });
