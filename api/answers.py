@@ -1,4 +1,4 @@
-"""Answers questions to a running service, limited to what the caller may see."""
+"""Answers questions to a running service, limited to the objects that the caller may see."""
 
 import asyncio
 from collections.abc import Callable
@@ -155,8 +155,12 @@ class Answers:
             raise not_available(min_offset, end)
 
     async def _comes(self, offset: int, wait_s: float) -> None:
-        """Wait until the record at an offset is committed, the time is over, or the service is
-        stopping.
+        """Wait until the record at an offset is committed, but at most `wait_s`.
+
+        Also ends when the service is stopping.
+
+        Raises:
+            UnavailableError: too many questions are waiting.
         """
         if self._history.image.provenance.next_offset > offset:
             return

@@ -59,8 +59,11 @@ class ServerAddress(msgspec.Struct, frozen=True):
 
 
 def server_address(url: str) -> ServerAddress:
-    """Parse `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
-    `sasl_ssl://HOST:PORT`; the port is optional.
+    """Parse the address of a service; the port is optional.
+
+    Args:
+        url: `kafka://HOST:PORT`, `HOST:PORT`, or a URL with a security protocol, such as
+            `sasl_ssl://HOST:PORT`.
 
     Raises:
         RequestError: INVALID_REQUEST, the URL has none of these forms.
@@ -94,10 +97,11 @@ class MetadataClient(CommandClient):
     async def connect(
         cls, url: str, *, client_id: str = _CLIENT_ID, security: ClientSecurity | None = None
     ) -> Self:
-        """Connect to `kafka://HOST:PORT`, or to a URL with a security protocol,
-        `sasl_ssl://HOST:PORT`.
+        """Connect to a service.
 
         Args:
+            url: `kafka://HOST:PORT`, or a URL with a security protocol, such as
+                `sasl_ssl://HOST:PORT`.
             security: The user for SASL and the files for TLS; None: as in the file
                 `$METALOG_CLIENT`.
 

@@ -112,8 +112,10 @@ class Place:
         return self._in_flight_bytes + size_bytes > limits.SMALL_FRAME_BYTES
 
     def ask_for_share(self, size_bytes: int, granted: Callable[[], None]) -> Share:
-        """Request memory for a frame; `granted` is called later unless the share is granted
-        immediately.
+        """Request memory for a frame.
+
+        Args:
+            granted: Called later, unless the share is granted immediately.
         """
 
         def go_on() -> None:

@@ -28,8 +28,10 @@ class Event(msgspec.Struct):
     encoded_wire: bytes = b""
 
     def json(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record as JSON, in the form of `dump --json`; `asked`: include the logged
-        request.
+        """Return the record as JSON, in the form of `dump --json`.
+
+        Args:
+            asked: Include the logged request.
         """
         if show_secrets or asked:
             return msgspec.json.encode(
@@ -40,8 +42,10 @@ class Event(msgspec.Struct):
         return self.encoded
 
     def wire(self, *, show_secrets: bool = False, asked: bool = False) -> bytes:
-        """Return the record as a `Row`, encoded by `controller.wire`; `asked`: include the logged
-        request.
+        """Return the record as a `Row`, encoded by `controller.wire`.
+
+        Args:
+            asked: Include the logged request.
         """
         if show_secrets or asked:
             return to_wire(row_json(self.row, show_secrets=show_secrets, show_asked=asked))

@@ -49,7 +49,10 @@ class HistoryKeeper:
         self.job = JobRuns(name="sql_history")
 
     async def run(self) -> None:
-        """Keep the history until cancelled, which ends the child; restart a child that ends."""
+        """Keep the history up to date until cancelled; restart a child that ends.
+
+        Cancelling ends the child.
+        """
         while True:
             self.job.is_running = True
             try:

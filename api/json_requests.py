@@ -122,8 +122,9 @@ def _item_types(as_type: Any, count: int) -> tuple[Any, ...]:
 
 
 def _plain(value: Any, as_type: Any) -> Any:
-    """Return a JSON value with ids and bytes decoded; values of a wrong type are left for the
-    decoder to report.
+    """Return a JSON value with its ids and bytes decoded.
+
+    Values of a wrong type are unchanged; the decoder reports them later.
 
     Raises:
         ValueError: an id or bytes cannot be parsed.

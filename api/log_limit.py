@@ -82,7 +82,7 @@ def limited_logger(name: str) -> logging.Logger:
 
 
 def limit_repeats() -> None:
-    """Limit the lines that this process logs to standard error."""
+    """Limit how often each place in the code may log to standard error."""
     limit = LineLimit(OF_THE_PROCESS)
     for handler in logging.getLogger().handlers:
         if type(handler) is logging.StreamHandler:

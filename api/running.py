@@ -111,7 +111,7 @@ async def serve_until_stopped(
     ready: Callable[[Ready], None],
     loaded: Callable[[int], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then commit what was decided and release the log.
+    """Serve until SIGTERM or SIGINT, then commit all decisions in flight and release the log.
 
     Args:
         ready: Called with the addresses once requests are accepted.
@@ -217,8 +217,9 @@ async def _listen_for_http(options: ServeOptions, connections: Connections) -> "
 def _work_in_background(
     options: ServeOptions, service: Service, closing: contextlib.AsyncExitStack
 ) -> tuple[JobRuns, ...]:
-    """Start the background jobs, which run until `closing` ends; return their statistics for the
-    metrics.
+    """Start the background jobs; return their statistics for the metrics.
+
+    The jobs run until `closing` ends.
     """
     jobs: list[JobRuns] = []
     runs: list[Coroutine[None, None, None]] = []

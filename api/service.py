@@ -70,7 +70,7 @@ class Service:
         *,
         settings: Settings,
     ) -> None:
-        """Use `Service.open` instead."""
+        """Create a service over an open log; callers use `Service.open`."""
         self._log = metadata_log
         self.on_commit: list[Callable[[Batch], None]] = []
         self.history = History(image)
@@ -139,7 +139,7 @@ class Service:
 
     @cached_property
     def feed(self) -> Feed:
-        """The feed of the newest committed records, which keeps records from its first use on."""
+        """The feed of the newest committed records; it keeps records from its first use on."""
         feed = Feed(self.image.provenance.next_offset)
         self.on_commit.append(feed.committed)
         return feed
@@ -315,7 +315,7 @@ class Service:
         await asyncio.wait([self._running])
 
     async def close(self) -> None:
-        """Stop deciding, commit what was decided, and release the log."""
+        """Stop deciding, commit all decisions in flight, and release the log."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)

@@ -1,8 +1,8 @@
 """Automatic snapshots of a running service, each made by a child process.
 
-Building a snapshot walks the whole image in Python. A thread would hold the interpreter's lock and
-delay appends, so a child runs `metalog snapshot create` at the lowest priority. It reads the log
-like any reader; the service sees only its exit code.
+Building a snapshot walks the whole image in Python. A thread would block the interpreter and delay
+appends, so a child runs `metalog snapshot create` at the lowest priority. It reads the log like any
+reader; the service sees only its exit code.
 """
 
 import asyncio
@@ -51,7 +51,10 @@ class SnapshotMaker:
         self.job = JobRuns(name="snapshot", end_offset=newest)
 
     async def run(self) -> None:
-        """Watch the log and make snapshots until cancelled, which ends a child still running."""
+        """Watch the log and make snapshots until cancelled.
+
+        Cancelling ends a child still running.
+        """
         while True:
             while self._end_offset() - self._last < self._every:
                 await asyncio.sleep(_LOOK_EVERY_S)

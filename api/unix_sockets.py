@@ -1,4 +1,7 @@
-"""Unix sockets: only root and this process's user can connect; the system reports who did."""
+"""Unix sockets, to which only root and this process's user can connect.
+
+The operating system reports the user of each connection.
+"""
 
 import contextlib
 import errno

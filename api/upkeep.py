@@ -67,7 +67,10 @@ class Upkeep:
         return tuple([job for job in (self.archiving, self.retaining) if job is not None])
 
     async def run(self) -> None:
-        """Archive and retain repeatedly until cancelled, which ends a child still running."""
+        """Archive the log and drop its old history, repeatedly, until cancelled.
+
+        Cancelling ends a child still running.
+        """
         while True:
             # First what is archived, so that it may be dropped.
             if self.archiving is not None and self._options.archive is not None:

@@ -1,8 +1,9 @@
-"""Pages of answers limited to what the caller may see.
+"""Pages of answers limited to the objects that the caller may see.
 
-The visible items are divided into pages anew, so that neither the number and sizes of pages nor
-their cursors reveal how much was left out: a cursor counts the pages given to this caller. The last
-few answers are kept partly read; for any other answer, a page is computed from the beginning.
+The visible items are divided into new pages, so that neither the number and sizes of pages nor
+their cursors reveal how many items were removed: a cursor counts the pages given to this caller.
+The last few answers are kept partly read; for any other answer, a page is computed from the
+beginning.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

@@ -145,7 +145,7 @@ class CommandClient(ABC):
 
         Raises:
             RequestError: the decision's refusal.
-            UnavailableError: no answer, or the service cannot decide now; the error's outcome says
+            UnavailableError: no answer, or the service cannot decide now; the error's outcome shows
                 whether the request may have been carried out.
         """
         if not isinstance(command, str):

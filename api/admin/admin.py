@@ -27,12 +27,13 @@ class Admin(Protocol):
         Args:
             request: The command's request, such as `CreateTopics`.
             reason: Stored in the log with the records.
-            request_id: Chosen by the caller, who may retry with the same id if no answer came: the
-                request is carried out once, and a retry gets the first answer.
+            request_id: Chosen by the caller. After a lost answer, the caller may retry with the
+                same id: the request is carried out only once, and the retry gets the first answer.
             trace_parent: The request's W3C trace parent; stored in the log.
 
         Raises:
             RequestError: the whole request is refused.
-            UnavailableError: try again; or no answer came, and the outcome is unknown.
+            UnavailableError: the request cannot be decided now, and changed nothing; or no answer
+                came, and the outcome is unknown.
         """
         ...

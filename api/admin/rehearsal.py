@@ -22,8 +22,8 @@ class RehearsalLog:
     async def append(
         self, batch: NewBatch, *, expected_end_offset: int | None = None
     ) -> AppendResult:
-        """Advance the end offset by the number of records; return the result that a real commit
-        would have.
+        """Advance the end offset by the number of records; return the result of a successful
+        append.
         """
         assert expected_end_offset in (None, self.end_offset), "only one controller writes here"
         assert batch.timestamp is not None, "a controller dates its batches"

@@ -1,4 +1,4 @@
-"""The `advise` command: how to recover a Kafka cluster after a lost quorum."""
+"""The `advise` command: advice on recovering a Kafka cluster after a lost quorum."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

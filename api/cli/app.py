@@ -66,8 +66,9 @@ def complete_app() -> App:
 
 @functools.lru_cache(maxsize=1)
 def _parser(_commands: int, _groups: int) -> Any:
-    """Return the app's parser, cached by the numbers of commands and groups, as building it is
-    slow.
+    """Return the app's parser, which is cached because building it is slow.
+
+    The numbers of commands and groups are the key of the cache.
     """
     return get_command(app)
 

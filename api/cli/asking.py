@@ -177,7 +177,7 @@ def print_end(about: "About", *, json: bool) -> None:
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print, for text output, what is missing from an answer; see `image_view.print_remark`."""
+    """If output is text, print which parts an answer lacks; see `image_view.print_remark`."""
     from api.cli.image_view import print_remark as print_
 
     print_(about)

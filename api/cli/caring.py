@@ -79,9 +79,10 @@ def verify(log: LogPlace, json: Json = False) -> int:
 
 
 def _replayed(fs: "ByteStore", directory: Path, found: "Inspection") -> "Proof | None":
-    """Replay the log and return the proof; None if the replay finds damage, added to `found`.
+    """Replay the log and return the proof, or None if the replay finds damage.
 
-    In a log that is not a mirror, a contradicting record counts as damage.
+    The damage is added to `found`. In a log that is not a mirror, a contradicting record counts as
+    damage.
     """
     from metadata_log.care.findings import Finding
     from metadata_log.log_reader import LogReader

@@ -23,8 +23,8 @@ _SNAPSHOT_FROM = 10_000
 async def write_demo(directory: Path, options: DemoOptions) -> Demo:
     """Create the log at `directory`, and return a summary.
 
-    The same options give the same bytes: ids, times and choices all come from the seed. A long log
-    ends with a snapshot, as a service makes them.
+    The same options give the same bytes, because ids, times and choices are all derived from the
+    seed. A long log ends with a snapshot, as a service makes them.
     """
     cluster_id = uuid_text(hashlib.sha256(f"demo {options.seed}".encode()).digest()[:16])
     create_log(directory, cluster_id)

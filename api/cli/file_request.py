@@ -90,8 +90,7 @@ def file_request(
 async def last_known(
     door: Door, request: FileRequest, origin: Origin
 ) -> tuple[int, AppendResult] | None:
-    """Return the position and result of the last batch that an earlier run appended; None if no
-    batch is known.
+    """Return the position and result of the last batch that an earlier run appended, or None.
 
     All positions are checked: the log remembers only recent requests, so it may know the end of a
     long file but not the beginning.

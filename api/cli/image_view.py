@@ -57,8 +57,9 @@ def print_overview(found: "Overview", about: "About") -> None:
 
 
 def print_remark(about: "About | Known") -> None:
-    """Print which records were left out of an answer or not counted; warn on standard error if
-    records were not understood.
+    """Print which records were left out of an answer or not counted.
+
+    If records were not understood, prints a warning on standard error.
     """
     if text := left_out_text(getattr(about, "left_out", None) or ()):
         print_line(text)
@@ -85,8 +86,9 @@ def position_text(about: "About") -> str:
 
 
 def left_out_text(left_out: "Sequence[LeftOut]") -> str:
-    """Return a text about the records that were left out, listing the first few; empty if there are
-    none.
+    """Return a text about the records that were left out; empty if there are none.
+
+    The text lists only the first few records.
     """
     if not left_out:
         return ""

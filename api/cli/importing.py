@@ -114,8 +114,10 @@ def _print_result(result: "ImportResult", log: Path) -> None:
 
 
 def _named_by_tables(log: Path) -> list[tuple[str, int]]:
-    """Return the record types and tagged fields that only a mirror's tables describe, each with its
-    number of records.
+    """Return the record types and tagged fields that only a mirror's tables describe.
+
+    Returns:
+        For each, its name and its number of records.
     """
     from api.cli.reading import open_reader
     from replay.not_understood import unknown_kinds

@@ -95,8 +95,9 @@ def _unknown_text(kind: "UnknownKind") -> str:
 
 
 def _lag_text(lag: "Lag") -> str:
-    """Return a text giving the last offset covered by snapshots or history, and the lag behind the
-    log's end.
+    """Return a text about the progress of snapshots or SQL history.
+
+    It has the last offset that they cover, and their lag behind the log's end.
     """
     from records.text import duration_text
 

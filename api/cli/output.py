@@ -126,10 +126,10 @@ def plain(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table with aligned columns; if the terminal is too narrow, one block of lines per
-    row.
+    """Print a table with aligned columns.
 
-    Cells are never truncated or wrapped, so that names, ids and times can be copied and searched.
+    If the terminal is too narrow, each row is printed as a block of lines. Cells are never
+    truncated or wrapped, so that names, ids and times can be copied and searched.
     """
     cells = [["" if cell is None else plain(str(cell)) for cell in row] for row in rows]
     widths = [max(map(_cell_width, column)) for column in zip(columns, *cells, strict=True)]

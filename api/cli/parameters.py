@@ -15,8 +15,11 @@ class Parameter:
     """A parameter of a command: the names of its option, and its other settings for typer."""
 
     def __init__(self, *names: str, **settings: Any) -> None:
-        """Declare a parameter; the settings are those of typer's function with the same name as the
-        class.
+        """Declare a parameter.
+
+        Args:
+            names: Names of the option.
+            settings: Arguments for typer's function with the same name as this class.
         """
         self.names = names
         self.settings = settings

@@ -102,8 +102,9 @@ def _values(function: Callable[..., Any], words: Sequence[str]) -> dict[str, Any
 
 
 def _declared(function: Callable[..., Any]) -> Iterator[_Declared]:
-    """Yield the parameters of a command. Avoids `inspect`, because importing it takes as long as
-    parsing.
+    """Yield the parameters of a command.
+
+    Does not use `inspect`, because importing it takes as long as parsing.
     """
     for name in function.__code__.co_varnames[: function.__code__.co_argcount]:
         type_, parameter = get_args(function.__annotations__[name])

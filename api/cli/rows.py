@@ -20,7 +20,7 @@ def check_types(names: list[str]) -> None:
 
 
 def origin_text(origin: dict[str, Any] | None) -> str:
-    """Return a batch's origin, i.e. who or what caused it, in a few words."""
+    """Return a batch's origin in a few words."""
     if origin is None:
         return "-"
     reason = origin.get("reason")
@@ -41,8 +41,9 @@ def print_unknown_origin(origins: Iterable[object | None]) -> None:
 
 
 def row_text(row: "Row") -> str:
-    """Return a row as one line: offset, epoch, time, type, and the fields that differ from their
-    defaults.
+    """Return a row as one line of text.
+
+    It has the offset, epoch, time, type, and the fields that differ from their defaults.
     """
     defaults = default_fields(registry.BY_NAME[row.type])
     fields = {

@@ -1,4 +1,4 @@
-"""The `shrink` command: finds the smallest log in which an expression still begins to hold."""
+"""The `shrink` command: finds the smallest log in which an expression still flips."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

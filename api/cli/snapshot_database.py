@@ -28,9 +28,9 @@ def named_timeline(reader: "LogReader") -> "Timeline | None":
 class _NamedSnapshots:
     """The snapshots of one cluster in the database given by --database.
 
-    Each call connects anew, because answers are computed while they are printed: it is not known
-    which call is the last. Both methods raise the errors of `SnapshotStore.open`, as the user asked
-    for this database; errors of a log's own database are ignored.
+    Each call opens a new connection, because answers are computed while they are printed: it is not
+    known which call is the last. Both methods raise the errors of `SnapshotStore.open`, as the user
+    asked for this database; errors of a log's own database are ignored.
     """
 
     def __init__(self, url: str, cluster_id: str) -> None:
@@ -45,7 +45,7 @@ class _NamedSnapshots:
     def load_newest(
         self, at: int | None = None, *, accept: "Callable[[SnapshotInfo], bool]" = lambda _: True
     ) -> "MetadataImage | None":
-        """Return the newest loadable image that `accept` allows, None if there is none."""
+        """Return the newest loadable image at or before `at` that `accept` allows, or None."""
         with self._opened() as store:
             return store.load_newest(at, accept=accept)
 

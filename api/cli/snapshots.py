@@ -68,9 +68,7 @@ def _opened(
 def _opened_or_none(
     log: Path, database: str | None
 ) -> "Iterator[tuple[LogReader, SnapshotStore | None]]":
-    """Yield the log and its snapshot store; None instead of the store if the log has no database
-    yet.
-    """
+    """Yield the log and its snapshot store, which is None if the log has no database yet."""
     from api.cli.reading import open_reader
     from replay.snapshot.database import default_url
 

@@ -34,11 +34,14 @@ def with_other(args: Sequence[str], server_mark: str) -> list[str]:
 
 
 def diff_of_logs(log: "Source", other: str, request: "ShowDiff", after: str) -> "Compared":
-    """Return the differences, by object name, between a log at `request.before` and another at
-    `after`.
+    """Return the differences between two logs, each at a point of its own.
+
+    Args:
+        log: The log to read at the point `request.before`.
+        other: The log to read at the point `after`.
 
     Returns:
-        The differences, and the position in the other log.
+        The differences by object name, and the position in the other log.
 
     Raises:
         RequestError: a point is malformed or past the end of its log; or neither log has the
@@ -73,8 +76,9 @@ def _diff_of_images(log: "Source", other: "Source", request: "ShowDiff", after: 
 
 
 def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after: str) -> "Compared":
-    """Compare two logs by their answers to the same question, because a service does not send its
-    image.
+    """Compare two logs by their answers to the same question.
+
+    Needed with a service, because a service does not send its image.
     """
     from msgspec.structs import replace
 

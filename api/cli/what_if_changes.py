@@ -41,8 +41,9 @@ def edits_of(texts: Sequence[str]) -> tuple[tuple[Replaced, ...], tuple[Edited, 
 
 
 def added_of(texts: Sequence[str]) -> tuple[Added, ...]:
-    """Return the commands and records to add; consecutive records after the same offset are one
-    batch.
+    """Return the commands and records to add.
+
+    Consecutive records after the same offset are one batch.
 
     Raises:
         RequestError: INVALID_REQUEST, a text is neither a command nor a record; the message quotes

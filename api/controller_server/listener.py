@@ -143,8 +143,9 @@ class ControllerListener:
         return answer.response
 
     def _translated(self, translation: Translation) -> Handler:
-        """Return a handler that translates a Kafka request to a command, runs it, and translates
-        the response.
+        """Return a handler that runs the command for a Kafka request.
+
+        It translates the request to the command, and the command's response to Kafka's.
         """
 
         async def handle(frame: RequestFrame, caller: Caller) -> Response:

@@ -29,14 +29,18 @@ _VERSION = 0
 
 
 def all_rights(image: MetadataImage, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return records that build the authorizer's part of an image: O(ACLs), and O(users)."""
+    """Return records that build the authorizer's part of an image.
+
+    Takes O(ACLs), plus O(users) if `with_users`.
+    """
     users = _user_changes(MetadataImage.EMPTY, image) if with_users else ()
     return _encoded([*_levels({}, image.features()), *map(_added, image.acls()), *users])
 
 
 def changed_rights(change: Change, *, with_users: bool = False) -> tuple[bytes, ...]:
-    """Return records that update the authorizer's part of an image: O(ACLs changed), and O(users)
-    if any user has changed.
+    """Return records that update the authorizer's part of an image.
+
+    Takes O(ACLs changed), plus O(users) if any user has changed.
     """
     users = _user_changes(change.before, change.after) if with_users else ()
     return _encoded([*_changes(change), *users])

@@ -38,8 +38,9 @@ def leader_and_isr(
     *,
     full: bool,
 ) -> LeaderAndIsrRequest:
-    """Return the LeaderAndIsr request for the given partitions, without those no longer on the
-    broker.
+    """Return the LeaderAndIsr request for the given partitions.
+
+    Partitions of which the broker has no replica are left out.
 
     Args:
         configs: The broker's configs.

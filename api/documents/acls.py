@@ -60,7 +60,7 @@ class Created(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether ACLs allow an operation, and why.
+    """The explanation of an access decision: whether ACLs allow an operation, and why.
 
     `created` is the record that created the deciding ACL entry; None if it is unknown.
     """

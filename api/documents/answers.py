@@ -147,7 +147,7 @@ def blame_of_access(answer: AccessExplained) -> ShowBlame | None:
 
 
 def access_explained(answer: AccessExplained, blame: Blame | None) -> Access:
-    """Return whether ACLs allow an operation; `blame` is the answer to `blame_of_access`."""
+    """Return the explanation of an access decision; `blame` is the answer to `blame_of_access`."""
     created = None
     if blame is not None:
         setter = blame.fields["permission_type"]

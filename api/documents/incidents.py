@@ -30,7 +30,7 @@ class OfKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActiveController(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a node became the active controller in a range, and its total active time."""
+    """A node's number of terms as the active controller in a range, and their total time."""
 
     node: int
     terms: int

@@ -28,8 +28,7 @@ from replay.time_travel.static_voters import static_voter_changes
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
     """One field that changed.
 
-    `fate` tells whether the object is `new`, `gone` or `changed`; only set if `fates` was
-    requested.
+    `fate`: the object is `new`, `gone` or `changed`; set only if the request has `fates`.
     """
 
     field: str
@@ -125,7 +124,7 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
 def _with_notes(
     events: Iterable[ObjectEvent], past: Past, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
-    """Yield events with the notes about their records, if the request includes notes."""
+    """Yield the events; if the request includes notes, each with the notes about its record."""
     if not request.notes:
         yield from events
         return

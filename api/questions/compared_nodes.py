@@ -31,8 +31,9 @@ class ComparedNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """The first offset at which logs differ, and each log's epoch there; None if the log ends
-    before.
+    """The first offset at which logs differ, and the epoch of each log at that offset.
+
+    The epoch is None for a log that ends before the offset.
     """
 
     offset: int

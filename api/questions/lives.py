@@ -20,8 +20,9 @@ class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Border(msgspec.Struct, frozen=True, kw_only=True):
-    """The record that began or ended a topic's use of a name, by creating, deleting or moving the
-    topic.
+    """The record that began or ended a topic's use of a name.
+
+    It created, deleted or moved the topic.
     """
 
     offset: int

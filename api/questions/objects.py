@@ -61,7 +61,7 @@ def pieces_of(part: str, values: Iterable[Any]) -> Iterator[Piece]:
 
 
 class JoinedPieces:
-    """Joins the pieces of each field and cuts them anew; see `question.Joiner`."""
+    """Joins the pieces of each field, and cuts the field into new pieces; see `question.Joiner`."""
 
     def __init__(self) -> None:
         self._part = ""

@@ -102,7 +102,7 @@ def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
 
 
 class _Reading:
-    """An answer that has been read up to some page."""
+    """An answer of which some pages have been read."""
 
     def __init__(self, past: Past, told: Computed) -> None:
         self.past, self.told = past, told

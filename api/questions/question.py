@@ -28,7 +28,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Joiner(Protocol):
-    """Regroups filtered items of an answer, so that their sizes do not reveal what was removed."""
+    """Regroups filtered items of an answer, so that their sizes do not reveal the removed parts."""
 
     def add(self, items: Iterable[Any]) -> Iterable[Any]:
         """Buffer the next items; return those that are now complete."""

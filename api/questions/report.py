@@ -26,8 +26,8 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
     `records_max`: if the range has more records, only this many of the newest are read. `topics`:
     report only these topics, by full name, and their partitions, without events and causes, which
     may reveal other topics. `known`: last offset of an earlier report of the same range and topics;
-    then only what is new since is reported, if that can be found out. A client cannot know that
-    the topics were the same, so only the service sets it.
+    only changes after this offset are reported, if they can be determined. Set by the service only,
+    because a client cannot know whether the topics were the same.
     """
 
     first: str = "start"

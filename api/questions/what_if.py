@@ -26,8 +26,7 @@ from replay.time_travel.history import absence
 
 
 class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks what would have happened after a point with some changes made to the past; see
-    `Changes`.
+    """Asks what would have happened after a point if the past had been changed; see `Changes`.
 
     Without a point, the fork begins just before the first offset that a change refers to. `without`
     are names of objects or fields, or `FIELD=VALUE`.

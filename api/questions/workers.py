@@ -1,9 +1,9 @@
 """Starts and manages worker processes for questions about a service's log.
 
-Replaying a long log in the service process would hold the interpreter's lock and delay appends.
+Replaying a long log in the service process would block the interpreter and delay appends.
 
 A worker only reads, so it is killed as soon as its answer is not needed: the caller was cancelled,
-the worker is stuck, or the service ends. The next question starts a new one.
+the worker is stuck, or the service ends. The next question starts a new worker.
 """
 
 import asyncio

@@ -72,8 +72,10 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, settings: "_Settings", directory: Path) -> Self:
-        """Return the client security given by parsed settings; their paths are relative to
-        `directory`.
+        """Return the client security for parsed settings.
+
+        Args:
+            directory: The directory to which paths in the settings are relative.
         """
 
         def file(name: str | None) -> Path | None:

@@ -128,8 +128,9 @@ class ListenerSecurities:
     def read_again(
         self, address: ListenerAddress, renew: Callable[[ssl.SSLContext | None], None]
     ) -> Callable[[], None]:
-        """Read a listener's TLS files again; return a function that passes the new context to
-        `renew`.
+        """Read a listener's TLS files again; return a function that applies them.
+
+        The function passes the new TLS context to `renew`.
 
         Raises:
             RequestError: as `of`.

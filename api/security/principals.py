@@ -73,8 +73,9 @@ class PrincipalMapping(msgspec.Struct, frozen=True):
         return cls(tuple(rules)) if rules else cls()
 
     def principal(self, subject: str) -> str | None:
-        """Return the principal of a subject, None if no rule matches or the resulting name is
-        empty.
+        """Return the principal of a subject.
+
+        None if no rule matches, or if the resulting name is empty.
         """
         for rule in self.rules:
             name = rule.name(subject)

@@ -222,8 +222,9 @@ class ClientLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientExchange:
-    """The client's side of one SASL exchange: `begin`, then `go_on` with each answer until it
-    returns None.
+    """The client's side of one SASL exchange.
+
+    Call `begin`, then `go_on` with each answer until `go_on` returns None.
     """
 
     def __init__(self, login: ClientLogin) -> None:

@@ -100,8 +100,7 @@ class ScramServer:
         return self._first.encode()
 
     def final(self, token: bytes) -> tuple[bytes, str]:
-        """Return the answer to the client's proof, and the principal whose identity the proof
-        confirms.
+        """Return the answer to the client's proof, and the principal that is now authenticated.
 
         Raises:
             AuthenticationError: the proof is wrong or malformed, or there is no such user.

@@ -59,8 +59,9 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
         return ScramMechanism.SCRAM_SHA_512, self._decoy(name, ScramMechanism.SCRAM_SHA_512)
 
     def token(self, token_id: str, mechanism: ScramMechanism) -> Stored:
-        """Return the credential of a delegation token, with the token's owner as principal; or a
-        decoy.
+        """Return the credential of a delegation token, with the token's owner as its principal.
+
+        If the token is unknown or expired, returns a decoy.
         """
         token = self.image().delegation_token(token_id)
         now_ms = self.now_ms()
@@ -109,8 +110,9 @@ def decoy_key(cluster_id: str, secret: str | None) -> bytes:
 def _token_credential(
     secret_key: str, token_id: str, mechanism: ScramMechanism, salt: bytes
 ) -> ScramCredential:
-    """Return the credential whose password is the token's HMAC in base64, the form that clients
-    use.
+    """Return the SCRAM credential of a delegation token.
+
+    Its password is the token's HMAC in base64, the form that clients use.
     """
     password = base64.b64encode(token_hmac(secret_key, token_id)).decode()
     name = mechanism.hash_name

@@ -79,15 +79,15 @@ class AdminResult:
 class AdminClient:
     """Runs requests over a log directory or a service, and prints their results.
 
-    Over a service, the principal is an identity to act as, which requires a right; None means the
+    With a service, `principal` is an identity to act as, which requires a right; None means the
     connection's own principal.
 
     Attributes:
         server: URL of the service; None: decide in this process.
-        log: The log directory to decide over, else None.
-        json: True prints one JSON document.
+        log: The log directory to decide over; None with a service.
+        json: True to print one JSON document, False to print text.
         request_id: Id of the request, for retries; None: no id.
-        static_configs: Static configs to decide with over a log; a service has its own.
+        static_configs: Static configs for decisions over a log; a service has its own.
     """
 
     static_configs: Mapping[str, str] = {}
@@ -200,9 +200,7 @@ class AdminClient:
         )
 
     def _again(self) -> str:
-        """Return the part of an error message that says how to retry without applying the change
-        twice.
-        """
+        """Return the end of an error message: how to retry without applying the change twice."""
         if self.request_id is None:
             return "look at the log before asking again; with a --request-id it is done once"
         return f"ask again with --request-id {self.request_id}: it is done once"
@@ -235,8 +233,9 @@ class AdminClient:
         return self.report(told, items)
 
     def _known(self, told: AdminResult | None) -> "Known":
-        """Return the position of a result in its log; fields that a service does not report are
-        None.
+        """Return the position of a result in its log.
+
+        Fields that a service does not report are None.
         """
         from api.documents.logs import Known
 
@@ -283,7 +282,7 @@ class AdminClient:
         """Print the result of each item, and return the exit code.
 
         Args:
-            told: None if nothing was decided, because every item was refused.
+            told: The command's result; None if nothing was decided, because every item was refused.
             more: Further fields of the JSON document, which apply to all items.
         """
         done = [item for item in items if item.refusal is None]

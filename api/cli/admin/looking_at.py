@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """Options of a verb that reads: what to read, and how to print it.
+    """Options of a verb that reads: the log or service to read, the point, and the output format.
 
     Attributes:
         log: The log directory to read; None: a service is queried.
         at: The point to read.
-        json: True prints JSON.
+        json: True to print JSON, False to print text.
         server: URL of the service to query; None: the log is read.
     """
 
@@ -68,9 +68,7 @@ class Look:
 
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
-        """Extend an error of the body about an absent object by the reason why the object is
-        absent.
-        """
+        """Run the body; if its error is about an absent object, add the reason of the absence."""
         from api.questions.named_objects import asked_object
         from records.errors import RequestError
 
@@ -84,8 +82,9 @@ class Look:
             raise RequestError(error.code, message) from error
 
     def explained(self, code: str, message: str, object_: str) -> str:
-        """Return an error's message with the reason why the object is absent, if it can be found
-        out.
+        """Return an error's message, extended by the reason why the object is absent.
+
+        If the reason cannot be found out, the message is unchanged.
         """
         from api.questions.named_objects import ABSENT, REASONS
 
