@@ -189,7 +189,11 @@ class Connections:
         broker_reserve: int = limits.BROKER_RESERVE,
         receive_bytes_max: int = limits.RECEIVE_BYTES_MAX,
     ) -> None:
-        """Create in a running event loop; `broker_reserve` is at most a quarter of the places."""
+        """Create without connections; requires a running event loop.
+
+        Args:
+            broker_reserve: Places reserved for brokers; at most a quarter of all places.
+        """
         self.places_max = places_max
         self._broker_reserve = min(broker_reserve, places_max // 4)
         self._loop = asyncio.get_running_loop()
@@ -230,7 +234,7 @@ class Connections:
 
     @classmethod
     def of_process(cls) -> Self:
-        """Create with the process's current limit; raises as `within`."""
+        """Create with the process's current limit of open files; raises as `within`."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return cls.within(_UNLIMITED if soft == resource.RLIM_INFINITY else soft)
 

@@ -7,7 +7,7 @@ _DESCRIPTORS_MAX = 65_536
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit of open files to the hard one, at most 65,536.
+    """Raise the soft limit of open files to the hard limit, at most to 65,536.
 
     Never raises an error and never lowers the limit.
 

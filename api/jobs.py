@@ -30,7 +30,7 @@ class JobRuns(msgspec.Struct):
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """Count the body as a run; it counts as failed unless it calls `succeed`."""
+        """Count the body as a run; the run counts as failed unless the body calls `succeed`."""
         before, begun_s = self.done, time.monotonic()
         self.is_running = True
         try:

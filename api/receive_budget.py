@@ -13,7 +13,7 @@ Close = Callable[[str], None]
 
 
 class Share:
-    """One frame's part of the budget, from the announcement of its length to its answer.
+    """One frame's part of the budget, from the announcement of the frame's length to its answer.
 
     Attributes:
         is_granted: True if the frame may be read.

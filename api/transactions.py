@@ -89,7 +89,7 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
 
 
 def guard(find: Find) -> Guard:
-    """Return a guard that requires the rights of all steps, as far as known before deciding."""
+    """Return a guard that requires the rights of all steps, as far as known before the decision."""
 
     def check(access: Access, request: Transact) -> None:
         for number, step in enumerate(request.steps, 1):

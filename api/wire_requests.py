@@ -225,7 +225,8 @@ class CommandClient(ABC):
         Raises:
             UnknownHistoryError: the offset is before the kept history, which begins at the error's
                 `history_start`.
-            RequestError: refused; or UNSUPPORTED_VERSION, a record is of a later release.
+            RequestError: the subscription is refused; or UNSUPPORTED_VERSION, a record is of a
+                later release.
             UnavailableError: the connection was lost; continue after the last batch with a new
                 connection.
         """

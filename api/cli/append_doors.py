@@ -1,6 +1,6 @@
 """Destinations of `metalog append`: a service in this process or a running one.
 
-Both end in `Service.append`, so the same records are refused everywhere.
+Both call `Service.append`, so the same records are refused everywhere.
 """
 
 from collections.abc import AsyncIterator

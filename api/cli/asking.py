@@ -48,7 +48,7 @@ def log_path(text: str) -> Path:
 
 
 class Source(NamedTuple):
-    """Where questions are answered: by a log directory, an archive's URL, or a running service."""
+    """The source of answers: a log directory, an archive's URL, or a running service."""
 
     log: Path | str | None = None
     server: str | None = None

@@ -105,8 +105,8 @@ def audit(
 def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
     """Split the arguments into the names of queries, the log, and the SQL text of `audit sql`.
 
-    The first argument is taken as a query name, even if there is no such query. The arguments after
-    it are query names up to the first that is not the name of a query: that one is the log.
+    The first argument is taken as a query name, even if there is no such query. Of the other
+    arguments, the first that is not the name of a query is the log.
     """
     is_sql = arguments[0] == "sql"
     is_alone = arguments[0] in ("sql", "shell", "export")

@@ -140,8 +140,8 @@ def _print_inspection(log: str, found: "Inspection", proof: "Proof | None") -> N
 def digest_text(proof: "Proof") -> str:
     """Return a log's digest as text, such as `digest 4f...`.
 
-    If a record contradicts the state before it, the text names that record, and the digest of that
-    state.
+    If a record contradicts the state before it, the text gives that record, and the digest of the
+    state before it.
     """
     error = proof.contradiction
     if error is None:

@@ -178,7 +178,7 @@ def print_error(
 
 
 def print_contradiction(error: "ContradictionError") -> None:
-    """Print a contradiction as an error; with JSON, the document has both records."""
+    """Print a contradiction as an error; under --json, with the two records that contradict."""
     text = " ".join(str(error).split())
     if ERRORS_AS_JSON.get() or _is_json_logged():
         from api.documents.errors import Contradiction, Error

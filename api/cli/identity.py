@@ -20,7 +20,9 @@ def process_user() -> str:
 
 
 def checked_trace_parent(given: str | None) -> str | None:
-    """Return the given trace parent; without one, that of the environment if valid, or None.
+    """Return the given trace parent, or if none is given, the environment's.
+
+    None if the environment has no trace parent, or an invalid one.
 
     Raises:
         typer.BadParameter: the given trace parent is invalid.

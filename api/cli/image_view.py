@@ -103,7 +103,7 @@ def left_out_text(left_out: "Sequence[LeftOut]") -> str:
 
 
 def not_understood_text(about: "About | Known") -> str:
-    """Return `2 records not understood, the first at offset 3`; empty if all were understood."""
+    """Return a text such as `2 records not understood, the first at offset 3`; empty for none."""
     found = about.not_understood
     if not found:
         return ""

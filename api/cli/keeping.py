@@ -87,7 +87,7 @@ def _print_info(found: "LogInfo", about: "About") -> None:
 
 
 def _unknown_text(kind: "UnknownKind") -> str:
-    """Return `2 records: PartitionRecord version 2, tag 300, since offset 7`."""
+    """Return a text such as `2 records: PartitionRecord version 2, tag 300, since offset 7`."""
     first = kind.first_offset
     since = "before the kept history" if first is None else f"offset {first}"
     records = count_text(kind.records, "record")

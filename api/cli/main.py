@@ -110,7 +110,10 @@ def _at_once(call: partial[Any], arguments: list[str]) -> Any:
 
 
 def load_commands(arguments: Sequence[str] = ()) -> None:
-    """Register the command to run by importing its module; all commands if the name is unknown."""
+    """Register the command to run, by importing its module.
+
+    If the command's name is unknown, registers all commands.
+    """
     options = list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
     command = arguments[len(options)] if len(options) < len(arguments) else None
     named = [module for module, commands in _MODULES.items() if command in commands]

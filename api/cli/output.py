@@ -209,12 +209,12 @@ def time_text(timestamp_ms: int | None) -> str:
 
 
 def point_text(offset: Any) -> str:
-    """Return `offset 4107`, or `the start` for a negative offset; both are valid points."""
+    """Return an offset as a point: `offset 4107`, or `the start` for a negative offset."""
     return "the start" if offset < 0 else f"offset {offset}"
 
 
 def value_text(value: Any) -> str:
-    """Return a JSON value in short form: `[1,2]`, `PLAINTEXT:localhost:9092:0`."""
+    """Return a JSON value in short form, such as `[1,2]` or `PLAINTEXT:localhost:9092:0`."""
     match value:
         case None:
             return "-"
@@ -228,7 +228,7 @@ def value_text(value: Any) -> str:
 
 
 def count_text(count: int, noun: str) -> str:
-    """Return `1 topic`, `2 topics`, `3 batches`."""
+    """Return a count with its noun, such as `1 topic`, `2 topics` or `3 batches`."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
     if noun.endswith("ch"):
         plural = noun + "es"

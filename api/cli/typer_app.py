@@ -236,7 +236,7 @@ class App(typer.Typer):
 
 
 def _with_typer(function: Any) -> Any:
-    """Return a copy of a command whose parameters are typer's instead of those of `parameters`."""
+    """Return a copy of a command with its parameters converted to typer's."""
     copy: Any = FunctionType(
         *(function.__code__, function.__globals__, function.__name__),
         *(function.__defaults__, function.__closure__),

@@ -69,7 +69,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
-    """Return the full view: O(partitions of the cluster)."""
+    """Return the full view; takes O(partitions of the cluster)."""
     gone = _deletions(image, sender.broker_id, DELETION_SUCCESSFUL)
     return BrokerView(
         is_full=True,
@@ -88,7 +88,7 @@ def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
 
 
 def changed_view(change: Change, sender: Sender) -> BrokerView:
-    """Return the changes between two images: O(topics changed)."""
+    """Return the changes between two images; takes O(topics changed)."""
     partitions: set[PartitionKey] = set()
     stops: dict[PartitionKey, Stop] = {}
     topics: list[UpdatedTopic] = []
@@ -147,8 +147,8 @@ def _changed_keys(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Pa
 def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
     """Yield the replicas of a topic that the broker must stop after a change.
 
-    A replica removed from the broker is also deleted; one whose partition's mode became NONE is
-    only stopped.
+    A replica removed from the broker is also deleted; a replica whose partition's mode became NONE
+    is only stopped.
     """
     topic = change.before.topic(topic_id)
     if topic is None:

@@ -1,4 +1,4 @@
-"""Errors of commands as errors with Kafka's codes."""
+"""Converts the errors of commands to errors with Kafka's codes."""
 
 from collections.abc import Awaitable
 from typing import TypeVar

@@ -1,6 +1,6 @@
 """Encoded records sent to brokers for their authorizer and ApiVersions: ACLs and feature levels.
 
-A broker with SASL also gets the records it authenticates users with: credentials and delegation
+A broker with SASL also gets the records for authenticating users: credentials and delegation
 tokens.
 """
 

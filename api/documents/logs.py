@@ -17,7 +17,11 @@ class Place(About, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, about: About, zone: str | None) -> "Place":
-        """Return a position with the time zone `zone`; None: no time zone was assumed."""
+        """Return a position with its time zone.
+
+        Args:
+            zone: The time zone that was assumed; None: no time zone was assumed.
+        """
         fields = {name: getattr(about, name) for name in about.__struct_fields__}
         return cls(**fields, time_zone=UNSET if zone is None else zone)
 
@@ -36,7 +40,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_gone_service(cls, as_of: int | None) -> "Known":
-        """Return the position known if a service carried out a change and is now unreachable."""
+        """Return the known position for a service that made a change and is now unreachable."""
         return cls(
             as_of=as_of,
             log_end=None if as_of is None else as_of + 1,

@@ -33,7 +33,10 @@ class NamespaceLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):
-    """A namespace in a list: the topics directly in it, its limits, and its use of them."""
+    """A namespace in a list, with its limits.
+
+    `topics` is the number of topics directly in it; `use` counts also those below it.
+    """
 
     name: str
     namespace_id: str

@@ -48,7 +48,7 @@ class TopicList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition; a lag of None is unknown.
+    """A partition; a lag is None if it is unknown.
 
     `topic` and `topic_id` are not set if the partition is listed inside its topic.
     """

@@ -89,9 +89,9 @@ class JoinedPieces:
 class ShowImage(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the objects of an image: of the given parts, or of all.
 
-    Each object in the answer is a JSON object: its name as `object`, its fields, and, if its kind
-    has versions, its `version`: the offset of the last record that touched it, or -1 if that offset
-    is not kept.
+    Each object in the answer is a JSON object with its name as `object` and its fields. If its kind
+    has versions, it also has `version`: the offset of the last record that changed the object, or
+    -1 if that offset is not kept.
     """
 
     parts: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class ShowDigest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Digest(msgspec.Struct, frozen=True, kw_only=True):
-    """A digest in hexadecimal, and how it was computed."""
+    """A digest in hexadecimal, and the method by which it was computed."""
 
     digest: str
     by: str

@@ -26,7 +26,7 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         first: The point at which the range starts.
         until: The point of the question. Outages that last longer are counted up to this point if
-            it is a time between two records, otherwise up to the last record before it.
+            the point is a time between two records, else up to the last record before the point.
         broker: Only outages of this broker, and of partitions that waited for it.
         topic: Only partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
         min_insync_replicas: The value assumed for topics whose value the log does not contain.

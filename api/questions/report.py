@@ -106,7 +106,8 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
 def _first(asked: int, at: int, records_max: int | None) -> int:
     """Return the first offset of a range that has at most `records_max` records.
 
-    It moves in steps of an eighth of them, so that a growing range is continued for a while.
+    The first offset moves in steps of an eighth of `records_max`, so that ranges of a growing log
+    begin at the same offset for a while.
     """
     if records_max is None or at - asked < records_max:
         return asked

@@ -221,7 +221,7 @@ def _tags_by_table(row: Envelope, tables: Tables) -> RowByTable | UnsetType:
 
 
 def _without_seed_of_token(asked: Asked) -> Asked:
-    """Remove the random seed from a request whose decision may have made a token id from it."""
+    """Return a logged request, without its random seed if the seed would reveal a token id."""
     return replace(asked, seed=None) if asked.command in _DRAW_TOKENS else asked
 
 

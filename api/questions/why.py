@@ -24,8 +24,8 @@ _OF_INCIDENTS = {
 class AskWhy(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the records that led to a field's value.
 
-    Without a field, the question is about the `leader` of a partition, `fenced` of a broker, or
-    else the field set last.
+    If no field is given, the field is `leader` for a partition, `fenced` for a broker, and
+    otherwise the field that was set last.
     """
 
     object: str

@@ -1,7 +1,7 @@
 """The users that SASL authenticates: SCRAM credentials and delegation tokens of an image.
 
-A user who does not exist gets a decoy credential, so that a client cannot find out which users
-exist. Its salt is the same each time, and on every node of the cluster.
+For a user that does not exist, a decoy credential is used, so that a client cannot find out which
+users exist. A decoy has the same salt each time, and on every node of the cluster.
 """
 
 import base64

@@ -217,7 +217,7 @@ def _done_lines(
 
 
 def _impact_lines(count: int | None, *, validate_only: bool) -> list[str]:
-    """Return a line with the number of topics that inherit the change; no line if it is None."""
+    """Return a line with the number of topics that inherit the change; none if `count` is None."""
     if count is None:
         return []
     topics = f"{count} topic{'s' if count != 1 else ''}"

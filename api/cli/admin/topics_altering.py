@@ -111,8 +111,8 @@ def _plans(
 def _assignments(text: str | None, partitions: int) -> "tuple[Assignment, ...]":
     """Return the assignments, each with the id of its partition.
 
-    If a new partition count is given, the assignments are for the last partitions, else for all of
-    them. The ids depend only on the command's arguments, because the request may be repeated.
+    If a new partition count is given, the assignments are for the last partitions, else for all
+    partitions. The ids depend only on the command's arguments, because the request may be repeated.
     """
     if text is None:
         return ()
