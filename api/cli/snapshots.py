@@ -111,11 +111,17 @@ def create(
         if rotate is not None:
             prune_snapshots(reader, store, rotate, rotated_only=True)
         end = about(reader, offset)
+        batch_end = next(iter(reader.batches(offset))).end_offset if found.mid_batch else None
     if json:
         print_json(end, Snapshot.of(found))
     else:
         print_line(f"snapshot of the image as of offset {found.end_offset - 1}")
         print_line(f"  digest {found.digest}")
+        if batch_end is not None:
+            print_line(
+                "  inside a batch: `outages` does not start from it; "
+                f"--at {batch_end - 1} is the batch's end"
+            )
         print_remark(end)
 
 

@@ -18,7 +18,11 @@ from replay.snapshot.info import SnapshotInfo
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot in SQL. `end_offset` is exclusive, times are in ms since 1970."""
+    """A snapshot in SQL. `end_offset` is exclusive, times are in ms since 1970.
+
+    `mid_batch` is set if the batch at the end continues after it: outages do not start from such a
+    snapshot.
+    """
 
     end_offset: int
     leader_epoch: int
@@ -27,6 +31,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     rotated: bool
     created_at: int
+    mid_batch: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, info: SnapshotInfo) -> Self:
@@ -39,6 +44,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             digest=info.digest,
             rotated=info.rotated,
             created_at=info.created_at_ms,
+            mid_batch=True if info.mid_batch else UNSET,
         )
 
 

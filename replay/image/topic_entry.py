@@ -67,6 +67,11 @@ class TopicDelta:
             )
         return partition
 
+    def remove(self, partition_id: int) -> None:
+        """Remove a partition; it need not exist."""
+        self.changes[partition_id] = None
+        self.versions[partition_id] = self.created[partition_id] = UNKNOWN
+
     def partitions(self) -> Partitions:
         """Return the current partitions."""
         base = self.base.partitions

@@ -145,7 +145,10 @@ class TopicsDelta:
             raise ContradictionError(f"topic id {topic_id} exists", about=f"topic:@{topic_id}#name")
         topic = Topic(record.topic_id, record.name, record.namespace_id)
         self._claim_name(topic)
-        self._topics[record.topic_id] = TopicDelta(TopicEntry(topic, version=offset))
+        delta = self._topics[record.topic_id] = TopicDelta(TopicEntry(topic, version=offset))
+        # Of a topic that was removed since the image: its partitions are changed, too.
+        for old in self._image.partitions(record.topic_id):
+            delta.remove(old.partition_id)
 
     def remove_topic(self, record: RemoveTopicRecord) -> Topic:
         """Remove a topic with its partitions; return it."""
@@ -211,8 +214,7 @@ class TopicsDelta:
         delta = self._touch(record.topic_id)
         delta.version = offset
         for partition_id in record.partition_ids:
-            delta.changes[partition_id] = None
-            delta.versions[partition_id] = delta.created[partition_id] = UNKNOWN
+            delta.remove(partition_id)
 
     def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
         """Clear the eligible leader replicas of one topic or of all topics: O(partitions)."""

@@ -228,6 +228,22 @@ def test_digest_by_snapshot_is_not_that_of_replay_when_no_snapshot_can_be_used(
     assert "error: SNAPSHOT_NOT_FOUND: there is no usable snapshot" in answer.err
 
 
+def test_a_snapshot_inside_a_batch_says_so_and_names_the_end_of_the_batch(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    shutil.copytree(demo_log, log)
+    with LogReader.open(log) as reader:
+        long = next(batch for batch in reader.batches(100) if len(batch.rows) > 2)
+    text = metalog("snapshot", "create", log, "--at", long.base_offset).out
+    assert f"inside a batch: `outages` does not start from it; --at {long.end_offset - 1}" in text
+    made = metalog("snapshot", "create", log, "--at", long.end_offset - 1, "--json").json
+    assert "mid_batch" not in made
+    assert "inside a batch" not in metalog("snapshot", "create", log, "--at", "end").out
+    shown = metalog("snapshot", "show", log, long.base_offset + 1, "--json").json
+    assert shown["mid_batch"] is True
+
+
 def test_snapshots_are_listed_shown_and_pruned(
     metalog: Metalog, demo_log: Path, tmp_path: Path
 ) -> None:

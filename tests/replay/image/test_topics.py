@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from metadata_log.batch import Batch
 from records.base import Record
 from records.configs import ConfigRecord
 from records.errors import ContradictionError
@@ -13,10 +14,22 @@ from records.partitions import (
     ReplicaDeletionRecord,
 )
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.expressions.touched import touched
+from replay.expressions.vocabulary import PARTITIONS
 from replay.image.configs import TOPIC
+from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Partition, Topic
-from tests.replay.builders import change, image_of, namespace, partition, topic, uid
+from tests.replay.builders import (
+    batch,
+    change,
+    image_after,
+    image_of,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
 
 
 def _partition(image: MetadataImage, name: str, partition_id: int) -> Partition:
@@ -322,3 +335,19 @@ def test_removal_of_an_unknown_partition_is_a_contradiction() -> None:
         ContradictionError, match=r"offset 3: RemovePartitionsRecord: .* no partition"
     ):
         image_of(topic("t"), partition("t", 0), removal, removal)
+
+
+@pytest.mark.parametrize("count", [2, 300])
+def test_a_topic_created_again_in_one_batch_changes_the_partitions_that_are_gone(
+    count: int,
+) -> None:
+    old = image_of(topic("t"), *[partition("t", number) for number in range(count)])
+    again = (RemoveTopicRecord(topic_id=uid("t")), topic("t"), partition("t", 0))
+    one = batch(old.provenance.next_offset, *again)
+    delta = MetadataDelta(old)
+    delta.replay_all(one.rows)
+    assert set(delta.topics.changed_partitions(uid("t"))) == set(range(count))
+    assert touched(delta) >= {("partition", (uid("t"), n)) for n in range(count)} | {PARTITIONS}
+    each = [Batch.of([msgspec.structs.replace(row, batch_offset=row.offset)]) for row in one.rows]
+    in_one, one_by_one = image_after([one], start=old), image_after(each, start=old)
+    assert in_one == one_by_one and in_one.partition_count == 1
