@@ -7,7 +7,7 @@ from controller.authorization.caller import Authentication, Caller
 
 
 def connected_caller(transport: asyncio.BaseTransport) -> Caller:
-    """Return the caller of a connection, as far as the operating system knows.
+    """Return the caller of a connection, as identified by the operating system.
 
     At a unix socket the caller is the connected user; at other sockets only the address is known.
     """

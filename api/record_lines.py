@@ -189,7 +189,7 @@ def _parse(line: _Line, number: int) -> _Parsed:
 
 
 def _record(line: _Line) -> Record:
-    """Return the record of a line; an error names the field."""
+    """Return the record of a line; the message of an error gives the field."""
     cls = registry.BY_NAME.get(line.type)
     if cls is not None and line.data.keys() <= _scalar_fields(cls):
         # In one step, without the names of fields for errors.
@@ -203,7 +203,7 @@ _SCALARS = (bool, int, float, str, type(None))
 
 @functools.cache
 def _scalar_fields(cls: type[Record]) -> frozenset[str]:
-    """Return the fields of a record type whose values stand in JSON as they are."""
+    """Return the fields of a record type whose values need no conversion from JSON."""
     return frozenset(
         [
             name

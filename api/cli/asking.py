@@ -157,7 +157,9 @@ class Source(NamedTuple):
 
 
 def place_of(about: "About") -> "Place":
-    """Return an answer's position in its log, with the time zone assumed for points, if any."""
+    """Return an answer's position in its log, with the time zone assumed for points given without
+    one.
+    """
     from api.documents.logs import Place
 
     return Place.of(about, ASSUMED_ZONE.get())

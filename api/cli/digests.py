@@ -33,7 +33,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
 
 
 def by_spark(log: Path | str, at: str) -> Computed:
-    """Compute the state and its digest at a point in Spark alone."""
+    """Compute the state at a point, and its digest, with Spark alone."""
     from api.cli.reading import offset_of
     from api.cli.spark import spark_and_files
     from api.questions.past import Past

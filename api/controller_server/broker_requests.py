@@ -99,7 +99,7 @@ class BrokerRequests:
         )
 
     async def _run(self, command: str, request: Any, caller: Caller) -> Any:
-        """Run a broker's command with the broker as its origin, and return the response."""
+        """Run a broker's command, with the broker as the origin; return the response."""
         origin = broker_origin(request.broker_id, caller, command)
         answer = await with_codes(self._service.run(command, request, caller=caller, origin=origin))
         return answer.response

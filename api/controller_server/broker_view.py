@@ -58,7 +58,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
     """Changes to send to a broker.
 
     They are partitions to update, replicas to stop, topics to update in the broker's metadata, and
-    records for its authorizer.
+    records for the broker's authorizer.
     """
 
     is_full: bool

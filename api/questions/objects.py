@@ -42,7 +42,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def joined(pieces: Iterable[Piece]) -> dict[str, Any]:
-    """Return the JSON object that consists of the pieces, with its fields in the same order."""
+    """Return the JSON object that consists of the pieces, with the fields in the pieces' order."""
     document: dict[str, Any] = {}
     for piece in pieces:
         if isinstance(piece.value, list):

@@ -68,7 +68,7 @@ class Look:
 
     @contextmanager
     def explaining(self, request: Any) -> Iterator[None]:
-        """Run the body; if its error is about an absent object, add the reason of the absence."""
+        """Run the body; extend an error about an absent object by the reason for its absence."""
         from api.questions.named_objects import asked_object
         from records.errors import RequestError
 
