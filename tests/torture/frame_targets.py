@@ -14,6 +14,7 @@ from api.broker.producer_ids import ProducerIds
 from api.kafka import apis
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.connection import Connection
+from api.kafka.errors import check
 from api.kafka.listener import Answering, Listener
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from metadata_log.log_reader import LogReader
@@ -98,6 +99,7 @@ async def _broker(
     async def allocate() -> range:
         assert isinstance(allocation, AllocateProducerIdsRequest)
         block = await link.request(allocation, AllocateProducerIdsResponse)
+        check(block.error_code, None)
         return range(block.producer_id_start, block.producer_id_start + block.producer_id_len)
 
     answering = broker_answering(
