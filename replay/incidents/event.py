@@ -53,7 +53,7 @@ class Group:
     """
 
     __slots__ = (
-        *("_cause", "_counts", "_first", "_last", "_objects"),
+        *("_cause", "_counts", "_details", "_first", "_last", "_objects"),
         *("active_ms", "heading", "kind", "number"),
     )
 
@@ -67,6 +67,7 @@ class Group:
         self._objects: dict[str, None] = {}
         # How often what was done together.
         self._counts: dict[tuple[str, ...], int] = {}
+        self._details: dict[tuple[str, ...], str] = {}
 
     @property
     def first(self) -> Envelope:
@@ -82,8 +83,14 @@ class Group:
         """Add the name of a changed object."""
         self._objects[name] = None
 
-    def add(self, row: Envelope, name: str | None, effects: tuple[str, ...]) -> None:
-        """Add a record, the name of the object it changed, and its effects, which are counted."""
+    def add(
+        self, row: Envelope, name: str | None, effects: tuple[str, ...], detail: str = ""
+    ) -> None:
+        """Add a record, the name of the object it changed, and its effects, which are counted.
+
+        Args:
+            detail: More about the effects, shown if the event has them only once.
+        """
         if row.offset > self._last.offset:
             self._last = row
         elif row.offset < self._first.offset:
@@ -91,16 +98,21 @@ class Group:
         if name is not None:
             self._objects[name] = None
         if effects:
+            self._details[effects] = detail
             self._counts[effects] = self._counts.get(effects, 0) + 1
 
     def event(self) -> TimelineEvent:
         """Return the event."""
         origin = self._first.origin
         counts: dict[str, int] = {}
+        details: dict[str, str] = {}
         for together, count in self._counts.items():
             for effect in together:
                 counts[effect] = counts.get(effect, 0) + count
-        effects = ", ".join([_counted(count, effect) for effect, count in counts.items()])
+                details[effect] = self._details[together]
+        effects = ", ".join(
+            [_told(count, effect, details[effect]) for effect, count in counts.items()]
+        )
         return TimelineEvent(
             from_offset=self._first.offset,
             to_offset=self._last.offset,
@@ -152,6 +164,11 @@ def partition_effects(before: Partition, after: Partition) -> tuple[str, ...]:
 _SHRANK = ("ISR%s shrank",)
 _GREW = ("ISR%s grew",)
 _OTHERWISE = ("partition%s changed otherwise",)
+
+
+def _told(count: int, effect: str, detail: str) -> str:
+    text = _counted(count, effect)
+    return f"{text}: {detail}" if detail and count == 1 else text
 
 
 def _counted(count: int, effect: str) -> str:

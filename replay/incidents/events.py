@@ -28,7 +28,7 @@ from replay.incidents.event import (
 from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
 from replay.incidents.touched_objects import GOING, touched_objects
-from replay.incidents.words import effect_of
+from replay.incidents.words import detail_of, effect_of
 from replay.loader import BatchSource, check_point, explains, provenance_at
 from replay.transactions import Transactions, rows_within
 
@@ -271,7 +271,7 @@ class _Events:
         if isinstance(record, topics.TopicRecord):
             name = f"topic:{self._state.topic_label(record.topic_id)}"
         # `touched_objects` has the names of all others.
-        group.add(row, name, (effect_of(record, self._state),))
+        group.add(row, name, (effect_of(record, self._state),), detail_of(record))
         self._touch(group, record)
 
     def _new_partition(self, row: Envelope) -> None:

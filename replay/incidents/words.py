@@ -9,6 +9,7 @@ from typing import Any
 
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Uuid
+from replay.acl_words import acl_text
 from replay.image.configs import RESOURCE_NAMES
 from replay.incidents.live_state import LiveState
 from replay.incidents.touched_objects import touched_objects
@@ -30,6 +31,13 @@ def effect_of(record: Any, state: LiveState) -> str:
         or _of_quorum(record)
         or _of_removals(record, state)
     )
+
+
+def detail_of(record: Any) -> str:
+    """Return what a record's effect is about, if `effect_of` does not say it; else nothing."""
+    if isinstance(record, security.AccessControlEntryRecord):
+        return acl_text(record)
+    return ""
 
 
 def _of_config(record: configs.ConfigRecord) -> str:

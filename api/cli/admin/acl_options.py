@@ -14,7 +14,7 @@ from api.cli.admin.shared import set_parameters
 if TYPE_CHECKING:
     from api.documents.acls import Acl
     from controller.authorization.authorizer import Operation, Resource
-    from controller.decisions.acls import AclBinding, AclFilter
+    from controller.decisions.acls import AclFilter
 
 E = TypeVar("E", bound=Enum)
 
@@ -192,26 +192,11 @@ def parse_resource(text: str) -> "Resource":
     return Resource(type_, name)
 
 
-def acl_text(acl: "AclBinding") -> str:
-    """Return an ACL in words, such as `allow User:ann READ on topic:orders`."""
-    from api.documents.acls import Acl
-
-    shown = Acl.of(acl)
-    host = "" if acl.host == "*" else f" from {acl.host}"
-    return (
-        f"{shown.permission.lower()} {acl.principal} {shown.operation} on "
-        f"{resource_text(shown)}{host}"
-    )
-
-
-def resource_text(acl: "Acl") -> str:
+def resource_of(acl: "Acl") -> str:
     """Return an ACL's resource as text, such as `topic:orders` or `cluster`."""
-    kind = acl.resource_type.lower().replace("_", "-")
-    if acl.resource_type == "CLUSTER":
-        return kind
-    if acl.pattern_type == "PREFIXED":
-        return f"{kind}s beginning with {acl.resource_name!r}"
-    return f"every {kind}" if acl.resource_name == "*" else f"{kind}:{acl.resource_name}"
+    from replay.acl_words import resource_text
+
+    return resource_text(acl.resource_type, acl.pattern_type, acl.resource_name)
 
 
 def acl_rows(acls: "Iterable[Acl]") -> Iterator[tuple[str, ...]]:
@@ -222,7 +207,7 @@ def acl_rows(acls: "Iterable[Acl]") -> Iterator[tuple[str, ...]]:
             acl.principal,
             acl.host,
             acl.operation,
-            resource_text(acl),
+            resource_of(acl),
             f"acl:{acl.acl}",
         )
 

@@ -238,7 +238,9 @@ def _verb(created: bool, validate_only: bool) -> str:
 
 
 def _named(acl_id: object, acl: "AclBinding") -> str:
-    return f"acl:{_id(acl_id)}: {options.acl_text(acl)}"
+    from replay.acl_words import acl_text
+
+    return f"acl:{_id(acl_id)}: {acl_text(acl)}"
 
 
 def _id(acl_id: object) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from api.cli.admin import acl_options
 from api.cli.output import count_text
 
 if TYPE_CHECKING:
@@ -47,8 +46,9 @@ def effect_lines(effects: "MoveEffects") -> tuple[str, ...]:
 def acl_line(acl: "AclFound") -> str:
     """Return an ACL and its id as text."""
     from records.text import uuid_text
+    from replay.acl_words import acl_text
 
-    return f"acl:{uuid_text(acl.acl_id)}: {acl_options.acl_text(acl)}"
+    return f"acl:{uuid_text(acl.acl_id)}: {acl_text(acl)}"
 
 
 def _subscription_lines(found: "Sequence[Subscription] | None", when: str) -> list[str]:

@@ -3,35 +3,9 @@
 from collections.abc import Mapping
 
 from records.secrets import REDACTED
+from replay.acl_words import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
 from replay.audit.queries.query import ID, KIND, OBJECT, ORIGIN, RECORD, Column, Query
 
-RESOURCE_TYPES = {
-    2: "TOPIC",
-    3: "GROUP",
-    4: "CLUSTER",
-    5: "TRANSACTIONAL_ID",
-    6: "DELEGATION_TOKEN",
-    7: "USER",
-    100: "NAMESPACE",
-}
-PATTERN_TYPES = {3: "LITERAL", 4: "PREFIXED"}
-OPERATIONS = {
-    2: "ALL",
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-    13: "CREATE_TOKENS",
-    14: "DESCRIBE_TOKENS",
-    15: "TWO_PHASE_COMMIT",
-}
-PERMISSIONS = {2: "DENY", 3: "ALLOW"}
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 

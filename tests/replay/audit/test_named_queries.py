@@ -21,6 +21,7 @@ from metadata_log.log_reader import LogReader
 from records.envelope import Envelope
 from records.errors import RequestError
 from records.secrets import PUBLIC_CONFIGS, REDACTED
+from replay import acl_words
 from replay.audit.audit import Audit, Range, chosen_parameters
 from replay.audit.committed_files import committed_files
 from replay.audit.log_frame import LogFiles
@@ -338,7 +339,7 @@ def test_baseline_that_is_something_else_is_refused() -> None:
 
 
 def test_names_of_codes_are_those_of_the_authorizer() -> None:
-    tables = settings_and_rights
+    tables = acl_words
     assert {each.value: each.name for each in Operation} == tables.OPERATIONS
     assert {each.value: each.name for each in ResourceType} == tables.RESOURCE_TYPES
     for names, codes in ((tables.PATTERN_TYPES, PatternType), (tables.PERMISSIONS, PermissionType)):

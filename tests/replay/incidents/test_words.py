@@ -69,6 +69,7 @@ WORDS: dict[str, tuple[Record, ...]] = {
     ),
     "quota user=ann/producer_byte_rate set": (QUOTA,),
     "scram ann/SCRAM-SHA-256 set": (SCRAM,),
+    "1 ACL created: allow User:ann READ on topic:a": (acl("a"),),
     "2 ACLs created": (acl("a"), acl("b")),
     "namespace shop created": (NamespaceRecord(namespace_id=uid("shop"), name="shop"),),
     "eligible replicas of all topics cleared": (ClearElrRecord(topic_name=""),),
