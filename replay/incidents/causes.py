@@ -291,7 +291,7 @@ def _down_text(row: Envelope, before: Broker | None, led: bool) -> str | None:
             return fenced_text(reason or (NO_HEARTBEAT if led else NO_HEARTBEAT_OR_STOPPED))
         case RegisterBrokerRecord(fenced=True):
             if before is None:
-                return "registered and was not unfenced yet"
+                return "registered, still fenced"
             if before.fenced:
                 return "registered again"
             return "restarted: it registered again without having been fenced"
