@@ -12,8 +12,10 @@ import msgspec
 
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.kinds import KINDS, Fields, Key
+from replay.time_travel.kinds import KINDS, Fields, Key, partition_fields_of_two
+from replay.time_travel.labels import partition_label
 from replay.time_travel.names_of_two import Names
 from replay.time_travel.objects import ObjectName
 
@@ -75,6 +77,25 @@ def record_changes(
         changes = object_changes(
             {kind: keys(row.payload, before) for kind, keys in touched.items()}, before, after
         )
+    return _effective(changes, row, in_effect)
+
+
+def partition_changes(
+    image: MetadataImage, row: Envelope, old: Partition, new: Partition
+) -> list[EffectiveChange]:
+    """Return the fields that the change of a partition in `row` changed.
+
+    Args:
+        image: An image in which the partition's topic has its name.
+        old: The partition before the record.
+        new: The partition after it.
+    """
+    label = partition_label(image, (old.topic_id, old.partition_id))
+    changes = field_changes(f"partition:{label}", *partition_fields_of_two(old, new))
+    return _effective(changes, row, in_effect=True)
+
+
+def _effective(changes: Iterable[Change], row: Envelope, in_effect: bool) -> list[EffectiveChange]:
     return [
         EffectiveChange(
             *(change.object, change.field, change.before, change.after, change.fate),
@@ -98,14 +119,16 @@ def object_changes(
     """
     changes: list[Change] = []
     old_names, new_names = Names(before, after), Names(after, before)
-    for kind in KINDS.values():
+    for kind in [KINDS[name] for name in keys] if len(keys) < 2 else KINDS.values():
         found = []
         for key in keys.get(kind.name, ()):
             old, new = kind.fields_of_two(before, after, key)
             if old != new:
                 names = old_names if new is None else new_names
                 found.append((names.of(kind, key), old, new))
-        for label, old, new in sorted(found, key=lambda each: natural(each[0])):
+        if len(found) > 1:
+            found.sort(key=lambda each: natural(each[0]))
+        for label, old, new in found:
             changes += field_changes(f"{kind.name}:{label}", old, new)
     return changes
 

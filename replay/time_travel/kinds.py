@@ -128,7 +128,12 @@ def _differing(
     If both images have the object, only the fields that differ are returned: most changes concern
     few fields, and formatting ids as text is slow.
     """
-    old, new = of.get(before, key), of.get(after, key)
+    return _fields_of_two(of, hidden, of.get(before, key), of.get(after, key))
+
+
+def _fields_of_two(
+    of: Part, hidden: Collection[str], old: msgspec.Struct | None, new: msgspec.Struct | None
+) -> FieldsOfTwo:
     if old is None or new is None:
         return _without(old, hidden, of.later), _without(new, hidden, of.later)
     names = [
@@ -175,10 +180,18 @@ def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
     return {"state": image.zk_migration} if isinstance(value, ZkMigration) else _without(value)
 
 
+_PARTITIONS = PARTS["partitions"]
+_PARTITION_HIDDEN = frozenset({*_PARTITIONS.key, *_PARTITIONS.beside})
+
+
 def partition_fields(partition: Partition | None) -> Fields | None:
     """Return the fields of a partition as the kind `partition` does, but without an image."""
-    of = PARTS["partitions"]
-    return _without(partition, {*of.key, *of.beside})
+    return _without(partition, _PARTITION_HIDDEN)
+
+
+def partition_fields_of_two(old: Partition, new: Partition) -> FieldsOfTwo:
+    """Return the fields that differ between two states of a partition, without images."""
+    return _fields_of_two(_PARTITIONS, _PARTITION_HIDDEN, old, new)
 
 
 _ALL = (

@@ -12,7 +12,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point, explains
 from replay.time_travel.affected import AFFECTED, types_reaching
-from replay.time_travel.changes import EffectiveChange, record_changes
+from replay.time_travel.changes import EffectiveChange, partition_changes, record_changes
 from replay.time_travel.objects import ObjectName
 from replay.transactions import Transactions, rows_within
 
@@ -21,7 +21,8 @@ class RecordReplay:
     """Replays a log row by row.
 
     Attributes:
-        before: The image before the last record that may have changed something.
+        before: The image before the last record that may have changed something; without changes of
+            partitions right before it, unless only one object is followed.
         image: The image after that record.
     """
 
@@ -35,6 +36,8 @@ class RecordReplay:
         self._only = only
         self._reaching = AFFECTED.keys() if only is None else types_reaching(only.kind.name)
         self._delta = MetadataDelta(image)
+        # The last record in the delta that is not in the image yet.
+        self._behind: int | None = None
 
     def replay(self, rows: Iterable[Envelope]) -> Iterator[tuple[Envelope, list[EffectiveChange]]]:
         """Apply rows; yield each that may have changed something, with its changes.
@@ -49,6 +52,10 @@ class RecordReplay:
             ContradictionError: a record contradicts the state before it.
         """
         for row in rows:
+            if self._only is None and type(row.payload) is PartitionChangeRecord:
+                yield row, self._change_partition(row)
+                continue
+            self._catch_up()
             try:
                 self._delta.replay(row)
             except ContradictionError:
@@ -64,6 +71,7 @@ class RecordReplay:
 
         Stops at a record that contradicts the state.
         """
+        self._catch_up()
         self._advance(self.image.provenance.offset)
         tried = RecordReplay(self.image, self._only)
         for row in rows:
@@ -75,6 +83,23 @@ class RecordReplay:
             yield from record_changes(
                 tried.before, row, tried.image, only=self._only, in_effect=False
             )
+
+    def _change_partition(self, row: Envelope) -> list[EffectiveChange]:
+        """Apply a change of a partition, and return what it changed.
+
+        Most records of a log are such changes. The delta has the partition before and after the
+        record, so no image is made.
+        """
+        self._delta.replay(row)
+        self._behind = row.offset
+        old, new = self._delta.topics.before, self._delta.topics.after
+        assert old is not None and new is not None, "the record changed an existing partition"
+        return partition_changes(self.image, row, old, new)
+
+    def _catch_up(self) -> None:
+        if self._behind is not None:
+            self._advance(self._behind)
+            self._behind = None
 
     def _advance(self, offset: int | None) -> None:
         self.before, self.image = self.image, self._delta.apply(Provenance(offset=offset))
