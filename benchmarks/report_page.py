@@ -1,17 +1,22 @@
-"""The page of a report about 100,000 partitions: its first paint, and selections."""
+"""The page of a report about 100,000 partitions: first paint, selections, and what is new."""
 
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from api.cli.main import run as run_command
+from api.questions.pages import PagedLog
+from api.questions.report import REPORT, ShowReport
 from benchmarks.harness import Result
 from benchmarks.own_log import CLUSTER_ID
+from controller.wire import from_wire, to_wire
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord
 from records.partitions import PartitionChangeRecord, PartitionRecord
@@ -26,6 +31,7 @@ _FIRST_PAINT_MS = 1_000
 _SELECTION_MS = 50
 _PASSES = 5
 _COUNT = 100
+_GROWTH_SHARE = 0.1
 
 _SELECTIONS = """async count => {
   const { selection } = report, times = [];
@@ -72,7 +78,57 @@ def run(scratch: Path) -> list[Result]:
         _within("report: first paint of 100,000 partitions", min(paints), _FIRST_PAINT_MS),
         _within(f"report: a selection, median of {_COUNT}", times[_COUNT // 2], _SELECTION_MS),
         _within(f"report: a selection, slowest of {_COUNT}", times[-1], _SELECTION_MS),
+        *_growth(log, first),
     ]
+
+
+def _growth(log: Path, first: str) -> list[Result]:
+    """Measure a question for what is new after 3 topics, beside one for all columns."""
+    answers = PagedLog(log)
+
+    def ask(known: int | None) -> tuple[float, int]:
+        begun, size, cursor = time.process_time(), 0, None
+        payload = to_wire(ShowReport(first=first, known=known))
+        while True:
+            page = answers.page(REPORT.name, payload, "end", cursor)
+            pieces = from_wire(page.payload, REPORT.response, lenient=True)
+            size += sum(len(piece.content) for piece in pieces)
+            if (cursor := page.cursor) is None:
+                return time.process_time() - begun, size
+
+    # The first question reads the range; the second only encodes it.
+    ask(None)
+    whole_s, whole = ask(None)
+    found = []
+    for number in range(_PASSES):
+        with LogReader.open(log) as reader:
+            known = reader.end_offset - 1
+        asyncio.run(_append(log, number))
+        found.append(ask(known))
+    least_s, size = min(found)
+    name = "report: what is new after 3 topics"
+    return [
+        Result(
+            name=f"{name}, processor time",
+            ours=f"{least_s * 1000:,.0f} ms",
+            peer=f"{whole_s * 1000:,.0f} ms for all columns",
+            ratio=least_s / whole_s,
+            target=_GROWTH_SHARE,
+            at_most=True,
+        ),
+        Result(name=f"{name}, bytes", ours=f"{size:,}", peer=f"{whole:,} for all columns"),
+    ]
+
+
+async def _append(directory: Path, number: int) -> None:
+    log = await MetadataLog.open(directory)
+    rng = random.Random(_SEED + number)
+    for topic in range(3):
+        topic_id = Uuid(rng.randbytes(16))
+        name = TopicRecord(topic_id=topic_id, name=f"new-{number}-{topic}")
+        partitions = [_partition(topic_id, n, (n, n + 1, n + 2)) for n in range(10)]
+        await log.append(NewBatch(records=(name, *partitions)))
+    await log.close()
 
 
 def _within(name: str, ms: float, most: int) -> Result:
@@ -118,17 +174,7 @@ def _records() -> Iterator[Record]:
         for partition_id in range(_PARTITIONS):
             chosen = tuple(rng.sample(range(_BROKERS), 3))
             replicas[topic_id, partition_id] = chosen
-            yield PartitionRecord(
-                topic_id=topic_id,
-                partition_id=partition_id,
-                replicas=chosen,
-                isr=chosen,
-                removing_replicas=(),
-                adding_replicas=(),
-                leader=chosen[0],
-                leader_epoch=0,
-                partition_epoch=0,
-            )
+            yield _partition(topic_id, partition_id, chosen)
     keys = list(replicas)
     for _ in range(_CHANGES):
         topic_id, partition_id = key = rng.choice(keys)
@@ -139,3 +185,17 @@ def _records() -> Iterator[Record]:
             isr=in_sync,
             leader=rng.choice(in_sync),
         )
+
+
+def _partition(topic_id: Uuid, partition_id: int, replicas: tuple[int, ...]) -> PartitionRecord:
+    return PartitionRecord(
+        topic_id=topic_id,
+        partition_id=partition_id,
+        replicas=replicas,
+        isr=replicas,
+        removing_replicas=(),
+        adding_replicas=(),
+        leader=replicas[0],
+        leader_epoch=0,
+        partition_epoch=0,
+    )

@@ -49,7 +49,7 @@ export class Decoded {
   /** Take what came after the last row; true if objects have other places now.
    * @param {Block} block */
   grow(block) {
-    const { header } = this, more = block.header;
+    const { header, hasValues } = this, more = block.header;
     if (more.after !== this.last) throw new Error(`what is new begins after ${more.after}, not after ${this.last}`);
     for (const name of LISTS) for (const each of more[name]) header[name].push(each);
     for (const name of REPLACED) if (name in more) header[name] = more[name];
@@ -58,7 +58,9 @@ export class Decoded {
     header.about = { ...header.about, ...more.about };
     header.terms.splice(more.terms_at, Infinity, ...more.terms);
     this.last = more.last;
-    return this._take(block);
+    const hasMoved = this._take(block);
+    if (hasValues) this.readValues();
+    return hasMoved;
   }
 
   /** @param {Block} block */

@@ -2,9 +2,10 @@
 
 import { diffCommand } from "report/commands.js";
 import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
+import { rehearse } from "report/rehearsal.js";
 import { changeLines, countText, plain, valueText } from "report/words.js";
 
-const OBJECTS_AT_FIRST = 40, OBJECTS_AT_ONCE = 10, FIRST_BUDGET_MS = 4, BUDGET_MS = 8;
+const OBJECTS_AT_FIRST = 40, OBJECTS_AT_ONCE = 10, FIRST_BUDGET_MS = 2, BUDGET_MS = 8;
 
 /** @typedef {import("report/data.js").Change} Change */
 
@@ -20,7 +21,11 @@ export class Difference {
     this.answers = answers;
     this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.foot);
     this.shown = 0;
-    selection.watch(() => { this.answers.close(); this.show(); });
+    selection.watch(() => {
+      // An answer that is being read stays while the end moves on.
+      if (!selection.isGrowing) this.answers.close();
+      this.show();
+    });
   }
 
   /** The rows before and at the end of the selection. */
@@ -37,13 +42,15 @@ export class Difference {
     const [before, after] = this.ends();
     const only = object === null ? null : this.data.find(object, after);
     const objects = object !== null ? (only === null ? [] : [only]) : this.data.touchedIn(before, after);
+    const scrolled = this.selection.isGrowing ? this.body.scrollTop : 0;
     this.body.replaceChildren();
     const about = make("small");
     this.title.replaceChildren(object === null ? "The difference " : `${plain(object)} `, about);
     this.links.replaceChildren(...this._links(object));
     this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
     const groups = this._groups(objects, before, after);
-    fill(this.body, this._items(groups), OBJECTS_AT_FIRST, OBJECTS_AT_ONCE);
+    fill(this.body, this._items(groups), OBJECTS_AT_FIRST, scrolled ? OBJECTS_AT_FIRST : OBJECTS_AT_ONCE);
+    if (scrolled) this.body.scrollTop = scrolled;
     if (!this.body.children.length) this.body.append(make("p", { class: "nothing" }, this._nothing(object, only, after)));
     this._count(about, objects, before, after);
   }
@@ -56,6 +63,7 @@ export class Difference {
       if (data !== this.data) return;
       data.readValues();
       this.show();
+      rehearse(data);
     });
   }
 

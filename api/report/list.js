@@ -18,6 +18,8 @@ export class List {
     this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.list, this.foot);
     // To ask where a list is scrolled to would lay the page out.
     this.isScrolled = false;
+    /** @type {Set<string>} Events that are open; they stay so while the end moves on. */
+    this.opened = new Set();
     this.list.addEventListener("scroll", () => { this.isScrolled = true; }, { passive: true });
     selection.watch(() => this.show());
   }
@@ -28,12 +30,14 @@ export class List {
     const [begin, end] = [this.picture.timeAt(from), this.picture.timeAt(to)];
     const range = `${clockText(begin)} – ${clockText(end, begin)}`;
     this.title.replaceChildren("What happened ", make("small", {}, `${range} · ${countText(count, "event")} · offsets ${from} – ${to}`));
+    const isGrowing = this.selection.isGrowing, scrolled = isGrowing && this.isScrolled ? this.list.scrollTop : 0;
+    if (!isGrowing) this.opened.clear();
     this.list.replaceChildren();
-    fill(this.list, this._items(this.data.events.told(from, to)), EVENTS_AT_FIRST, EVENTS_AT_ONCE);
+    fill(this.list, this._items(this.data.events.told(from, to)), EVENTS_AT_FIRST, scrolled ? EVENTS_AT_FIRST : EVENTS_AT_ONCE);
     if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
-    if (this.isScrolled) this.list.scrollTop = 0;
-    this.isScrolled = false;
-    this.foot.replaceChildren(this._earlier(from, to), commandLine(timelineCommand(from, to)));
+    if (this.isScrolled) this.list.scrollTop = scrolled;
+    this.isScrolled = scrolled > 0;
+    this.foot.replaceChildren(this._earlier(from, to), from > to ? "" : commandLine(timelineCommand(from, to)));
   }
 
   /** What began before the selection, folded. */
@@ -61,6 +65,7 @@ export class List {
     const item = make("li", {}, line);
     if (told.goesOn) line.append(make("span", { class: "by" }, "goes on after the selection"));
     line.addEventListener("click", () => this._open(item, line, told));
+    if (this.opened.has(eventName(told))) this._open(item, line, told);
     return item;
   }
 
@@ -68,9 +73,11 @@ export class List {
     const isOpen = line.getAttribute("aria-expanded") === "true";
     line.setAttribute("aria-expanded", String(!isOpen));
     if (isOpen) {
+      this.opened.delete(eventName(told));
       item.querySelector(".objects")?.remove();
       return;
     }
+    this.opened.add(eventName(told));
     const objects = make("div", { class: "objects" });
     objects.append(make("button", {
       type: "button", class: "chip only", onclick: () => this.selection.set({ from: told.from, to: told.to }),
@@ -85,3 +92,6 @@ export class List {
     }
   }
 }
+
+/** What an event is called while it grows. @param {import("report/events.js").Told} told */
+function eventName(told) { return `${told.from} ${told.kind}`; }

@@ -86,8 +86,8 @@ function openOnMostEventful(selection, data) {
 /** The range of the data, in times and offsets. @param {import("report/data.js").Data} data */
 function rangeText(data) {
   const [begin, end] = data.header.times;
-  const range = begin === undefined ? "empty"
-    : dayText(begin) === dayText(end) ? `${clockText(begin).slice(0, 8)} – ${clockText(end).slice(0, 8)} UTC, ${dayText(end)}`
+  if (begin === undefined) return `no records · the state at offset ${data.last}${data.axisTime[0] ? `, ${timeText(data.axisTime[0])}` : ""}`;
+  const range = dayText(begin) === dayText(end) ? `${clockText(begin).slice(0, 8)} – ${clockText(end).slice(0, 8)} UTC, ${dayText(end)}`
       : `${dayText(begin)} ${clockText(begin).slice(0, 5)} – ${dayText(end)} ${clockText(end).slice(0, 5)} UTC`;
   return `${range} · offsets ${data.first} – ${data.last}`;
 }

@@ -40,6 +40,8 @@ export class Picture {
   /** @type {Row[]} */ topics = [];
   shownBrokers = 0;
   shownTopics = 0;
+  /** @type {Map<string, HTMLElement>} Of the rows that were shown. */
+  _nodes = new Map();
   /** @type {Set<string>} Names of topics. */
   opened = new Set();
 
@@ -53,7 +55,7 @@ export class Picture {
     this._take();
     [this.viewBegin, this.viewEnd] = this.whole();
     this._listen();
-    selection.watch(() => this._mark());
+    selection.watch(() => { this._reveal(); this._mark(); });
     new ResizeObserver(() => { if (this.plot.clientWidth !== this.axis.width) this.redraw(); }).observe(this.plot);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
@@ -102,7 +104,7 @@ export class Picture {
   /** The begin and end of the report. */
   whole() {
     const { times } = this, [first, last] = this.data.header.times;
-    const begin = Math.min(first ?? 0, times[0] ?? Infinity), end = Math.max(last ?? 1, times[times.length - 1] ?? 0);
+    const begin = Math.min(first ?? Infinity, times[0] ?? 0), end = Math.max(last ?? -Infinity, times[times.length - 1] ?? 1);
     return Axis.withMargin(times, begin, end);
   }
 
@@ -120,6 +122,17 @@ export class Picture {
     this.redraw();
   }
 
+  /** Move the view to a selection that is not in it: by a key, the search or a link. */
+  _reveal() {
+    const { selection } = this, begin = this.timeAt(selection.from), end = this.timeAt(selection.to);
+    const isSeen = end >= this.viewBegin && begin <= this.viewEnd;
+    // New records do not move the view.
+    if (this.isWhole || selection.isGrowing || isSeen) return;
+    const width = this.viewEnd - this.viewBegin, middle = (begin + Math.min(end, begin + width)) / 2;
+    [this.viewBegin, this.viewEnd] = [middle - width / 2, middle + width / 2];
+    this.redraw();
+  }
+
   /** The rows that are shown. @returns {Row[]} */
   rows() {
     const brokers = this.brokers.slice(0, this.shownBrokers);
@@ -131,14 +144,19 @@ export class Picture {
 
   _fillNames() {
     this.current = this.rows();
-    const nodes = this.current.map((row) => this._nameOf(row));
+    /** @type {Set<HTMLElement>} */
+    const used = new Set();
+    const nodes = this.current.map((row) => this._nameNode(row, used));
     const quiet = this.brokers.length - this.shownBrokers, topics = this.topics.length - this.shownTopics;
     if (quiet > 0) nodes.push(this._more(countText(quiet, "more broker"), () => { this.shownBrokers = this.brokers.length; }));
     if (topics > 0) nodes.push(this._more(countText(topics, "more topic"), () => { this.shownTopics += 50; }));
-    const { scrollTop } = this.names;
-    const focused = this.names.contains(document.activeElement) ? document.activeElement?.getAttribute("data-object") : null;
-    this.names.replaceChildren(...nodes);
-    if (focused) /** @type {HTMLElement|null} */ (this.names.querySelector(`[data-object="${CSS.escape(focused)}"]`))?.focus();
+    const { scrollTop } = this.names, { children } = this.names;
+    // A button that is replaced while it is pressed is never clicked.
+    if (nodes.length !== children.length || nodes.some((node, i) => node !== children[i])) {
+      const focused = this.names.contains(document.activeElement) ? document.activeElement?.getAttribute("data-object") : null;
+      this.names.replaceChildren(...nodes);
+      if (focused) /** @type {HTMLElement|null} */ (this.names.querySelector(`[data-object="${CSS.escape(focused)}"]`))?.focus();
+    }
     this.names.style.height = `${Math.min(HEIGHT_MAX, nodes.length * ROW_PX)}px`;
     this.names.scrollTop = scrollTop;
     this._mark();
@@ -147,20 +165,31 @@ export class Picture {
 
   _more(/** @type {string} */ text, /** @type {() => void} */ show) {
     const onclick = () => { show(); this._fillNames(); };
-    return make("div", { class: "name" }, make("button", { type: "button", class: "quiet", onclick }, text));
+    const node = this._nodes.get(text) ?? make("div", { class: "name" }, make("button", { type: "button", class: "quiet", onclick }, text));
+    this._nodes.set(text, node);
+    return node;
   }
 
   _named(/** @type {Row} */ row) { return this.data.nameAt(row.object, this.data.rows - 1); }
 
-  _nameOf(/** @type {Row} */ row) {
-    const name = this._named(row);
+  /** The name of a row; the same element while the row is the same. */
+  _nameNode(/** @type {Row} */ row, /** @type {Set<HTMLElement>} */ used) {
+    const name = this._named(row), isOpen = this.opened.has(name), canOpen = row.kind === "topic" && this.data.partitionsOf(row.object).length > 0;
+    const key = `${row.kind} ${name} ${canOpen} ${isOpen}`, known = this._nodes.get(key);
+    // A name may mean several topics, one after the other.
+    const node = known && !used.has(known) ? known : this._nameOf(row, name, canOpen, isOpen);
+    this._nodes.set(key, node);
+    used.add(node);
+    node.title = `${plain(name)}: ${countText(row.noise, "change")}`;
+    return node;
+  }
+
+  _nameOf(/** @type {Row} */ row, /** @type {string} */ name, /** @type {boolean} */ canOpen, /** @type {boolean} */ isOpen) {
     const select = make("button", {
       type: "button", class: `pick ${row.kind}`, "data-object": name, "aria-pressed": "false",
-      title: `${plain(name)}: ${countText(row.noise, "change")}`,
       onclick: () => this.selection.set({ object: this.selection.object === name ? null : name }),
     }, plain(row.label));
-    if (row.kind !== "topic" || !this.data.partitionsOf(row.object).length) return make("div", { class: "name" }, select);
-    const isOpen = this.opened.has(name);
+    if (!canOpen) return make("div", { class: "name" }, select);
     const open = make("button", {
       type: "button", class: "open", "aria-expanded": String(isOpen), "aria-label": `partitions of ${plain(row.label)}`,
       onclick: () => {
@@ -267,6 +296,8 @@ export class Picture {
  * @param {import("report/data.js").Data} data */
 function moments(data) {
   const { events } = data, rows = data.rows - 1;
+  // Where nothing happens, there still is the state before.
+  if (!events.length && rows < 1) return [Float64Array.of(data.last), Float64Array.from(data.axisTime)];
   const offsets = new Float64Array(events.length + rows), times = new Float64Array(events.length + rows);
   let e = 0, r = 1, last = -Infinity;
   for (let i = 0; i < offsets.length; i++) {

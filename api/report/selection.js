@@ -1,7 +1,7 @@
 // Selection: a range of offsets and an object. It is the link of what is shown.
 
 /** The address changes no more often: browsers take time for it, and some refuse 100 in 30 s. */
-const LINK_EVERY_MS = 300;
+const LINK_EVERY_MS = 300, AFTER_PAINT_MS = 40;
 
 /** A `to` of Infinity is the end of the range, also when it grows.
  * @typedef {{from: number, to: number, object: string|null}} Selected */
@@ -15,6 +15,8 @@ export class Selection {
     this.from = first;
     this.to = last;
     this.follows = false;
+    /** True while the watchers are told that the end moved on, and nothing else. */
+    this.isGrowing = false;
     /** What else the link holds. */
     this.place = "";
     /** @type {string|null} */
@@ -48,22 +50,23 @@ export class Selection {
     [this.first, this.last] = [first, last];
     const to = this.follows ? last : this._within(this.to), from = this._within(this.from);
     const isSame = from === this.from && to === this.to;
+    this.isGrowing = from === this.from;
     [this.from, this.to] = [from, to];
     this.show();
     if (!isSame) this.tell();
+    this.isGrowing = false;
   }
 
-  /** Make the page's address the link of what is selected, at once or, during a drag, a little later. */
+  /** Make the page's address the link of what is selected: after that is painted, since browsers
+   * take up to 20 ms for it, and during a drag not each time. */
   show() {
     const { window } = this, wait = this._shownAt + LINK_EVERY_MS - performance.now();
     window.clearTimeout(this._timer);
-    if (wait > 0) {
-      this._timer = window.setTimeout(() => this.show(), wait);
-      return;
-    }
-    this._shownAt = performance.now();
-    // Replaced, not pushed: a drag would fill the browser's history.
-    window.history.replaceState(null, "", this.link());
+    this._timer = window.setTimeout(() => {
+      this._shownAt = performance.now();
+      // Replaced, not pushed: a drag would fill the browser's history.
+      window.history.replaceState(null, "", this.link());
+    }, Math.max(wait, AFTER_PAINT_MS));
   }
 
   tell() { for (const watcher of this.watchers) watcher(this); }

@@ -287,6 +287,20 @@ def test_everything_is_reached_by_keys(report_file: Path, opened: Opened) -> Non
     page.keyboard.press("0")
 
 
+def test_the_view_follows_what_is_selected(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    select(page, 200, 210)
+    page.keyboard.press("z")
+    begin, end = page.evaluate("[report.picture.viewBegin, report.picture.viewEnd]")
+    page.keyboard.press("/")
+    page.keyboard.type("900")
+    page.keyboard.press("Enter")
+    shown = page.evaluate("[report.picture.viewBegin, report.picture.viewEnd]")
+    assert shown[0] > end
+    assert abs((shown[1] - shown[0]) - (end - begin)) < 1
+    assert shown[0] < page.evaluate("report.picture.timeAt(900)") < shown[1]
+
+
 def test_history_is_that_of_history(
     metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
 ) -> None:
@@ -388,3 +402,15 @@ def test_notes_stand_on_the_axis(noted_file: Path, opened: Opened) -> None:
     # A note outside of what is shown has no place.
     page.evaluate("report.picture.zoom(false)")
     assert [pin.is_visible() for pin in pins.all()] == [False, True]
+
+
+def test_a_range_without_records_shows_the_state_before_it(
+    metalog: Metalog, demo_log: Path, opened: Opened, tmp_path: Path
+) -> None:
+    log = tmp_path / "fork"
+    assert metalog("fork", demo_log, log, "--at", "900").code == 0
+    assert metalog("report", log, tmp_path / "r.html").code == 0
+    page = opened(tmp_path / "r.html")
+    said = page.locator(".said")
+    expect(said).not_to_contain_text("no partitions")
+    expect(said).not_to_contain_text("1970")

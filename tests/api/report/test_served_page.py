@@ -135,6 +135,27 @@ def test_a_view_of_the_past_stays_while_records_come(service: Served, visitor: V
         assert page.evaluate("report.picture.viewEnd >= report.picture.times.at(-1)")
 
 
+def test_what_is_read_stays_open_while_the_end_is_followed(
+    service: Served, visitor: Visitor
+) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.evaluate("report.selection.set({ from: 0, to: Infinity, object: 'broker:1' })")
+        page.keyboard.press("w")
+        expect(page.locator(".answer h3")).to_contain_text("broker:1#fenced")
+        event = page.locator(".events > li", has_text="topic orders created")
+        event.locator(".event").click()
+        expect(event.locator(".objects")).to_contain_text("partition:orders/0")
+        row = page.locator(".names .pick").first.element_handle()
+        last = service.create("while-following")
+        expect(page.locator(".events")).to_contain_text("while-following created")
+        assert page.evaluate("report.selection.to") >= last
+        expect(event.locator(".objects")).to_contain_text("partition:orders/0")
+        expect(page.locator(".answer h3")).to_contain_text("broker:1#fenced")
+        assert page.evaluate("row => row.isConnected", row), "a name can be clicked"
+        select(page, 2, last)
+        expect(page.locator(".events .objects")).to_have_count(0)
+
+
 def test_a_page_behind_others_asks_for_nothing(service: Served, visitor: Visitor) -> None:
     with visitor.visit(service.url, until=LIVE) as page:
         page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.isHidden })")
