@@ -8,6 +8,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +33,7 @@ Answer = Callable[[SparkSession, LogFiles], object]
 
 
 def main() -> None:
-    """Print a line for each answer asked for, or for all: processor time of Java, and in scans."""
+    """Print a line for each answer asked for, or for all: processor time of Spark, and in scans."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit_costs", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *ANSWERS], default=[])
     parser.add_argument("--records", type=int, default=_RECORDS)
@@ -49,7 +50,7 @@ def main() -> None:
 
 
 def _report(name: str, work: Callable[[], object], scan_s: float | None = None) -> float:
-    """Do some work, and print and return the seconds of processor time that Java took for it."""
+    """Do some work, and print and return the seconds of processor time that Spark took for it."""
     began, began_cpu = time.monotonic(), _cpu_s()
     work()
     cpu_s = _cpu_s() - began_cpu
@@ -59,9 +60,17 @@ def _report(name: str, work: Callable[[], object], scan_s: float | None = None) 
 
 
 def _cpu_s() -> float:
-    stat = Path(f"/proc/{SparkContext._gateway.proc.pid}/stat").read_text()
-    fields = stat.rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+    """Return the seconds that Java and its children, Spark's Python workers, have used."""
+    parents, ticks = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            pid = int(stat.parent.name)
+            parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    family = [SparkContext._gateway.proc.pid]
+    for pid in family:
+        family.extend(child for child, parent in parents.items() if parent == pid)
+    return sum(ticks.get(pid, 0) for pid in family) / _TICKS_A_SECOND
 
 
 def _compute(frame: DataFrame) -> None:

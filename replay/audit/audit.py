@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import projected_schema
 from records.errors import RequestError
-from replay.audit import settings
-from replay.audit.changes import changes
+from replay.audit.changes import COLUMNS, changes
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest import digest_lines
 from replay.audit.history import History
@@ -199,7 +198,7 @@ class Audit:
     def _history(self, at: int, *, with_origin: bool) -> History:
         key = (at, with_origin)
         if key not in self._histories:
-            columns = settings.COLUMNS if with_origin else ()
+            columns = COLUMNS if with_origin else ()
             history = History(self.spark, self.files, at, columns=columns)
             self._histories[key] = self._cached.enter_context(history)
         return self._histories[key]

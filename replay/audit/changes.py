@@ -1,20 +1,22 @@
 """Effective changes: one row for each field of an object that a record changed.
 
-Each record is converted to settings: (object, field, value), where a null value removes the field.
-A change is the difference between a setting and the previous setting of the same field. Audit
-queries select from this relation.
+Each record sets fields of objects (fold/settings.py). A change is the difference between such a
+value and the one before (fold/changes.py). Audit queries select from this relation.
 """
+
+from functools import partial
 
 from pyspark.sql import DataFrame
 
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
-from replay.audit.digest import id_text
-from replay.audit.history import History
-from replay.audit.parts.topics import names_taken
-from replay.audit.settings import settings
+from replay.audit.fold import workers
+from replay.audit.history import BULK, RARE, History
+
+COLUMNS = ("timestamp", "origin")
+"""Columns of the envelope that a history must have."""
 
 _HOUR_MS = 3_600_000
-_FOR_EVER = 2**63 - 1
+_TOPIC_RECORDS = ("MoveTopicRecord", "RemoveTopicRecord", "TopicRecord", "RemovePartitionsRecord")
 
 SCHEMA = {
     "offset": "long, of the record",
@@ -43,64 +45,75 @@ def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> 
     they no longer fit the replicas, eligible replicas cleared by ClearElrRecord.
 
     Args:
-        history: A history with the columns `settings.COLUMNS`.
+        history: A history with the columns `COLUMNS`.
         first: First offset of the range.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
         The columns of `SCHEMA`.
     """
-    same_field = "PARTITION BY kind, topic_id, head, rest, field ORDER BY position"
-    with_before = history.sql(
-        f"""
-        SELECT *, CASE WHEN lag(aborted_at) OVER ({same_field}) = aborted_at
-                       THEN lag(value) OVER ({same_field})
-                       ELSE last(CASE WHEN aborted_at IS null THEN struct(value) END) IGNORE NULLS
-                                OVER ({same_field} ROWS BETWEEN UNBOUNDED PRECEDING
-                                                        AND 1 PRECEDING).value
-                  END AS before
-        FROM {{settings}}
-        """,
-        settings=settings(history),
-    )
-    changed = with_before.where(f"position >= {first} AND NOT before <=> value")
-    return _readable(history, changed, show_secrets=show_secrets)
+    found = _found(history)
+    return _readable(found.where(f"offset >= {first}"), show_secrets=show_secrets)
 
 
-def _readable(history: History, changed: DataFrame, *, show_secrets: bool) -> DataFrame:
-    before, after = "before", "value"
-    whole_id, whole_name = (
-        f"head || coalesce({topic}, '') || rest"
-        for topic in (id_text("topic_id"), f"coalesce(full_name, {id_text('topic_id')})")
+def _found(history: History) -> DataFrame:
+    """Return the columns of `fold.workers.CHANGES`."""
+    if history.is_one_task:
+        rows = _rows(history.in_json(RARE | BULK))
+        return rows.mapInArrow(workers.changes, workers.CHANGES_SQL)
+    # Those of partitions are most of all, and found by many tasks, each for some of the topics.
+    topics = history.in_json(BULK.union(_TOPIC_RECORDS))
+    of_topic = topics.repartition("topic_id")
+    find = partial(workers.topic_changes, undone=history.undone, spaces=_spaces(history))
+    partitions = _rows(of_topic.sortWithinPartitions("position")).mapInArrow(
+        find, workers.CHANGES_SQL
     )
+    others = _rows(history.rare_in_json).mapInArrow(workers.changes, workers.CHANGES_SQL)
+    return others.union(partitions)
+
+
+def _rows(records: DataFrame) -> DataFrame:
+    return records.selectExpr(
+        "position", "record", "timestamp", "origin.principal", "origin.command", "origin.reason"
+    )
+
+
+def _spaces(history: History) -> dict[str, str]:
+    """Return the names of all namespaces that were ever created, by id in base64."""
+    if not history.has("NamespaceRecord"):
+        return {}
+    rows = history.sql("""
+        SELECT base64(NamespaceRecord.namespace_id) AS id, NamespaceRecord.name
+        FROM {rare} WHERE NamespaceRecord IS NOT null
+    """)
+    return {row.id: row.name for row in rows.collect()}
+
+
+def _readable(found: DataFrame, *, show_secrets: bool) -> DataFrame:
+    values = {name: name for name in ("id", "name", "before", "after")}
     if not show_secrets:
-        before, after = (f"if({_SECRET}, {_hidden(value)}, {value})" for value in (before, after))
-        whole_id, whole_name = (
+        values |= {
             # A token's key is its secret; a hash tells tokens apart.
-            f"if(kind = 'delegation_tokens', '{REDACTED} ' || left(sha2({text}, 256), 16), {text})"
-            for text in (whole_id, whole_name)
-        )
-    return history.sql(
-        f"""
-        SELECT position AS offset, timestamp_millis(timestamp) AS time,
-               timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS})) AS hour, kind,
-               {whole_id} AS id, {whole_name} AS name, field, {before} AS before,
-               {after} AS after, record, origin.principal, origin.command, origin.reason,
-               aborted_at IS null AS in_effect
-        FROM {{changed}} LEFT JOIN (
-            SELECT topic_id AS of_topic, full_name, position AS named_at,
-                   lead(position, 1, {_FOR_EVER}L) OVER (PARTITION BY topic_id ORDER BY position)
-                       AS renamed_at
-            FROM {{taken}})
-            ON topic_id = of_topic AND position BETWEEN named_at AND renamed_at - 1
-        """,
-        changed=changed,
-        taken=names_taken(history),
+            name: f"if(kind = 'delegation_tokens', "
+            f"'{REDACTED} ' || left(sha2({name}, 256), 16), {name})"
+            for name in ("id", "name")
+        }
+        values |= {
+            name: f"if({_SECRET}, if({name} IS null, null, '{REDACTED}'), {name})"
+            for name in ("before", "after")
+        }
+    return found.selectExpr(
+        "offset",
+        "timestamp_millis(timestamp) AS time",
+        f"timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS})) AS hour",
+        "kind",
+        f"{values['id']} AS id",
+        f"{values['name']} AS name",
+        "field",
+        f"{values['before']} AS before",
+        f"{values['after']} AS after",
+        *("record", "principal", "command", "reason", "in_effect"),
     )
-
-
-def _hidden(value: str) -> str:
-    return f"if({value} IS null, null, '{REDACTED}')"
 
 
 def _secret() -> str:

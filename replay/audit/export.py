@@ -132,9 +132,8 @@ def _stage(
 
     The returned offset is below `end` if a transaction is still open.
     """
-    from replay.audit.changes import changes
+    from replay.audit.changes import COLUMNS, changes
     from replay.audit.history import History
-    from replay.audit.settings import COLUMNS
 
     with History(spark, files, end - 1, columns=COLUMNS) as history:
         settled = min(end, history.settled_end)

@@ -16,7 +16,7 @@ from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
 from replay.audit.log_frame import LogFiles, read_base, read_log
 from replay.audit.session import TASK_BYTES, is_remote
 
-_BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
+BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 """Most records of any log; read by a separate scan and never cached."""
 
 _SILENT = frozenset(
@@ -31,12 +31,13 @@ _SILENT = frozenset(
 )
 """Records without effect on the state."""
 
-_RARE = frozenset(registry.BY_NAME) - _BULK - _SILENT
+RARE = frozenset(registry.BY_NAME) - BULK - _SILENT
+"""All others."""
 
 _CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
 """Records of the quorum: they take effect even if the transaction around them was aborted."""
 
-_FIRST = {"NamespaceRecord": 0, "TopicRecord": 1}
+_FIRST = ("NamespaceRecord", "TopicRecord")
 """In a base, whose records have no order, other records need these."""
 
 _FOR_EVER = 2**63 - 1
@@ -53,9 +54,8 @@ _MARKERS = """
 class History:
     """All records up to an offset, inclusive: those of the base checkpoint, then those of the log.
 
-    The log is scanned twice, and each scan decodes only its record types: the rare types are read
-    several times and therefore cached; the records of partitions are scanned on demand. Use it in a
-    `with` statement, which frees the cache.
+    Each scan decodes only its record types. As structures, the rare types are cached, because they
+    are read several times. Use it in a `with` statement, which frees the cache.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class History:
             name, exactly one of which is not null. The last record of a key is the one with the
             highest position.
         """
-        return self.in_effect(self.rare_written, self._unfinished).coalesce(1)
+        return self.in_effect(self.rare_written, self.undone).coalesce(1)
 
     @cached_property
     def partitions(self) -> DataFrame:
@@ -148,7 +148,7 @@ class History:
             One row per record: `position` long and the structs PartitionRecord and
             PartitionChangeRecord, exactly one of which is not null.
         """
-        return self.in_effect(self.partitions_written, self._unfinished)
+        return self.in_effect(self.partitions_written, self.undone)
 
     @property
     def is_one_task(self) -> bool:
@@ -162,36 +162,41 @@ class History:
 
     @property
     def rare_in_json(self) -> DataFrame:
-        """The records except those of partitions, in order and in one task.
+        """The records except those of partitions, in order and in one task: see `in_json`."""
+        rows = self.in_json(RARE)
+        if self.is_one_task:
+            return rows
+        others = (F.expr(f"NOT startswith(record, '{{\"{name}\"')") for name in _FIRST)
+        return rows.repartition(1).sortWithinPartitions("position", *others)
+
+    def in_json(self, names: frozenset[str]) -> DataFrame:
+        """Return all records of some types, including those that took no effect.
 
         Returns:
-            position long, record string: a JSON object of the record's type and its fields.
+            position long, record string (a JSON object of the record's type and its fields), and
+            the columns of the envelope; and topic_id binary if all the types have it.
         """
-        names = sorted(_RARE)
-        first = " ".join(f"WHEN {name} IS NOT null THEN {rank}" for name, rank in _FIRST.items())
-        rows = self._of_types(_RARE).selectExpr(
-            "position",
-            f"to_json(struct({', '.join(names)})) AS record",
-            f"CASE {first} ELSE {len(_FIRST)} END AS rank",
-        )
-        if not self.is_one_task:
-            rows = rows.repartition(1).sortWithinPartitions("position", "rank")
-        return rows.select("position", "record")
+        types = sorted(names)
+        columns = ["position", f"to_json(struct({', '.join(types)})) AS record", *self._columns]
+        if all("topic_id" in registry.BY_NAME[name].__struct_fields__ for name in types):
+            ids = ", ".join(f"{name}.topic_id" for name in types)
+            columns.append(f"coalesce({ids}) AS topic_id")
+        return self._of_types(names).selectExpr(*columns)
 
     @cached_property
     def rare_written(self) -> DataFrame:
         """Like `rare`, but including the records that took no effect."""
-        return self._of_types(_RARE).persist()
+        return self._of_types(RARE).persist()
 
     @cached_property
     def partitions_written(self) -> DataFrame:
         """Like `partitions`, but including the records that took no effect."""
-        return self._of_types(_BULK)
+        return self._of_types(BULK)
 
     @property
     def settled_end(self) -> int:
         """The first offset of the transaction that is still open, or the end if there is none."""
-        open_ = (first for first, last in self._unfinished if last == _FOR_EVER)
+        open_ = (first for first, last in self.undone if last == _FOR_EVER)
         return next(open_, self._at + 1)
 
     @property
@@ -221,18 +226,6 @@ class History:
         marks = [mark for mark in self._found["markers"] if mark.position < first]
         return marks[-1].position if marks and marks[-1].kind == "begin" else first
 
-    def resolved(self, written: DataFrame) -> DataFrame:
-        """Drop the rows of a transaction that is still open, and mark the aborted rows.
-
-        Returns:
-            The rows with the additional column aborted_at long: the position where the row's
-            aborted transaction began; null if the row took effect.
-        """
-        if not self._unfinished:
-            return written.selectExpr("*", "CAST(null AS long) AS aborted_at")
-        joined = written.join(self._spans(self._unfinished), F.expr(_undone(written)), "left")
-        return joined.where(f"last IS null OR last < {_FOR_EVER}").drop("last")
-
     def in_effect(self, rows: DataFrame, undone: Sequence[tuple[int, int]]) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.
 
@@ -249,7 +242,7 @@ class History:
     @cached_property
     def _found(self) -> Row:
         """The number of records of each rare type, and the transaction markers in order."""
-        counts = [f"count({name}) AS {name}" for name in sorted(_RARE)]
+        counts = [f"count({name}) AS {name}" for name in sorted(RARE)]
         found = self.rare_written.selectExpr(*counts, _MARKERS).first()
         assert found is not None
         return found
@@ -275,7 +268,8 @@ class History:
         return wanted.selectExpr("position", *self._columns, *named)
 
     @cached_property
-    def _unfinished(self) -> list[tuple[int, int]]:
+    def undone(self) -> list[tuple[int, int]]:
+        """The first and the last position of each aborted or still open transaction."""
         return _unfinished_transactions(self._found["markers"])
 
     def _spans(self, undone: Sequence[tuple[int, int]]) -> DataFrame:

@@ -146,6 +146,7 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     for name, value in _SETTINGS.items():
         own.conf.set(name, value)
     if not is_remote(spark):
+        _use_this_python(own)
         yield own
         return
     # Left to the end of the interpreter, closing the connection to a server hangs for ever.
@@ -155,6 +156,17 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     finally:
         atexit.unregister(own.stop)
         own.stop()
+
+
+def _use_this_python(spark: "SparkSession") -> None:
+    """Run Spark's Python workers with this process's Python and packages, unless another is set.
+
+    By default Spark starts the first `python3` of PATH, which may lack them. On a cluster, this
+    Python need not exist.
+    """
+    chosen = "PYSPARK_PYTHON" in os.environ or spark.conf.get("spark.pyspark.python", None)
+    if not is_cluster(spark) and not chosen:
+        spark.sparkContext.pythonExec = sys.executable
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from replay.audit.fold.topic_names import TOPIC_RESOURCE, Fields, TopicNames
 
 _REPLICA_GONE = 7
-_FOR_EVER = 2**63 - 1
+FOR_EVER = 2**63 - 1
 
 BEGIN, END, ABORT = "BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"
 CONTROL = ("KRaftVersionRecord", "VotersRecord")
@@ -126,7 +126,7 @@ class Objects:
             else:
                 open_.append((position, name, fields))
         if begun is not None:
-            self.undone.append((begun, _FOR_EVER))
+            self.undone.append((begun, FOR_EVER))
 
     def objects(self) -> Iterator[tuple[str, Fields]]:
         """Yield part and fields of each object."""

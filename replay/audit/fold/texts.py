@@ -36,21 +36,23 @@ def _flag(value: bool | None) -> str:
     return "-" if value is None else f"1:{value:d}"
 
 
-def _base64(value: str | bytes) -> str:
+def base64_text(value: str | bytes) -> str:
+    """Return bytes, which may be given in base64, as URL-safe base64."""
     text = base64.b64encode(value).decode() if isinstance(value, bytes) else value
     return text.translate(_URL_SAFE)
 
 
 def _octets(value: str | bytes | None) -> str:
-    return "-" if value is None else _item(_base64(value))
+    return "-" if value is None else _item(base64_text(value))
 
 
-def _id_text(value: str | bytes) -> str:
-    return _base64(value)[:_ID_LENGTH]
+def id_text(value: str | bytes) -> str:
+    """Return an id, which may be given in base64, as 22 characters of URL-safe base64."""
+    return base64_text(value)[:_ID_LENGTH]
 
 
 def _id(value: str | bytes | None) -> str:
-    return "-" if value is None else f"{_ID_LENGTH}:{_id_text(value)}"
+    return "-" if value is None else f"{_ID_LENGTH}:{id_text(value)}"
 
 
 def _double(value: float | str | None) -> str:
@@ -68,7 +70,7 @@ def _list(item: Item) -> Item:
 
 def _sorted_ids(values: list[str | bytes] | None) -> str:
     # Sorted by their texts: base64 does not keep the order of the bytes.
-    return _list(_item)(sorted(map(_id_text, values or [])))
+    return _list(_item)(sorted(map(id_text, values or [])))
 
 
 def _sorted_texts(values: list[str] | None) -> str:

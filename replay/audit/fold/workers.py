@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pyarrow
 
+from replay.audit.fold.changes import Changes, Row, Said
 from replay.audit.fold.objects import Ends, Objects
 from replay.audit.fold.partitions import ended, folded
 from replay.audit.fold.texts import Sums
@@ -67,6 +68,57 @@ def digest_partitions(batches: Batches, ends: Ends) -> Iterator[pyarrow.RecordBa
     for batch in ended(folded(batches), ends):
         sums.add_batch(batch)
     yield pyarrow.record_batch({"numbers": [list(map(str, sums.numbers()))]})
+
+
+CHANGES = pyarrow.schema(
+    [
+        ("offset", pyarrow.int64()),
+        ("timestamp", pyarrow.int64()),
+        *((name, pyarrow.string()) for name in ("kind", "id", "name", "field", "before", "after")),
+        *((name, pyarrow.string()) for name in ("record", "principal", "command", "reason")),
+        ("in_effect", pyarrow.bool_()),
+    ]
+)
+_SQL_TYPES = {pyarrow.int64(): "long", pyarrow.string(): "string", pyarrow.bool_(): "boolean"}
+CHANGES_SQL = ", ".join(f"{field.name} {_SQL_TYPES[field.type]}" for field in CHANGES)
+
+
+def changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes of records in order; a topic's partitions among them or not."""
+    return _changes(Changes({}).of_all(_said(batches)))
+
+
+def topic_changes(
+    batches: Batches, undone: list[tuple[int, int]], spaces: dict[str, str]
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes of partitions, from the records of some topics in order.
+
+    Args:
+        undone: The first and the last position of each aborted or still open transaction.
+        spaces: The names of namespaces, by id.
+    """
+    rows = Changes(spaces).of_topics(_said(batches), undone)
+    return _changes(row for row in rows if row[2] == "partitions")
+
+
+def _changes(rows: Iterator[Row]) -> Iterator[pyarrow.RecordBatch]:
+    while some := list(islice(rows, _ROWS_A_BATCH)):
+        columns = zip(*some, strict=True)
+        arrays = [
+            pyarrow.array(column, field.type)
+            for column, field in zip(columns, CHANGES, strict=True)
+        ]
+        yield pyarrow.RecordBatch.from_arrays(arrays, schema=CHANGES)
+
+
+def _said(batches: Batches) -> Iterator[Said]:
+    # Numbers with a fraction stay as Spark wrote them.
+    decoder = msgspec.json.Decoder(dict[str, dict[str, Any]], float_hook=str)
+    for batch in batches:
+        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for position, text, timestamp, principal, command, reason in rows:
+            ((name, fields),) = decoder.decode(text).items()
+            yield Said(position, timestamp, principal, command, reason, name, fields)
 
 
 def _applied(batches: Batches) -> Objects:

@@ -61,32 +61,3 @@ def name_changes(history: History) -> DataFrame:
         """,
         taken=names_taken(history),
     ).where("full_name IS NOT null")
-
-
-def with_holders(history: History, uses: DataFrame, changes: DataFrame) -> DataFrame:
-    """Add to each use of a topic name the topic that had the name at that position.
-
-    Args:
-        uses: full_name string, position long, and `use`, a column passed through unchanged.
-        changes: Result of `name_changes`, or part of it.
-
-    Returns:
-        (full_name, position, use, holder binary, next_holder binary): `holder` is null if no topic
-        had the name at that position; `next_holder` is the next topic that took it.
-    """
-    # The second window is the first backwards: one that looks ahead costs the square of the rows.
-    return history.sql(
-        f"""
-        SELECT full_name, position, use, holder.topic_id AS holder, next_holder
-        FROM (SELECT *,
-                  last(CASE WHEN step < {_USED} THEN struct(topic_id) END) IGNORE NULLS
-                      OVER (PARTITION BY full_name ORDER BY position, step) AS holder,
-                  last(CASE WHEN step = {_TAKEN} THEN topic_id END) IGNORE NULLS
-                      OVER (PARTITION BY full_name ORDER BY position DESC, step DESC) AS next_holder
-              FROM (SELECT full_name, position, step, topic_id, null AS use FROM {{changes}}
-                    UNION ALL SELECT full_name, position, {_USED}, null, use FROM {{uses}}))
-        WHERE step = {_USED}
-        """,
-        uses=uses,
-        changes=changes,
-    )

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from records.errors import RequestError
+from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.queries.query import Column, Query
-from replay.audit.settings import resource_type_text
 
 _NOT_CONFIGS = ("object", "version")
 
@@ -44,6 +44,12 @@ def configs_by_resource(text: str) -> str:
     return msgspec.json.encode(configs).decode()
 
 
+def _resource_type_text(code: str) -> str:
+    """Return SQL that maps a config resource type to its name; an unknown code stays a number."""
+    cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in RESOURCE_TYPES.items())
+    return f"CASE {code} {cases} ELSE {code} || '' END"
+
+
 BASELINE_DRIFT = Query(
     "baseline-drift",
     "configs that differ from a baseline: --set baseline=@FILE",
@@ -54,7 +60,7 @@ BASELINE_DRIFT = Query(
                        AS (name, fields))
                LATERAL VIEW explode(fields) each AS field, value) AS wanted
          FULL JOIN
-         (SELECT concat({resource_type_text("resource_type")}, '/', resource_name) AS name,
+         (SELECT concat({_resource_type_text("resource_type")}, '/', resource_name) AS name,
                  name AS field, value
           FROM configs) AS found
          USING (name, field)

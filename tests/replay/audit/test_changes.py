@@ -13,8 +13,8 @@ from records.control import AbortTransactionRecord, BeginTransactionRecord
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.audit import settings
-from replay.audit.changes import SCHEMA, changes
+from replay.audit.changes import COLUMNS, SCHEMA, changes
+from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.spark
 
 def changes_in(spark: "SparkSession", files: LogFiles, first: int = 0) -> "list[Row]":
     at = files.end_offset - 1
-    with History(spark, files, at, columns=settings.COLUMNS) as history:
+    with History(spark, files, at, columns=COLUMNS) as history:
         rows: list[Row] = (
             changes(history, first).orderBy("offset", "kind", "name", "field").collect()
         )
@@ -70,7 +70,7 @@ def test_change_names_what_was_before_whoever_aborted_in_between(
 
 
 def test_resources_of_configs_are_named_as_in_the_image() -> None:
-    assert settings.RESOURCE_TYPES == RESOURCE_NAMES
+    assert RESOURCE_TYPES == RESOURCE_NAMES
 
 
 def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
@@ -125,3 +125,15 @@ def test_changes_equal_those_of_replay_on_a_random_history(
         and r["kind"] in replayed.KINDS.values()
     )
     assert (found - expected, expected - found) == (Counter(), Counter())
+
+
+def test_changes_do_not_depend_on_the_number_of_tasks(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    history = random_history(random.Random(5), 120)
+    for folder in ("one", "many"):
+        (tmp_path / folder).mkdir()
+    one = changes_in(spark, write_log(tmp_path / "one", history, batches_a_segment=1_000))
+    many = changes_in(spark, write_log(tmp_path / "many", history, batches_a_segment=30))
+    assert Counter(one) == Counter(many)
+    assert {row["in_effect"] for row in one} == {True, False}

@@ -20,13 +20,12 @@ from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError, UnavailableError, UnknownHistoryError
-from replay.audit.changes import SCHEMA, changes
+from replay.audit.changes import COLUMNS, SCHEMA, changes
 from replay.audit.committed_files import readable_files
 from replay.audit.export import Exported, export_changes
 from replay.audit.export_targets import ExportDirectory, Watermark, open_target
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
-from replay.audit.settings import COLUMNS
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
 from tests.replay.audit.staged import exported

@@ -214,7 +214,7 @@ def test_kept_frames_are_freed(spark: "SparkSession", demo_log: Path) -> None:
     with LogReader.open(demo_log) as reader:
         files = committed_files(reader)
     query = "SELECT count(*) FROM changes"
-    with Audit(spark, files) as audit:
+    with Audit(spark, files, keep=True) as audit:
         audit.sql(query, Range(0, files.end_offset - 1)).collect()
         assert spark._jsc.getPersistentRDDs().size() > 0
     assert spark._jsc.getPersistentRDDs().size() == 0

@@ -1,0 +1,183 @@
+"""Effective changes: the settings of records that differ from the values before."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from replay.audit.fold.objects import ABORT, BEGIN, CONTROL, END, FOR_EVER
+from replay.audit.fold.settings import Setting, config, settings, voter
+from replay.audit.fold.texts import id_text
+from replay.audit.fold.topic_names import TOPIC_RESOURCE, Fields
+
+
+class Said(NamedTuple):
+    """A record and where it stands."""
+
+    position: int
+    timestamp: int
+    principal: str | None
+    command: str | None
+    reason: str | None
+    name: str
+    fields: Fields
+
+
+Row = tuple[Any, ...]
+"""position, timestamp, kind, id, name, field, before, after, record, principal, command, reason,
+in_effect."""
+
+_Key = tuple[str, str | None, str, str]
+"""kind, topic, head, rest."""
+
+
+class Changes:
+    """The changes of records that are applied in order.
+
+    Args:
+        spaces: Names of namespaces that were created by records not applied here.
+    """
+
+    def __init__(self, spaces: dict[str, str]) -> None:
+        self._spaces = spaces
+        self._values: dict[_Key, dict[str, str]] = defaultdict(dict)
+        # What the records of an aborted transaction would have set.
+        self._aborted: dict[_Key, dict[str, str | None]] = defaultdict(dict)
+        self._of_topics: dict[str, dict[_Key, None]] = defaultdict(dict)
+        self._names: dict[str, str] = {}
+        self._holders: dict[str, str] = {}
+        self._waiting: dict[str, list[tuple[Said, bool]]] = defaultdict(list)
+        self._voters: dict[int, None] = {}
+
+    def of_all(self, records: Iterable[Said]) -> Iterator[Row]:
+        """Yield the changes of all records of a log; a transaction's when it is over."""
+        open_: list[Said] | None = None
+        for said in records:
+            if said.name in (BEGIN, END, ABORT):
+                for each in open_ or ():
+                    yield from self.of(each, in_effect=said.name == END or each.name in CONTROL)
+                self._aborted.clear()
+                open_ = [] if said.name == BEGIN else None
+            elif open_ is None:
+                yield from self.of(said, in_effect=True)
+            else:
+                open_.append(said)
+        for waiting in self._waiting.values():
+            for each, in_effect in waiting:
+                yield from self._set(each, config(each.fields), in_effect)
+
+    def of_topics(
+        self, records: Iterable[Said], undone: Sequence[tuple[int, int]]
+    ) -> Iterator[Row]:
+        """Yield the changes of the records of some topics.
+
+        Args:
+            undone: The first and the last position of each aborted or still open transaction.
+        """
+        begins = [begin for begin, _ in undone]
+        inside: int | None = None
+        for said in records:
+            place = bisect_right(begins, said.position) - 1
+            begin, last = undone[place] if place >= 0 else (0, -1)
+            if said.position > last:
+                yield from self.of(said, in_effect=True)
+            elif last != FOR_EVER:
+                if begin != inside:
+                    self._aborted.clear()
+                    inside = begin
+                yield from self.of(said, in_effect=False)
+
+    def of(self, said: Said, *, in_effect: bool) -> Iterator[Row]:
+        """Yield the changes of one record."""
+        name, fields = said.name, said.fields
+        if name in ("TopicRecord", "MoveTopicRecord") and in_effect:
+            yield from self._take_name(fields)
+        if name == "NamespaceRecord" and in_effect:
+            self._spaces[fields["namespace_id"]] = fields["name"]
+        if name == "RemoveTopicRecord":
+            yield from self._remove_topic(said, in_effect)
+        elif name == "VotersRecord":
+            yield from self._set_voters(said, in_effect)
+        elif name == "ConfigRecord" and fields["resource_type"] == TOPIC_RESOURCE:
+            holder = self._holders.get(fields["resource_name"])
+            if holder is None:
+                self._waiting[fields["resource_name"]].append((said, in_effect))
+            else:
+                yield from self._set(said, config(fields, holder), in_effect)
+        else:
+            for each in settings(name, fields):
+                yield from self._set(said, each, in_effect)
+
+    def _take_name(self, topic: Fields) -> Iterator[Row]:
+        topic_id, namespace_id = topic["topic_id"], topic.get("namespace_id")
+        space = self._spaces.get(namespace_id) if namespace_id else None
+        name = topic["name"] if space is None else f"{space}:{topic['name']}"
+        for said, in_effect in self._waiting.pop(name, ()):
+            yield from self._set(said, config(said.fields, topic_id), in_effect)
+        self._leave_name(topic_id)
+        self._names[topic_id] = name
+        self._holders[name] = topic_id
+
+    def _leave_name(self, topic_id: str) -> None:
+        name = self._names.get(topic_id, "")
+        if self._holders.get(name) == topic_id:
+            del self._holders[name]
+
+    def _remove_topic(self, said: Said, in_effect: bool) -> Iterator[Row]:
+        topic_id = said.fields["topic_id"]
+        for key in self._of_topics[topic_id]:
+            gone = dict.fromkeys(self._values[key] | self._aborted[key])
+            kind, topic, head, rest = key
+            yield from self._set(said, Setting(kind, gone, topic, head, rest), in_effect)
+        if in_effect:
+            self._leave_name(topic_id)
+
+    def _set_voters(self, said: Said, in_effect: bool) -> Iterator[Row]:
+        listed = {each["voter_id"]: each for each in said.fields.get("voters", ())}
+        self._voters.update(dict.fromkeys(listed))
+        for voter_id in self._voters:
+            yield from self._set(said, voter(voter_id, listed.get(voter_id)), in_effect)
+
+    def _set(self, said: Said, setting: Setting, in_effect: bool) -> Iterator[Row]:
+        kind, fields, topic, head, rest = setting
+        key = (kind, topic, head, rest)
+        values, aborted = self._values[key], self._aborted
+        id_ = name = ""
+        for field, after in fields.items():
+            before = values.get(field)
+            if not in_effect:
+                before = aborted[key].get(field, before)
+                aborted[key][field] = after
+            elif after is None:
+                values.pop(field, None)
+            else:
+                values[field] = after
+            if before != after:
+                if not id_:
+                    if topic is not None:
+                        self._of_topics[topic][key] = None
+                    id_, name = self._labels(setting)
+                yield (
+                    said.position,
+                    said.timestamp,
+                    kind,
+                    id_,
+                    name,
+                    field,
+                    before,
+                    after,
+                    said.name,
+                    said.principal,
+                    said.command,
+                    said.reason,
+                    in_effect,
+                )
+
+    def _labels(self, setting: Setting) -> tuple[str, str]:
+        topic = setting.topic
+        if topic is None:
+            label = f"{setting.head}{setting.rest}"
+            return label, label
+        text = id_text(topic)
+        full_name = self._names.get(topic, text)
+        return f"{setting.head}{text}{setting.rest}", f"{setting.head}{full_name}{setting.rest}"
