@@ -26,7 +26,7 @@ PATH = "/openapi.json"
 
 _Schema = dict[str, Any]
 
-_PROBLEMS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 421, 422, 429, 503)
+_PROBLEMS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
 """Statuses of problems; a mistake of the service, 500, is none that a client handles."""
 
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
