@@ -1,4 +1,4 @@
-"""Position of an answer in its log."""
+"""Position in the log that an answer refers to."""
 
 from typing import Protocol
 
@@ -11,11 +11,11 @@ from replay.loader import BatchSource
 
 
 class ConfirmedSource(BatchSource, Protocol):
-    """A log that knows which of its records are final."""
+    """Interface of a log that knows which of its records are final."""
 
     @property
     def confirmed_end(self) -> int:
-        """End of the final records, exclusive; Kafka may still replace a mirror's later records."""
+        """End of the final records, exclusive. In a mirror, Kafka may still replace later ones."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +31,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         as_of: Last offset that the answer takes into account, inclusive.
-        from_: The other point of a comparison; `from` in JSON.
-        history_start: First offset above the base.
+        from_: The first offset of a comparison or a range, which ends at `as_of`; `from` in JSON.
+        history_start: First offset of the kept history, which follows the base state.
         log_end: End of the log, exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
             there are none; not set if they were not counted.
@@ -44,7 +44,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
         pending_transaction: Offset of the open transaction's Begin, if there is one.
         left_out: The records up to `as_of` that were left out because of contradictions; set only
-            if the request allows this.
+            if the request allows leaving out records.
     """
 
     from_: int | UnsetType = msgspec.field(default=UNSET, name="from")
@@ -61,12 +61,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_counted(about: About, reason: str) -> About:
-    """Return a position that gives the reason why records not understood were not counted."""
+    """Return `about` with the reason why records that are not understood were not counted."""
     return msgspec.structs.replace(about, not_understood=UNSET, not_counted=reason)
 
 
 def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About:
-    """Return the position of an answer that was read from the image at offset `at`."""
+    """Return the position of an answer that was computed from the image as of offset `at`."""
     found = image.provenance
     pending = found.pending_transaction
     is_confirmed = source.confirmed_end >= source.end_offset

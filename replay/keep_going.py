@@ -1,4 +1,4 @@
-"""Replay that skips contradictions: leaves out records of a mirror that contradict its state.
+"""Replay that skips contradictions: leaves out records of a mirror that contradict the state.
 
 Results computed from such a log are never stored, exported or digested.
 """
@@ -45,7 +45,7 @@ class WithoutContradictions:
         """Replay a log once to find its contradictions.
 
         Raises:
-            CorruptLogError: the log is not a mirror and contradicts itself.
+            CorruptLogError: the log is not a mirror, and a record contradicts the state before it.
         """
         self._log = log
         self.kind = log.kind
@@ -86,7 +86,7 @@ class WithoutContradictions:
 
 
 def _contradictions(log: MirroredLog) -> Iterator[LeftOut]:
-    """Yield the records that contradict the state before them, which the replay skips."""
+    """Yield the records that contradict the state before them; the replay skips these records."""
     delta = MetadataDelta(replayer_from(log, None).image())
     transactions = Transactions()
     with explained(log):
@@ -102,9 +102,9 @@ def _contradictions(log: MirroredLog) -> Iterator[LeftOut]:
 
 
 def _whole_batches(log: MirroredLog) -> Iterator[Batch]:
-    """Yield the batches before any damage; the damage raises no error.
+    """Yield the batches before any damage, without raising an error for the damage.
 
-    An answer that needs the later batches raises the error itself.
+    A caller that later reads the damaged batches gets the error then.
     """
     try:
         yield from log.batches(log.history_start)

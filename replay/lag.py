@@ -10,7 +10,7 @@ class Lag(msgspec.Struct, frozen=True, kw_only=True):
     """How far a snapshot or the SQL history is behind the log's end.
 
     Attributes:
-        end_offset: All records below this offset are contained.
+        end_offset: The snapshot or history contains all records below this offset.
         records: Number of the log's records from `end_offset` on.
         ms: Time of the log's latest record minus the time of the last record contained; None if
             either is unknown.
@@ -28,7 +28,7 @@ def lag_behind(source: BatchSource, latest_ms: int | None, end_offset: int) -> L
         latest_ms: Time of the log's latest record; None for an empty log.
 
     Raises:
-        CorruptLogError: the log is damaged there.
+        CorruptLogError: the log is damaged at that offset.
     """
     held_ms = _time_before(source, end_offset)
     return Lag(

@@ -54,7 +54,7 @@ class BaseState(Protocol):
 
 
 class BatchSource(Protocol):
-    """The parts of a log that replay needs."""
+    """Interface of a log, as replay needs it."""
 
     @property
     def start_offset(self) -> int:
@@ -66,7 +66,7 @@ class BatchSource(Protocol):
 
     @property
     def history_start(self) -> int:
-        """First offset whose image is known."""
+        """First offset of the kept history: the image is known from here on."""
 
     @property
     def end_offset(self) -> int:
@@ -269,7 +269,7 @@ def explained(source: BatchSource) -> Iterator[None]:
 def explains(function: F) -> F:
     """Decorate a function whose first argument is a log, so that it runs inside `explained`.
 
-    An iterator that the function returns is also read inside `explained`.
+    If the function returns an iterator, that is also read inside `explained`.
     """
 
     @wraps(function)

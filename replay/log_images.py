@@ -1,6 +1,6 @@
-"""Images of a log at any offset, from its newest usable snapshot on.
+"""Images of a log at any offset, replayed from the newest usable snapshot.
 
-Snapshots only save time: the images are the same as those of a replay from the log's start.
+Snapshots only save time: the images are the same as after a replay from the log's start.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class LogImages:
     """
 
     def __init__(self, source: BatchSource, snapshots: Snapshots | None = None) -> None:
-        """Use a log and its snapshots; without them, only the log is read."""
+        """Read images from a log and its snapshots; without snapshots, from the log only."""
         self.source = source
         self._snapshots = snapshots
 
@@ -84,7 +84,8 @@ class LogImages:
         return images(self.source, from_offset, to_offset, start=start)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
-        """Return how many records up to offset `at` this release does not know, None if 0.
+        """Return the number of records up to offset `at` that this release does not know, None if
+        0.
 
         Raises:
             CorruptLogError: the log is damaged.
@@ -117,7 +118,7 @@ class LogImages:
                 yield info
 
     def _is_usable(self, info: "SnapshotInfo") -> bool:
-        """True if a snapshot is of this log."""
+        """True if a snapshot belongs to this log."""
         from replay.snapshot.match import is_of
 
         return is_of(self.source, info)
@@ -131,13 +132,13 @@ class LogImages:
 
     @cached_property
     def _past(self) -> PastTopics | None:
-        """Reader of single topics from usable snapshots; None if the store has no such reader."""
+        """Return a reader of single topics from usable snapshots; None if the store has none."""
         if not isinstance(self._snapshots, ReadableTopics):
             return None
         return self._snapshots.topics(self._is_usable)
 
     def _snapshot_ends(self) -> list[int]:
-        """Return the end offsets of all snapshots, ascending, without checking their log."""
+        """Return the end offsets of all snapshots, ascending; some may belong to another log."""
         infos = [] if self._snapshots is None else self._snapshots.newest_first()
         return sorted(info.end_offset for info in infos)
 

@@ -122,7 +122,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
 
 
 def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
-    """Return the kinds of a row that are not understood but have names in a table."""
+    """Return the kinds in a row that are not understood, but that a mirror's table names."""
     record = row.payload
     if isinstance(record, UnknownRecord):
         return [] if tables.name(record) is None else kinds_of(row, tables)
@@ -167,7 +167,7 @@ def _tags_of(record: UnknownRecord) -> tuple[UnknownTag, ...]:
 
 
 def _rows(source: BatchSource, at: int, from_offset: int) -> Iterator[tuple[Envelope, int | None]]:
-    """Yield each row that is not understood, with its offset, or None if the offset is not kept."""
+    """Yield each row that is not understood, with its offset (None if it is no longer known)."""
     if source.base is not None and from_offset < source.history_start:
         for row in chain.from_iterable(source.base.rows()):
             if _is_not_understood(row):

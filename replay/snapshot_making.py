@@ -11,11 +11,11 @@ from replay.timeline import Timeline
 
 
 class ConfirmedSource(BatchSource, Protocol):
-    """A log that knows which of its records are final."""
+    """Interface of a log that knows which of its records are final."""
 
     @property
     def confirmed_end(self) -> int:
-        """End of the final records, exclusive; later ones may still be replaced."""
+        """End of the final records, exclusive; later records may still be replaced."""
 
 
 def create_snapshot(
@@ -26,9 +26,9 @@ def create_snapshot(
     rotated: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> SnapshotInfo:
-    """Store a snapshot of the cluster at offset `at`, inclusive; None means the end of the log.
+    """Store a snapshot of the cluster as of offset `at`, inclusive; None means the log's end.
 
-    Inside an open transaction, the snapshot is of the state before Begin.
+    If a transaction is open at `at`, the snapshot has the state before Begin.
 
     Args:
         rotated: Mark the snapshot so that `prune_snapshots(..., rotated_only=True)` may delete it.

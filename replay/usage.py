@@ -199,7 +199,7 @@ def _image_keys(record: Record) -> Iterator[tuple[str, str | Uuid]]:
 
 
 def _topic_of(record: Record) -> str | Uuid | None:
-    """Return the topic of a record: its id, or if the record has no id its name; else None."""
+    """Return the topic of a record: its id, else its name; None if the record has neither."""
     match record:
         case ConfigRecord(resource_type=resource_type, resource_name=name):
             return name if resource_type == TOPIC else None

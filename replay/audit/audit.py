@@ -42,8 +42,8 @@ class Range:
 class Audit:
     """DataFrames of one log, in a separate Spark session.
 
-    The caller's views and settings are not changed. Use it in a `with` statement: on exit its
-    cached frames are freed.
+    The caller's views and settings are not changed. Use it in a `with` statement, which frees its
+    cached frames on exit.
     """
 
     def __init__(self, spark: SparkSession, files: LogFiles, *, keep: bool = False) -> None:
@@ -129,9 +129,9 @@ class Audit:
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
-            UnavailableError: the session is one of Spark Connect and this machine cannot check the
+            UnavailableError: the session is one of Spark Connect, and this machine cannot check the
                 query.
-            ParseException, AnalysisException: Spark does not understand the query.
+            ParseException, AnalysisException: Spark cannot parse or resolve the query.
         """
         # Spark parses and resolves with the settings of the active session.
         with activated(self.spark):
@@ -186,7 +186,7 @@ class Audit:
         """Compute the rows of a frame once, and return a frame that reads the stored rows.
 
         `cache` is not used: a cached frame keeps its plan, which Spark compares again for each
-        query over the frame. For the relation of changes, that takes longer than the queries
+        query over the frame. For the changes, this comparison takes longer than the queries
         themselves.
         """
         with activated(self.spark):
@@ -234,7 +234,7 @@ _SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
 
 
 def chosen_parameters(query: Query, given: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return the values of all parameters of a query: the given ones, and the defaults of the rest.
+    """Return the values of all parameters of a query: the given values, else the defaults.
 
     Raises:
         RequestError: INVALID_REQUEST: the query has no such parameter, or a value has another type.

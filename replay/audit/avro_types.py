@@ -30,9 +30,9 @@ def struct_type(schema: Mapping[str, Any]) -> T.StructType:
 def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return an envelope's schema with one member, `OTHER`, for all record types without fields.
 
-    A reader allocates every member in each row, so fewer members make it faster. Avro decodes a
-    record whose type has no member of the same name as the first member whose fields the record
-    has. `OTHER` has no fields, so it comes first and is chosen.
+    A reader allocates every member in each row, so fewer members make it faster. If no member has
+    the name of a record's type, Avro decodes the record as the first member whose fields the record
+    has. `OTHER` has no fields, so as the first member it is chosen.
     """
     other = {"type": "record", "name": OTHER, "fields": []}
     return _with_members(

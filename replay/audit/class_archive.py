@@ -45,9 +45,9 @@ class ClassArchive:
         self._key = ""
 
     def options(self, java: Java) -> str:
-        """Return the Java options to use the archive, or to let `write` create one.
+        """Return the Java options to use the archive, or else to let `write` create one.
 
-        Empty if neither is possible.
+        Empty if the archive can be neither used nor created.
 
         Args:
             java: The Java that will run with the options.
@@ -144,7 +144,7 @@ def _sync(path: Path) -> None:
 
 
 def _key(java_home: Path) -> str:
-    """Return a key for file names; another Java or another installed Spark has another key."""
+    """Return a key for file names, which differs for each Java and each installed Spark."""
     import pyspark
 
     seen = hashlib.sha256()
@@ -155,7 +155,7 @@ def _key(java_home: Path) -> str:
 
 
 def _can_make(java_home: Path) -> bool:
-    """True if this Java can create an archive: it must have the archive of Java's own classes."""
+    """True if this Java can create an archive, which requires the archive of Java's own classes."""
     return (java_home / "lib" / "server" / "classes.jsa").exists()
 
 

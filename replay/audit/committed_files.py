@@ -54,12 +54,12 @@ def committed_files(reader: LogReader) -> LogFiles:
 def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) -> LogFiles:
     """Return the committed files of a log in a form that Spark can read, even while it is written.
 
-    A file in an object store is copied when a frame is created whose range needs the file.
+    A file in an object store is copied when the first frame that needs the file is created.
 
     Args:
         scratch: An empty folder for copies, which lives as long as the frames read from it; on a
-            cluster every node must see it. None: no copies are made, and Spark's workers read by
-            byte ranges the files that Spark's own reader cannot open.
+            cluster every node must see it. None: no copies are made; Spark's workers read by byte
+            ranges the files that Spark's own reader cannot open.
         fetching: Called before a file is copied from an object store.
 
     Raises:
@@ -76,7 +76,7 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 
 
 def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
-    """Return the same files, but let Spark's workers read `ranged` and a base in a bucket."""
+    """Return the same files, but Spark's workers read `ranged` and a base in a bucket by ranges."""
     base = () if files.base is None or reader.local_directory is not None else (files.base,)
     sizes = {
         path: files.cut.get(path) or file_size(reader.fs, path)

@@ -1,7 +1,7 @@
 """Finds the first record that contradicts the state before it, without replay.
 
-Kafka's rules for its records are conditions over the earlier records: which objects must exist,
-which must not, and which epoch they must have. Every record before the first contradiction took
+Kafka's rules for its records are conditions on the earlier records: objects that must exist or must
+not exist, and the epochs that they must have. Every record before the first contradiction took
 effect, and each condition relies on this. After the first contradiction the state is undefined, so
 the search ends there. Our own record types (namespaces, partition removals) are not checked; a
 mirror contains none.
@@ -71,7 +71,8 @@ def first_contradiction(history: History) -> DataFrame:
 def _of_objects(history: History) -> DataFrame:
     """Return the records that contradict the state of their object.
 
-    They create an object that exists, or need one that is missing or has another epoch.
+    They create an object that exists, or they change or remove one that is missing or has another
+    epoch.
     """
     events = " UNION ALL ".join(
         f"SELECT position, timestamp, '{name}' AS record, '{kind}' AS kind, "
@@ -137,7 +138,7 @@ def _of_partitions(history: History) -> DataFrame:
 
 
 def _of_names(history: History) -> DataFrame:
-    """Return the records that give a topic a name which another topic has."""
+    """Return the records that give a topic a name that another topic has at that time."""
     return history.sql(
         """
         SELECT position, timestamp, record, 'topic:' || full_name AS object,
@@ -168,7 +169,7 @@ def _of_producer_ids(history: History) -> DataFrame:
 
 
 def _of_markers(history: History) -> DataFrame:
-    """Return the first misplaced transaction marker, even if its transaction took no effect."""
+    """Return the first misplaced transaction marker, even of a transaction without effect."""
     at = history.misplaced_marker
     wanted = "false" if at is None else f"position = {at}L"
     return history.sql(

@@ -47,9 +47,9 @@ def export_changes(
 ) -> Exported:
     """Export the confirmed changes of a log that are not yet in the location.
 
-    The export stops at the start of a transaction that is still open, because it may be aborted. If
-    a bucket has the claim of an unfinished run, just the claimed range is exported; the next run
-    continues from there.
+    The export stops at the start of a transaction that is still open, because the transaction may
+    be aborted. If a bucket has the claim of an unfinished run, only the claimed range is exported;
+    the next run continues from there.
 
     Args:
         location: A directory that this machine and Spark's workers see, created if necessary, or
@@ -61,7 +61,7 @@ def export_changes(
     Raises:
         RequestError: WRONG_LOG: the location holds changes of another log or history.
         UnknownHistoryError: the log no longer has the offsets that follow the watermark.
-        UnavailableError: another process is exporting there, or the disk is full.
+        UnavailableError: another process is exporting to the location, or the disk is full.
         CorruptLogError: the log or the watermark is damaged.
     """
     with open_target(location, fs) as target:
@@ -91,7 +91,9 @@ def _nothing(at: int) -> Exported:
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
-    """Return the end of the range to export: that of an unfinished claim, or the confirmed end."""
+    """Return the end of the range to export: the end of an unfinished claim, else the confirmed
+    end.
+    """
     if before is None or before.claimed is None:
         return reader.confirmed_end
     check_same_history(reader, before.claimed)

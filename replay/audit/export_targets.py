@@ -5,8 +5,8 @@
 
 A directory is locked. Files in it that end beyond its watermark were left by an interrupted run;
 the next run removes them. A bucket has no locks, so a run first claims its range of offsets in the
-watermark. A run that finds a claim exports the claimed range again, whether or not the claiming run
-still works: the rows and file names are the same, so nothing is duplicated, whichever of the two
+watermark. A run that finds a claim exports the claimed range again, even if the claiming run is
+still active: the rows and file names are the same, so nothing is duplicated, whichever of the two
 runs writes last.
 """
 
@@ -43,8 +43,8 @@ class Watermark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """State of an export: the changes at [start_offset, position.end_offset) are exported.
 
     Attributes:
-        claimed: Position at the end of the range that an unfinished run exports; null if there is
-            no such run.
+        claimed: Position at the end of the range that an unfinished run is exporting; null if there
+            is no such run.
     """
 
     start_offset: int

@@ -1,4 +1,4 @@
-"""The records that make up the state at an offset, each with the position where it takes effect."""
+"""The records that determine the state at an offset, each with the position of its effect."""
 
 import uuid
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ class History:
         return self._views[id(frame)][0]
 
     def has(self, *names: str) -> bool:
-        """True if a record of any of these rare types occurs."""
+        """True if the history has a record of any of these rare types."""
         return any(self._found[name] for name in names)
 
     @cached_property
@@ -208,7 +208,8 @@ class History:
     def misplaced_marker(self) -> int | None:
         """The position of the first misplaced transaction marker, or None.
 
-        A begin inside a transaction is misplaced, and an end or abort outside one.
+        A begin marker is misplaced inside a transaction; an end or abort marker is misplaced
+        outside one.
         """
         is_open = False
         for mark in self._found["markers"]:
@@ -280,7 +281,7 @@ class History:
 
 
 def _undone(rows: DataFrame) -> str:
-    """Return an SQL condition: true if an aborted or open transaction undoes the row."""
+    """Return an SQL condition: true if the row is of an aborted or still open transaction."""
     control = [f"{name} IS NULL" for name in sorted(_CONTROL.intersection(rows.columns))]
     inside = "position BETWEEN aborted_at AND last"
     return f"{inside} AND (last = {_FOR_EVER}L OR {' AND '.join(control)})" if control else inside

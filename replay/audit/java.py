@@ -94,7 +94,7 @@ def make_quiet_home(java: Java, folder: Path) -> Path:
     """Make `folder` a JAVA_HOME whose `bin/java` runs `java` without warnings on stderr.
 
     Returns:
-        The folder, to be used as JAVA_HOME.
+        `folder`.
     """
     unwanted = [_VECTOR_MODULE]
     if java.major >= _NO_SECURITY_ACTION_SINCE:

@@ -27,10 +27,11 @@ def open(  # noqa: A001  As gzip.open: always used with its package.
 ) -> "AuditedLog":
     """Open a log for queries in Spark; see docs/audit.md.
 
-    Records that are committed later are not seen.
+    Records that are committed later are not included.
 
     Args:
-        location: A directory, or the URL of an archive, of which only the parts read are fetched.
+        location: A directory, or the URL of an archive; of an archive only the parts needed are
+            fetched.
         spark: The session to use; its views and settings are not changed. By default the active
             session, or if there is none a new one, which is stopped when the log is closed.
         scratch: A folder that Spark's workers see, for copies of files that Spark cannot read in
@@ -176,21 +177,21 @@ class AuditedLog:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
             UnavailableError: the session is one of Spark Connect, and this machine has no Java, or
                 the server runs another release of Spark.
-            ParseException, AnalysisException: Spark does not understand the query.
+            ParseException, AnalysisException: Spark cannot parse or resolve the query.
         """
         return self._audit.sql(text, self._range(since, until), show_secrets=show_secrets)
 
     def export(self, to: Path | str, *, show_secrets: bool = False) -> "Exported":
-        """Export the changes that a location does not have yet, as Parquet; see docs/export.md.
+        """Export the changes that are not yet in a location, as Parquet; see docs/export.md.
 
         Args:
-            to: A directory, which on a cluster Spark's workers must see too, or
-                `s3://bucket/prefix`, which on a cluster needs the log to be opened with `scratch`.
+            to: A directory, or `s3://bucket/prefix`. On a cluster, Spark's workers must see the
+                directory too, and for a bucket the log must have been opened with `scratch`.
 
         Raises:
             RequestError: WRONG_LOG: the location holds changes of another log.
             UnknownHistoryError: the log no longer has the offsets that follow the exported ones.
-            UnavailableError: another process is exporting there, or the disk is full.
+            UnavailableError: another process is exporting to the location, or the disk is full.
         """
         from replay.audit.export import export_changes
 

@@ -38,7 +38,7 @@ _OPTIONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LogFiles:
-    """The committed files of a log, as of one point in time; later appends are not seen.
+    """The committed files of a log, as of one point in time; later appends are not included.
 
     Attributes:
         segments: The segment files, ascending by base offset.
@@ -53,8 +53,8 @@ class LogFiles:
         times_ascend: True if no record's time is earlier than the previous record's.
         by_ranges: The files that Spark's workers read through our reader, each with its committed
             size in bytes.
-        local: Function from a file that is not in `by_ranges` to the path where Spark reads it;
-            fetches the file if necessary.
+        local: Returns the path where Spark reads a file that is not in `by_ranges`, after fetching
+            the file if necessary.
     """
 
     segments: tuple[Path, ...]
@@ -69,7 +69,7 @@ class LogFiles:
     local: Callable[[Path], Path] = lambda path: path
 
     def frozen(self, scratch: Path) -> "LogFiles":
-        """Return the same files, but copies of the committed part for the segments in `cut`.
+        """Return these files, with segments in `cut` replaced by copies of their committed part.
 
         Args:
             scratch: An empty folder that lives as long as the frames read from it; on a cluster

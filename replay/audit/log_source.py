@@ -108,7 +108,7 @@ class _Options:
         )
 
     def offset(self, reader: LogReader, name: str, text: str) -> int:
-        """Return the offset that the option's text stands for: `earliest`, `latest` or a number.
+        """Return the offset that an option's value means: `earliest`, `latest` or a number.
 
         Args:
             name: The option's name, for error messages.
@@ -126,7 +126,7 @@ class _Options:
 
 
 class _Span(InputPartition):  # type: ignore[misc]
-    """The offsets [first, end) of one task; `is_kept` is False if the log no longer has them."""
+    """The offsets [first, end) that a task reads; `is_kept` is False if the log deleted them."""
 
     def __init__(self, first: int, end: int, *, is_kept: bool = True) -> None:
         super().__init__((first, end))

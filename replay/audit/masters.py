@@ -39,7 +39,7 @@ def check_answers(url: str, setting: str) -> None:
 
 
 def _places(url: str) -> list[tuple[str, int]]:
-    """Return host and port of each master in a URL; none if only Spark can resolve it."""
+    """Return host and port of each master in a URL; empty if only Spark can resolve the URL."""
     scheme, _, rest = url.partition("://")
     if scheme not in ("spark", "k8s", "sc"):
         return []

@@ -66,7 +66,7 @@ def arrow_batches(rows: Iterable[Envelope], *, show_secrets: bool) -> Iterator[p
 def gap_batch(from_offset: int, to_offset: int) -> pyarrow.RecordBatch:
     """Return a batch of one row that stands for the records at [from_offset, to_offset).
 
-    The log no longer keeps these records.
+    Used for records that the log has deleted.
     """
     data = _json({"from_offset": from_offset, "to_offset": to_offset})
     empty = dict.fromkeys(SCHEMA.names)

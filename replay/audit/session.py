@@ -1,4 +1,4 @@
-"""The Spark session of an audit: the active one, that of the environment, or a new local one."""
+"""The Spark session of an audit: the active one, one set by the environment, or a new one."""
 
 import atexit
 import os
@@ -62,7 +62,7 @@ _SMALL_LOG_BYTES = 16 * 1024 * 1024
 
 
 def is_small(reader: LogReader) -> bool:
-    """True if the log is so small that a session with `quick=True` answers sooner."""
+    """True if the log is so small that queries finish sooner in a session with `quick=True`."""
     return sum(file_size(reader.fs, path) for path in reader.segment_paths) < _SMALL_LOG_BYTES
 
 
@@ -82,7 +82,7 @@ def session(
         settings: Spark settings that override the default ones of a new session.
         quick: Use settings for a small log: a faster start, but slower scans.
         makes_archive: On exit, create the class archive if there is none, which takes some seconds.
-            Only for a new local session with `quick`.
+            Has an effect only on a new local session with `quick`.
 
     Raises:
         UnavailableError: PySpark, its extra for Spark Connect or a Java is missing, or the master
@@ -173,8 +173,8 @@ def _use_this_python(spark: "SparkSession") -> None:
 def activated(spark: "SparkSession") -> Iterator[None]:
     """Make a session the active one inside the `with` block.
 
-    Spark plans with the active session's settings. A client of Spark Connect assigns a checkpoint
-    to the active session, whichever session created it.
+    Spark plans queries with the active session's settings. A client of Spark Connect assigns a
+    checkpoint to the active session, whichever session created it.
     """
     if is_remote(spark):
         active = type(spark)._active_session

@@ -114,7 +114,7 @@ def check_parsed(plan: JavaObject, views: Set[str]) -> frozenset[str]:
 def check_analyzed(frame: DataFrame) -> None:
     """Check that an analyzed query reads only temporary views and calls only Spark's own functions.
 
-    The frame's session must have no temporary views but ours.
+    The frame's session must have no temporary views except ours.
 
     Raises:
         RequestError: INVALID_REQUEST, names what is refused.

@@ -1,8 +1,8 @@
 """The state at an offset, computed in Spark alone.
 
 docs/replay.md describes the effect of each record. This module implements it independently of
-`replay/image`, the other implementation, and uses nothing of it. Spark reads the log; its Python
-workers apply the records (fold/).
+`replay/image`, without using any of that code. Spark reads the log; its Python workers apply the
+records (fold/).
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ _LANES = 2**64
 
 
 def sums(history: History) -> dict[str, tuple[int, ...]]:
-    """Return the count of objects and the four lanes of docs/digest.md, by part.
+    """Return, by part, the number of objects and the four lanes of docs/digest.md.
 
     Parts without objects may be missing.
     """
@@ -46,8 +46,8 @@ def part(history: History, name: str) -> DataFrame:
     """Return the objects of one part.
 
     Returns:
-        A column per field, with the records' field names and types. Ids and bytes are binary, lists
-        are as written.
+        A column per field, with the records' field names and types. Ids and bytes are binary; the
+        order of lists is unchanged.
     """
     if name == "partitions":
         found = _found(history)
@@ -65,7 +65,7 @@ def _found(history: History) -> workers.Found:
 
 
 def _folded(history: History, found: workers.Found) -> DataFrame:
-    """Return rows of partitions, all of a partition in one task."""
+    """Return partition rows, with all rows of a partition in one task."""
     rows = partition_rows(history, found.undone)
     if history.is_one_task:
         return rows

@@ -28,8 +28,8 @@ def states_sql(kind: str) -> str:
     """Return SQL for the states of all objects of a kind, one row per record that changed a state.
 
     Columns: id, name, offset, time, record, principal, command, reason, in_range, the fields (null
-    once the object is removed), end_offset and end_time (null: the state lasts), and ms long, the
-    state's duration within the range (null if it ended before the range).
+    once the object is removed), end_offset and end_time (null: the state has not ended), and ms
+    long, the state's duration within the range (null if the state ended before the range).
     """
     fields = _FIELDS[kind]
     names = ", ".join(f"'{name}'" for name in fields)

@@ -1,7 +1,7 @@
 """Positions of a stream in a log: how far it may read, and whether the log is still the same.
 
-A position includes a proof (metadata_log/position.py). It reveals that a log was restored or
-replaced, or that its unconfirmed end was rewritten, before any row is read.
+A position includes a proof (metadata_log/position.py). The proof reveals, before any row is read,
+that a log was restored or replaced, or that its unconfirmed end was rewritten.
 """
 
 from metadata_log.log_reader import LogReader

@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A new log: the start of its history, the digest of its state, and its lowest writer epoch."""
+    """Result of a fork: the new log's history start, state digest, and lowest writer epoch."""
 
     history_start: int
     digest: str

@@ -18,7 +18,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
         digest: None if a record up to `as_of` contradicts the state before it.
         pending_transaction: Offset of the begin record if a transaction is open at `as_of`; its
             records are not in the image.
-        contradiction: The error that names the contradicting record (mirror).
+        contradiction: The error that names the first record that contradicts the state (mirrors
+            only).
         digest_before: Digest of the image immediately before that record.
     """
 

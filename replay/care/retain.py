@@ -1,4 +1,4 @@
-"""Cuts history: the image at a segment's start becomes the base; older segments are deleted."""
+"""Cuts history: the image at a segment's start becomes the base; earlier segments are deleted."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

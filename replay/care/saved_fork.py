@@ -1,4 +1,4 @@
-"""Saves a what-if fork as a writable log: the rows decided again from some offset on, and notes."""
+"""Saves a what-if fork as a writable log: rows decided again from an offset on, and notes."""
 
 import asyncio
 import os

@@ -66,8 +66,8 @@ def runner_of(
 ) -> Runner:
     """Return the controller that is to run the seed.
 
-    If `node_id` is None, chooses the voter whose directory is the seed, else the voter with the
-    latest log end.
+    If `node_id` is None, chooses the voter whose directory becomes the seed, else the voter with
+    the latest log end.
 
     Raises:
         RequestError: `node_id` is None, and no directory of a voter was given.

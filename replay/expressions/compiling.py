@@ -306,7 +306,7 @@ def _arguments(child: Any) -> list[_Tree]:
 
 
 def _guarded(tree: _Tree, evaluate: Evaluate) -> Evaluate:
-    """Return a function that reports type errors with the column of the expression."""
+    """Return `evaluate`, changed to raise type errors as RequestErrors that name the column."""
 
     def guarded(env: Env) -> Any:
         try:
@@ -340,7 +340,7 @@ def _selector(of: Evaluate, name: str) -> Evaluate:
 
 
 def _plain_selection(of: Evaluate, name: str, shape: Shape) -> Part:
-    """Return the selection of a field from an object that certainly has it."""
+    """Return the compiled access to a field that every object of its kind has."""
 
     def evaluate(env: Env) -> Any:
         return plain_field(of(env).value, name)

@@ -41,12 +41,12 @@ class Expression:
     def evaluate(self, image: MetadataImage) -> Any:
         """Return the value in an image, as JSON.
 
-        If the expression reads an object that does not exist, a condition is false, and any other
-        expression None.
+        If the expression reads an object that does not exist, the result is false for a condition
+        and None for any other expression.
 
         Raises:
-            RequestError: INVALID_REQUEST, its types do not fit, or it takes too long; names the
-                column.
+            RequestError: INVALID_REQUEST, operand types do not match, or the evaluation takes too
+                long; names the column.
         """
         compiler = Compiler(incremental=False)
         part = compiler.compile(self._tree)

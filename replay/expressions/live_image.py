@@ -18,7 +18,7 @@ class LiveImage:
     """
 
     def __init__(self, replayer: Replayer) -> None:
-        """Use a replayer. While it is inside a transaction, this object must not be read."""
+        """Read the state of `replayer`; not allowed while the replayer is inside a transaction."""
         self._replayer = replayer
 
     def __getattr__(self, name: str) -> Any:

@@ -16,8 +16,8 @@ class Range(msgspec.Struct, frozen=True):
     """A macro over a collection.
 
     Attributes:
-        slots: Slots of its variables: one, for the element; or two, the first for the index, key or
-            name, the second for the element.
+        slots: Slots of the macro's variables: one slot, for the element; or two, the first for the
+            index, key or name, the second for the element.
     """
 
     macro: str
@@ -29,7 +29,8 @@ class Range(msgspec.Struct, frozen=True):
         """Evaluate the body for each element; return the value of the macro.
 
         Raises:
-            Absent: some elements are absent, and no other element decides the result.
+            Absent: the body raised Absent for some elements, and no other element decides the
+                result.
             TypeError: the value is not a collection, or the body is not a bool.
         """
         outcomes = []
@@ -60,7 +61,7 @@ def outcome_of(value: Any, macro: str) -> Any:
     """Return the value of a macro's body after checking its type.
 
     Raises:
-        TypeError: the value should be a bool.
+        TypeError: the macro requires a bool, and the value is of another type.
     """
     if macro != "map" and value is not ABSENT and not isinstance(value, bool):
         raise TypeError(
@@ -78,7 +79,7 @@ def combined(macro: str, outcomes: Iterable[tuple[Any, Any]]) -> Any:
     """Return the value of a macro for which no single element decided the result.
 
     Raises:
-        Absent: some elements are absent.
+        Absent: the outcome of some element is absent.
     """
     pairs = list(outcomes)
     if any(outcome is ABSENT for _, outcome in pairs):
@@ -113,14 +114,14 @@ def _elements(env: Env, value: Any, variable_count: int) -> Iterator[tuple[Any, 
 class ObjectsRange:
     """A macro over a collection of the image that keeps the outcome of each object.
 
-    After a change, the body is evaluated again only for objects that were touched, and for those
-    whose evaluation read something else that was touched.
+    After a change, the body is evaluated again only for objects that were touched, and for objects
+    whose evaluation read other things that were touched.
     """
 
     def __init__(
         self, range_: Range, objects: Objects, failure: Callable[[TypeError], Exception]
     ) -> None:
-        """Use a macro and its collection.
+        """Cache the outcomes of the macro `range_` over the collection `objects`.
 
         Args:
             failure: Returns the error to raise for a type error.
@@ -148,7 +149,7 @@ class ObjectsRange:
         return bool(stale)
 
     def reads(self, token: Token) -> bool:
-        """True if a change of `token` may change the outcome of an object."""
+        """True if the result depends on `token`: a change of it may change an object's outcome."""
         return self._stale is None or token in self._readers or self._objects.touches(token)
 
     def __call__(self, env: Env) -> Any:

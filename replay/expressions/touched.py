@@ -30,7 +30,7 @@ _KEYED = frozenset({"broker", "controller", "config"})
 
 
 def touched(delta: MetadataDelta) -> set[Token]:
-    """Return the tokens of all changes in a delta that is not applied yet, possibly a few more."""
+    """Return the tokens of all changes in a delta not applied yet; may include unchanged ones."""
     found: set[Token] = set()
     for field, part in delta.touched_parts():
         if field == "topics":
@@ -65,9 +65,10 @@ def _add_topics(found: set[Token], delta: MetadataDelta) -> None:
 def touched_by(
     rows: Iterable[Envelope], types: Set[type[Record]], delta: MetadataDelta
 ) -> set[Token] | None:
-    """Return the tokens that rows outside a transaction touch, without replaying the rows.
+    """Return the tokens that rows touch, without replaying the rows.
 
     Args:
+        rows: Rows outside a transaction.
         types: Types of the records to consider.
         delta: The state before the rows.
 

@@ -46,7 +46,9 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`. Afterwards `self.row` is the last or the refused record."""
+        """Apply records like `replay`. Afterwards `self.row` is the last record, or the refused
+        one.
+        """
         known = self._rules
         try:
             for row in rows:

@@ -34,7 +34,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     """The cluster at one offset. Immutable; neighbouring images share most of their data.
 
     Callers use the methods, never the maps behind them. Iterators have no particular order. Two
-    images are equal if state, provenance and versions are.
+    images are equal if their state, provenance and versions are equal.
     """
 
     EMPTY: ClassVar["MetadataImage"]
@@ -101,11 +101,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topics_in(namespace_id)
 
     def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
-        """Iterate over the topics that differ from `other` in themselves or in their partitions."""
+        """Iterate over the topics that, or whose partitions, differ from those of `other`."""
         return self._topics.changed_since(other._topics)
 
     def shares_topic(self, other: "MetadataImage", topic_id: Uuid) -> bool:
-        """True only if a topic, its partitions and their versions are those of `other`: O(1).
+        """True only if a topic, its partitions and their versions equal those of `other`: O(1).
 
         Compares them by identity, so the result may be False although they are equal.
         """
@@ -123,8 +123,8 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Return a topic's version: the offset of the last record that touched the topic.
 
         A record touches a topic if it sets the topic's name, or adds, replaces or removes a
-        partition. This and all methods below return UNKNOWN as the version of an object that does
-        not exist.
+        partition. Like all methods of this class that return a version, returns UNKNOWN if the
+        object does not exist.
         """
         return self._topics.version(topic_id)
 

@@ -106,11 +106,12 @@ class PartDeltas:
         return self._after
 
     def applied_to(self, other: MetadataImage, provenance: Provenance) -> MetadataImage | None:
-        """Return another image with the same changes; None if they may have another result there.
+        """Return `other` with the same changes; None if applying them there may give another
+        result.
 
-        Shares the result of `apply`, which must be called before, wherever the two images share
-        what was read and changed. They are compared by identity, so this takes a fraction of the
-        time of applying the records again.
+        Copies the result of `apply`, which must be called before, wherever the two images share the
+        objects that were read and changed. Objects are compared by identity, so this takes a
+        fraction of the time of applying the records again.
 
         Args:
             provenance: Provenance of the returned image, without `not_understood`.

@@ -132,7 +132,7 @@ def _in_order(partitions: _Changes) -> _Chunk:
 def _index(chunk: _Chunk, partition_id: int) -> int | None:
     """Return the index of a partition in a chunk, None if the chunk does not contain it.
 
-    First tries the index that the partition has if no lower id is missing, then searches.
+    First tries the index that the partition has if no lower id is missing, then searches the chunk.
     """
     index = partition_id & (CHUNK_SIZE - 1)
     if index < len(chunk) and chunk[index].partition_id == partition_id:

@@ -1,9 +1,9 @@
 """Table of the parts of an image.
 
-Used by digest, base checkpoint, snapshot, object kinds and JSON. A part that differs from the usual
-has a subclass of `Part`. The Spark audit has its own table, so that it can find errors in this one.
-A part that is added here also needs its field in MetadataImage, its delta in PartDeltas, and the
-rules of its records; tests/replay/image/test_parts.py checks the table.
+Used by digest, base checkpoint, snapshot, object kinds and JSON. A part that needs other code than
+most parts has a subclass of `Part`. The Spark audit has its own table, so that it can find errors
+in this one. A part that is added here also needs its field in MetadataImage, its delta in
+PartDeltas, and the rules of its records; tests/replay/image/test_parts.py checks the table.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -109,7 +109,7 @@ class Part(msgspec.Struct, frozen=True, dict=True):
         return copied(row, self.record_type)
 
     def held(self, objects: Iterable[Any]) -> Any:
-        """Return these objects as the value of the image's field for this part, such as a map."""
+        """Return these objects in the form of the image's field for this part, such as a map."""
         return Map({self.key_of(each): each for each in objects})
 
     def _held(self, image: MetadataImage) -> Any:

@@ -39,7 +39,7 @@ class PendingRemovalsDelta(NestedMapDelta[Uuid, int, PendingRemoval]):
     """Changes to pending removals, by topic id and partition id."""
 
     def add(self, record: DeleteTopicPartitionsRecord) -> None:
-        """Add pending removals, or replace their delays."""
+        """Add pending removals; if a partition already has one, replace its delay."""
         pending = self.at(record.topic_id)
         for partition_id in record.partition_ids:
             removal = PendingRemoval(

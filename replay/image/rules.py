@@ -1,4 +1,4 @@
-"""Assigns to each record type its replay rule: the function that applies it to the deltas."""
+"""Replay rules: for each record type, the function that applies a record to the deltas."""
 
 from collections.abc import Callable
 from functools import partial

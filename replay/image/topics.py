@@ -69,7 +69,7 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
                     yield entry.topic
 
     def shares_entry(self, other: "TopicsImage", topic_id: Uuid) -> bool:
-        """True if a topic is absent from both, or its entries are one object: O(1)."""
+        """True if a topic is absent from both images, or both have the same entry object: O(1)."""
         return self._entries.get(topic_id) is other._entries.get(topic_id)
 
     def partitions(self, topic_id: Uuid) -> Partitions:
@@ -270,10 +270,11 @@ class TopicsDelta:
         return TopicsImage(entries.finish(), self._ids.apply(), partition_count)
 
     def applied_to(self, other: TopicsImage, after: TopicsImage) -> TopicsImage | None:
-        """Return other topics with the same changes; None if these may have another result there.
+        """Return `other` with the same changes; None if applying them there may give another
+        result.
 
-        The result is the same if all topics and names that were read are those of this delta's
-        image, which is compared by identity: O(topics changed).
+        The result is the same if `other` has the same objects as this delta's image for all topics
+        and names that were read. They are compared by identity: O(topics changed).
 
         Args:
             after: The result of `apply`.

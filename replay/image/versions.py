@@ -42,7 +42,7 @@ def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int
 def listed_offsets(
     offsets: PartitionOffsets, partition_ids: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the versions and the creation offsets of these partitions, in their order."""
+    """Return the versions and the creation offsets of partitions, in the order of the ids."""
     if isinstance(offsets, bytes) and _has_no_gap(partition_ids):
         values = array("q", offsets.ljust(_PAIR.size * len(partition_ids), b"\xff"))
         return values[::_FIELDS].tolist(), values[1::_FIELDS].tolist()

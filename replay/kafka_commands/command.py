@@ -1,4 +1,4 @@
-"""A command of Kafka's tools, and a remark where there is no command."""
+"""Commands of Kafka's tools, and remarks about objects that no command can create."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotSaid(msgspec.Struct, frozen=True, kw_only=True):
-    """An object, or part of one, that no command can create; `reason` explains why."""
+    """A remark: an object, or part of one, that no command can create; `reason` explains why."""
 
     object: str
     reason: str

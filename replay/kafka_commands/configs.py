@@ -22,7 +22,8 @@ _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 def config_commands(before: MetadataImage, after: MetadataImage, secrets: Secrets) -> Said:
     """Yield the commands that turn the configs of one state into those of another.
 
-    Configs of a topic that is created or deleted are left out: its own command covers them.
+    Configs of a topic that is created or deleted are left out: the command for the topic covers
+    them.
     """
     old, new = dict(before.configs()), dict(after.configs())
     for resource in sorted({*old, *new}):
@@ -121,7 +122,7 @@ def _quota_entity(entity: QuotaEntity) -> Iterator[str]:
 def user_commands(before: MetadataImage, after: MetadataImage) -> Said:
     """Yield commands that remove SCRAM credentials, and a remark for each new or changed one.
 
-    No command can set them, because the log contains only hashes of the passwords.
+    No command can set a credential, because the log contains only hashes of the passwords.
     """
     old = {(each.name, each.mechanism): each for each in before.scram()}
     new = {(each.name, each.mechanism): each for each in after.scram()}

@@ -26,7 +26,7 @@ set -euo pipefail
 
 
 class Commands(msgspec.Struct, frozen=True, kw_only=True):
-    """Commands in the order to run them, and remarks where there is no command."""
+    """Commands in the order to run them, and remarks about changes without a command."""
 
     commands: Sequence[Command]
     not_said: Sequence[NotSaid]
@@ -49,9 +49,9 @@ def _one_line(each: NotSaid) -> str:
 
 
 def wanted_by(pattern: str | None) -> Wanted:
-    """Return a check of whether an object is selected by a name or pattern; None selects all.
+    """Return a predicate: true for objects that match a name or pattern; None matches all.
 
-    A topic also selects its configs and partitions.
+    A topic's name also matches its configs and partitions.
     """
     if pattern is None:
         return lambda _: True

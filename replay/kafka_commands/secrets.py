@@ -14,7 +14,7 @@ class Secrets(msgspec.Struct, frozen=True):
     are_shown: bool
 
     def split(self, values: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Return the values that may be shown and the names of the others, both sorted by name."""
+        """Return the values that may be shown, and the names of the others; sorted by name."""
         hidden = [] if self.are_shown else [name for name in values if is_secret_config(name)]
         return {name: values[name] for name in sorted(values) if name not in hidden}, sorted(hidden)
 

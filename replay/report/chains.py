@@ -1,7 +1,7 @@
 """Chains of causes: for each record of a partition or broker, its text and its causes.
 
-The texts and causes are those of `why`. The report's page assembles a chain from these entries, as
-`Follower.chain_of_partition` does.
+The texts and causes are those that `why` gives. The report's page assembles a chain from these
+entries, as `Follower.chain_of_partition` does.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from replay.report import varints
 
 
 class ChainsMark(NamedTuple):
-    """How many rows, texts, links, sets of causes and links of brokers there are."""
+    """Mark in `Chains`: the numbers of rows, texts, links, cause sets and broker links so far."""
 
     rows: int
     texts: int
@@ -56,7 +56,7 @@ class Chains:
 
     @property
     def mark(self) -> ChainsMark:
-        """How much there is."""
+        """The current end of what was collected, to be passed to `encoded` later."""
         return ChainsMark(
             len(self._text),
             len(self._texts),
@@ -66,9 +66,11 @@ class Chains:
         )
 
     def encoded(self, since: ChainsMark) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what came after a mark, for the report's header, and the columns.
+        """Return the fields and columns that were added after a mark.
 
-        The columns have one entry for each row after the first row.
+        Returns:
+            Fields of the report's header, and columns with one entry per row. The report's first
+            row, which has no cause, has no entry.
         """
         header = {
             "texts": list(islice(self._texts, since.texts, None)),
@@ -100,7 +102,7 @@ class Terms:
         self.found: list[list[Any]] = []
 
     def add(self, offset: int, time: int, epoch: int, node: int | None) -> None:
-        """Add a batch; `node` is the leader's if the batch announces the leader."""
+        """Add a batch; `node` is the leader's id if the batch announces the leader, else None."""
         if not self.found or self.found[-1][2] != epoch:
             self.found.append([offset, time, epoch, None])
         if node is not None:

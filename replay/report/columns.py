@@ -49,9 +49,10 @@ class RowPlace(NamedTuple):
 
 
 class ColumnsMark(NamedTuple):
-    """How much there is: rows, changed objects, the header's lists, and values of each field.
+    """Mark in `Columns`: the number of rows, changed objects and other entries added so far.
 
-    `counters` has True for each field whose values are all integers.
+    `of_field` has the number of values of each field. `counters` has True for each field whose
+    values so far are all integers.
     """
 
     rows: int = 0
@@ -69,7 +70,7 @@ START = ColumnsMark()
 
 
 class Columns:
-    """Collects rows and encodes them: all, or those after a mark."""
+    """Collects rows, and encodes all of them, or only those after a mark."""
 
     def __init__(
         self, redact: Redact, redact_label: Callable[[str, str], str] = lambda kind, label: label
@@ -96,7 +97,7 @@ class Columns:
 
     @property
     def mark(self) -> ColumnsMark:
-        """How much there is."""
+        """The current end of what was collected, to be passed to `encoded` later."""
         return ColumnsMark(
             rows=len(self._offset),
             touches=len(self._object),
@@ -176,14 +177,18 @@ class Columns:
         return number
 
     def can_go_on(self, since: ColumnsMark) -> bool:
-        """True if what came after a mark can be encoded: no field is a counter no longer."""
+        """True if the rows after a mark can be encoded as a continuation.
+
+        They cannot if a field had only integers up to the mark, and has another value after it.
+        """
         return tuple(self._counters[: len(since.counters)]) == since.counters
 
     def encoded(self, since: ColumnsMark = START) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what came after a mark: fields for the report's header, and the columns.
+        """Return the rows after a mark: fields for the report's header, and columns.
 
-        The deltas begin anew after a mark, and counters are whole. Objects have the numbers that
-        they have in the order of all objects up to now.
+        Differences (delta encoding) start anew after a mark, so the first value of a counter is
+        complete. Objects have their current numbers: their places in the order of all objects
+        collected so far.
         """
         self._order.grow(len(self._labels))
         touched, new = self._object[since.touches :], range(since.objects, len(self._labels))
@@ -281,7 +286,7 @@ class _Numbers(dict[Any, int]):
 def _set_fields(each: Touched) -> tuple[int, Fields]:
     """Return the kind of change (NEW, CHANGED or GONE) and the fields that were set.
 
-    A null value means that the field was removed.
+    A field with a null value was removed.
     """
     before, after = each.before, each.after
     if after is None:

@@ -1,4 +1,4 @@
-"""Narrows the range of a report until its size is at most the maximum."""
+"""Narrows the range of a report until the report is not larger than the maximum size."""
 
 from collections.abc import Collection
 from typing import Any
@@ -16,7 +16,7 @@ KEPT_MAX = 4
 
 
 class KeptReports:
-    """Cache of the last reports, which are continued if the same ones are requested again."""
+    """Cache of recent reports, so that a repeated request can continue its report."""
 
     def __init__(self) -> None:
         self._kept: dict[object, tuple[GrowingReport, int]] = {}
@@ -24,7 +24,7 @@ class KeptReports:
     def take(self, key: object, start: int, end: int) -> GrowingReport | None:
         """Remove a cached report and return it if it can be continued, else None.
 
-        A report can be continued if its start is the given one, and it does not end after `end`.
+        A report can be continued if it starts at `start`, and does not end after `end`.
 
         Args:
             key: Identifies all reports of one kind and first offset.
@@ -35,7 +35,7 @@ class KeptReports:
         return found if found is not None and kept_end <= end and found.start == start else None
 
     def keep(self, key: object, report: GrowingReport, end: int) -> None:
-        """Cache a report that reaches the end of the log, in place of the one used longest ago."""
+        """Cache a report that reaches the log's end; drop the least recently used if full."""
         self._kept[key] = report, end
         if len(self._kept) > KEPT_MAX:
             del self._kept[next(iter(self._kept))]
@@ -59,9 +59,9 @@ def fitting_report(
         size_max: Maximum packed size in bytes. The report of a single offset may exceed it, because
             a report also contains the states before its range.
         topics: As for `GrowingReport`.
-        kept: Cache of the last reports with this redaction, which are continued if possible.
-        known: Last offset of an earlier report of this range, if the caller has it. Then only the
-            difference is returned, if it can be found out.
+        kept: Cache of recent reports with this redaction, which are continued if possible.
+        known: Last offset of an earlier report of this range, if the caller has one. Then only the
+            difference from that report is returned, if it can be computed.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.

@@ -1,4 +1,4 @@
-"""Objects that each record of a range changes, identified by key, because names can change."""
+"""Changes of objects by the records of a range; identified by key, because names can change."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from replay.transactions import Transactions, rows_within
 
 
 class Touched(NamedTuple):
-    """An object before and after a record: its fields, or None where it does not exist.
+    """An object before and after a record: its fields, or None if it does not exist.
 
     Attributes:
         label: The object's name after the record, or before it if the record removed the object.
@@ -52,7 +52,7 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
 
 
 class ObjectChanges:
-    """Finds the changes of the records after an image; can continue once the log has grown."""
+    """Finds the changes that records after an image made; can continue when the log has grown."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._replay, self._transactions = _Replay(image), Transactions()

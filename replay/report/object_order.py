@@ -1,4 +1,4 @@
-"""The objects of a report in the order in which it shows them: by kind, then by natural name."""
+"""Display order of a report's objects: by kind, then by name in natural order."""
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
@@ -11,9 +11,9 @@ _FEW = 50
 
 
 class ObjectOrder:
-    """Numbers of objects in order; new ones are put in their places.
+    """The numbers of a report's objects, kept sorted in display order as objects are added.
 
-    Numbers are counted from 0. Equal names, of different objects, are in the order of numbers.
+    Objects are numbered from 0. Different objects with equal names are sorted by number.
     """
 
     def __init__(self, key: Key) -> None:
@@ -21,7 +21,7 @@ class ObjectOrder:
         self._numbers: list[int] = []
 
     def grow(self, count: int) -> None:
-        """Add the numbers up to `count`, exclusive."""
+        """Add the objects with numbers up to `count` (exclusive) that are not contained yet."""
         new = range(len(self._numbers), count)
         if len(new) * _FEW > count:
             self._numbers = sorted(range(count), key=self._key)
@@ -31,11 +31,11 @@ class ObjectOrder:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers in order; not to be changed."""
+        """The numbers of all objects in display order; must not be modified."""
         return self._numbers
 
     def places(self, numbers: Iterable[int]) -> dict[int, int]:
-        """Return the place of each of some numbers, counted from 0."""
+        """Return, by object number, the place of objects in display order, counted from 0."""
         wanted = set(numbers)
         if len(wanted) * _FEW > len(self._numbers):
             return {number: place for place, number in enumerate(self._numbers)}

@@ -69,7 +69,7 @@ _START = _Mark(START, ChainsMark(0, 0, 0, 0, 0), EventsMark(), 0)
 
 
 class GrowingReport:
-    """The report of a range whose end can be moved up. Then only the new records are read.
+    """The report of a range whose end can be moved up; then only the new records are read.
 
     Attributes:
         start: First offset from which on states are known.
@@ -86,9 +86,9 @@ class GrowingReport:
 
         Args:
             first: The first offset of the report.
-            topics: Full names. The report then only has the states of these topics and of their
-                partitions: no events, leader epochs or causes, which may reveal other topics. None:
-                the whole cluster.
+            topics: Full names. The report is then limited to the states of these topics and of
+                their partitions. It has no events, leader epochs or causes, which may reveal other
+                topics. None means the whole cluster.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `Timeline.image`.
@@ -119,12 +119,12 @@ class GrowingReport:
         about: dict[str, Any],
         progress: Progress = lambda offset: None,
     ) -> Report:
-        """Return the report up to an offset, which must not be lower than in the last call.
+        """Return the report up to offset `last`, which must not be lower than in the previous call.
 
         Args:
             timeline: A timeline of the same log.
-            last: The report's last offset. It must end a batch if this or `after` will be called
-                again.
+            last: The report's last offset. It must be the last offset of a batch if `until` or
+                `after` will be called again.
             about: Further fields of the header.
 
         Raises:
@@ -145,17 +145,18 @@ class GrowingReport:
         about: dict[str, Any],
         progress: Progress = lambda offset: None,
     ) -> Report | None:
-        """Return what the report up to `last` has beyond the one up to `known`.
+        """Return the difference between the report up to `last` and the one up to `known`.
 
         Args:
-            known: Last offset of the earlier report of this range. It must end a batch.
+            known: Last offset of the earlier report of this range. It must be the last offset of a
+                batch.
             last: As for `until`.
 
         Returns:
-            None if the difference is not known: `until` can be called instead.
+            None if the difference cannot be computed; call `until` instead.
 
         Raises:
-            CorruptLogError: as `until`.
+            CorruptLogError: as for `until`.
         """
         if known >= self._next:
             self._read(timeline.source, known, progress)
@@ -199,7 +200,7 @@ class GrowingReport:
         return Report(self._first, last, rows, changes, self._window.found, block)
 
     def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
-        """Read the records up to an offset, and remember where everything stands."""
+        """Read the records up to offset `last`, and store a mark at it, for `after`."""
         if last >= self._next:
             for each in self._followed(source, last + 1, progress):
                 self._add(each)

@@ -1,7 +1,7 @@
-"""The events of a report's range, encoded; after a growth only those that are new or changed.
+"""Events of a report, encoded: all of them, or only those that are new or changed.
 
 Every event has a key: 3 times its number, plus 0 for a flap, 1 for a group of records, or 2 for a
-note. Events with the same first record are in the order of these kinds, then of their numbers.
+note. Events with the same first record are sorted by kind in this order, then by number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _FLAP, _GROUP, _NOTE = range(3)
 
 
 class Told(NamedTuple):
-    """An event with its key, and how many of its objects are left out, because they are known."""
+    """An event with its key; the first `known` objects are left out, as the reader has them."""
 
     key: int
     event: TimelineEvent
@@ -29,7 +29,7 @@ class Told(NamedTuple):
 
 
 class EventsMark(NamedTuple):
-    """Where the events of a report stood: numbers of growths, of absences and of notes."""
+    """Mark in `ToldEvents`: the number of calls of `read`, of absences and of notes so far."""
 
     growths: int = 0
     absences: int = 0
@@ -52,7 +52,7 @@ class ToldEvents:
         self._objects: list[int] = []
 
     def read(self, source: BatchSource, to_offset: int) -> None:
-        """Read the records up to an offset, exclusive; raises as `GrowingEvents.read`."""
+        """Read the records up to `to_offset`, exclusive; raises as `GrowingEvents.read`."""
         self._events.read(source, to_offset)
         changed: dict[int, int] = {}
         for group in sorted(self._events.changed_groups(), key=lambda group: group.number):
@@ -65,12 +65,12 @@ class ToldEvents:
 
     @property
     def mark(self) -> EventsMark:
-        """Where the events stand now."""
+        """The current end of the events, to be passed to `changed` later."""
         growths = self._forgotten + len(self._growths)
         return EventsMark(growths, self._events.absences, len(self._written))
 
     def forget(self, before: EventsMark) -> None:
-        """Forget the growths before a mark; `changed` is asked only since this mark or later."""
+        """Free what only marks before `before` need; `changed` no longer accepts them."""
         count = before.growths - self._forgotten
         del self._growths[:count]
         self._forgotten += max(0, count)
@@ -88,8 +88,8 @@ class ToldEvents:
         """Return the events that are new or changed since a mark.
 
         Returns:
-            True if the flaps changed, and the events: then all flaps, and of each other event only
-            the objects that are new.
+            Whether the flaps changed, and the events. If the flaps changed, all of them are
+            included. A changed event that is not a flap comes with only its new objects.
         """
         known: dict[int, int] = {}
         for growth in reversed(self._growths[since.growths - self._forgotten :]):

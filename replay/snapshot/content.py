@@ -65,7 +65,8 @@ class Content(msgspec.Struct, frozen=True):
     ) -> Self | None:
         """Encode the differences from another snapshot as a layer: O(differences).
 
-        Returns None if the layers would be too many or too large, so that a new base is needed.
+        Returns None if there would be too many layers, or too large ones, so that a new base is
+        needed.
         """
         base_size, number = previous.layout.base_size, previous.layout.layers + 1
         chunks = {(part, ordinal): chunk for part, ordinal, chunk in overlay.chunks(number)}

@@ -93,7 +93,8 @@ class SnapshotFile:
 
         Args:
             at: Last offset that the image may contain, inclusive; None means no limit.
-            accept: Called from the newest snapshot to the oldest; True if it may be used.
+            accept: Called for each snapshot, newest first; returns True if the snapshot may be
+                used.
         """
         return self._newest(at, accept)
 

@@ -96,7 +96,7 @@ class LayeredParts:
     """Decodes the chunks of a snapshot, in any order; `layout` describes those decoded so far."""
 
     def __init__(self, empty: Parts) -> None:
-        """Start with parts without objects; their class determines how chunks are decoded."""
+        """Start with no objects; the class of `empty` determines how chunks are decoded."""
         self.layout = Layout()
         self._base = empty
         self._changes: list[tuple[int, str, str, list[Any]]] = []

@@ -59,7 +59,7 @@ def _is_same_history(source: BatchSource, info: SnapshotInfo) -> bool:
 
 
 def _times(batch: Batch) -> tuple[int, ...]:
-    """Return the timestamps that an image can have if its last record is in this batch."""
+    """Return the possible timestamps of an image whose last record is in this batch."""
     last = batch.rows[-1].payload
     if isinstance(last, NoOpRunRecord):
         return batch.timestamp, last.last_timestamp

@@ -117,8 +117,8 @@ class Parts:
 def chunks_of_image(image: MetadataImage) -> Iterator[tuple[str, int, Chunk]]:
     """Yield the chunks of a whole image, like `Parts.chunks`: O(topics + other objects).
 
-    Its topics are converted one at a time, because the garbage collector would visit a list of all
-    of them.
+    Topics are converted one at a time, because the garbage collector would visit every element of a
+    list of all topics.
     """
     topics = (StoredTopic.of(image, topic) for topic in image.topics())
     yield from _chunks(

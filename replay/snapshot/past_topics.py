@@ -1,8 +1,8 @@
-"""Reads the versions of single topics from a log's snapshots, without loading the snapshots.
+"""Reads past states of single topics from a log's snapshots, without loading the snapshots.
 
 The chunks of a part are ordered by the hash of their objects' keys, so a topic is found by
-bisection, in the base and in the few chunks of each layer. Chunks that snapshots share are read
-once.
+bisection, in the base and in the few chunks of each layer. A chunk that several snapshots share is
+read once.
 """
 
 import sqlite3
@@ -66,10 +66,10 @@ class SnapshotTopics:
         source: ChunkSource,
         pass_over: Callable[[Exception], None],
     ) -> None:
-        """Use the snapshots with these end offsets, ascending.
+        """Read topics from the snapshots with these end offsets, which are ascending.
 
         Args:
-            pass_over: Called with an error; no snapshot is used after that.
+            pass_over: Called if a snapshot cannot be read; no snapshot is used after that.
         """
         self._ends = list(end_offsets)
         self._source = source
@@ -84,7 +84,7 @@ class SnapshotTopics:
     def state(
         self, end_offset: int, topic_ids: Collection[Uuid], partition_id: int | None
     ) -> PastState | None:
-        """Return the state of topics in a snapshot; None if it is not known."""
+        """Return the state of topics in a snapshot; None if the snapshot cannot be read."""
         try:
             manifest = self._manifest(end_offset)
             topics = {each: self._topic(manifest, each) for each in topic_ids}

@@ -30,8 +30,7 @@ class LazySnapshots(Protocol):
     ) -> MetadataImage | None:
         """Return the same image as `load_newest`, with partitions decoded when they are read.
 
-        Reading the image raises msgspec.DecodeError where it was written by a release with another
-        format.
+        Reading a partition raises msgspec.DecodeError if a release with another format wrote it.
         """
 
 
@@ -48,5 +47,6 @@ class Snapshots(Protocol):
 
         Args:
             at: Last offset that the image may contain, inclusive; None means no limit.
-            accept: Called from the newest snapshot to the oldest; True if it may be used.
+            accept: Called for each snapshot, newest first; returns True if the snapshot may be
+                used.
         """

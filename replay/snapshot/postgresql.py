@@ -85,7 +85,7 @@ def open_postgresql(url: URL, options: Mapping[str, Any]) -> Engine:
 
 
 def writer(engine: Engine) -> Engine:
-    """Return the engine for writers: each statement sees what was committed before it."""
+    """Return the engine for writers: each statement sees all transactions committed before it."""
     return engine.execution_options(isolation_level="READ COMMITTED", **{_WRITES: True})
 
 

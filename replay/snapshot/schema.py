@@ -57,11 +57,11 @@ HISTORY = Schema(
 
 
 def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
-    """Migrate the schema to this release's; on an error nothing changes.
+    """Migrate the database to this release's schema; if that fails, nothing changes.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION, a newer release has migrated it; INVALID_REQUEST, another
-            program has tables of the same names in the database.
+        RequestError: UNSUPPORTED_VERSION, a newer release has migrated the database;
+            INVALID_REQUEST, another program has tables of the same names in it.
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
@@ -86,8 +86,8 @@ def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
 
     Raises:
         RequestError: SNAPSHOT_NOT_FOUND or HISTORY_NOT_FOUND, the database is empty;
-            SCHEMA_OUT_OF_DATE, it must be upgraded first; UNSUPPORTED_VERSION, a newer release has
-            migrated it.
+            SCHEMA_OUT_OF_DATE, the database must be upgraded first; UNSUPPORTED_VERSION, a newer
+            release has migrated it.
         UnavailableError: the database cannot be reached.
     """
     with reading(engine) as connection:

@@ -72,12 +72,12 @@ class SnapshotStore:
         """Open the snapshots of a cluster.
 
         Args:
-            upgrade: Create the database, or migrate its schema to this release's.
+            upgrade: Create the database if there is none, or migrate it to this release's schema.
 
         Raises:
             RequestError: SNAPSHOT_NOT_FOUND, there is no database; SCHEMA_OUT_OF_DATE, its schema
-                is older than this release's; UNSUPPORTED_VERSION, it is newer; INVALID_REQUEST,
-                `url` cannot be opened.
+                is older than this release's; UNSUPPORTED_VERSION, its schema is newer;
+                INVALID_REQUEST, `url` cannot be opened.
         """
         engine = open_database(url, create=upgrade)
         try:
@@ -118,15 +118,15 @@ class SnapshotStore:
         Fast if the image that this store loaded or stored last is similar: then only the objects
         that differ are written.
 
-        An existing snapshot of the same image is kept if it can be loaded; it becomes confirmed if
-        `confirmed` is set, and stops being rotated if `rotated` is not set. Any other snapshot at
-        the same offset is replaced: it is damaged, of a tail that Kafka replaced, or of another
-        release.
+        An existing snapshot of the same image is kept if it can be loaded. It becomes confirmed if
+        `confirmed` is set, and is no longer rotated if `rotated` is not set. Any other snapshot at
+        the same offset is replaced, because it is damaged, has a tail that Kafka replaced, or is of
+        another release.
 
         Args:
             confirmed: False while Kafka could still replace the last records in the image.
             last_crc32c: CRC of the last block before the image's end offset; None if not known.
-            rotated: Let `prune(..., rotated_only=True)` delete it.
+            rotated: Let `prune(..., rotated_only=True)` delete the snapshot.
         """
         draft = Draft(image, self._previous)
         info = SnapshotInfo.of(
@@ -198,13 +198,14 @@ class SnapshotStore:
         *,
         accept: Callable[[SnapshotInfo], bool] = lambda _: True,
     ) -> MetadataImage | None:
-        """Return the newest image that can be loaded, None if there is none.
+        """Return the newest image that can be loaded and is accepted, None if there is none.
 
         Damaged snapshots, and those of another release, are skipped with a warning.
 
         Args:
             at: Last offset that the image may contain, inclusive; None means no limit.
-            accept: Called from the newest snapshot to the oldest; True if it may be used.
+            accept: Called for each snapshot, newest first; returns True if the snapshot may be
+                used.
         """
         for info in self.newest_first():
             if (at is None or info.end_offset <= at + 1) and accept(info):
@@ -229,8 +230,9 @@ class SnapshotStore:
 
         Args:
             rotated_only: Ignore snapshots that were not created with `rotated`.
-            counts: True for snapshots that count towards `keep`. Others, such as those of a copy of
-                the log, are deleted if they are older than the newest `keep` that count.
+            counts: Returns True for snapshots that count towards `keep`. Other snapshots, such as
+                those of a copy of the log, are deleted if they are older than the newest `keep`
+                that count.
 
         Returns:
             The number of snapshots deleted.
@@ -293,7 +295,7 @@ class SnapshotStore:
         )
 
     def _is_stored(self, connection: Connection, previous: Previous) -> bool:
-        """True unless another process has pruned or replaced the snapshot meanwhile."""
+        """True if the snapshot is still stored: no other process has pruned or replaced it."""
         found = select(snapshot.c.checksum).where(snapshot.c.id == previous.snapshot_id)
         return connection.scalar(found) == previous.checksum
 

@@ -50,7 +50,7 @@ class ChangeRow(msgspec.Struct, frozen=True, gc=False):
     """A record that can change objects.
 
     Attributes:
-        closed_by: The record that ended or aborted the transaction of this one; None outside a
+        closed_by: The record that ended or aborted the transaction of this record; None outside a
             transaction.
     """
 
@@ -128,7 +128,7 @@ class _Runs:
         return self._unended_rows + len(self._rows)
 
     def add(self, found: Resolved) -> Iterator[Run]:
-        """Add records; yield the runs that end before one of these records."""
+        """Add records; yield each run that had to be closed before one of these records."""
         in_effect, closed_by = found.in_effect, found.closed_by
         for row in found.rows:
             record_type = type(row.payload)

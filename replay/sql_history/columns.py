@@ -1,7 +1,7 @@
 """Columns: how the fields of an object are stored in SQL, and read back without loss.
 
-Ids are texts of 22 characters, other bytes base64, lists and structures JSON. A float has a second
-column with its bits, because SQLite preserves neither NaN nor the sign of zero.
+Ids are stored as texts of 22 characters, other bytes as base64, lists and structures as JSON. A
+float has a second column with its bits, because SQLite preserves neither NaN nor the sign of zero.
 """
 
 import json
@@ -138,7 +138,7 @@ def _or_none(convert: Convert) -> Convert:
 
 
 class _Known(dict[Any, Any]):
-    """Cache of converted values, because ids and lists of replicas repeat."""
+    """Cache of converted values; useful because ids and replica lists repeat."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert

@@ -1,8 +1,8 @@
 """Reads the SQL history file in a log's directory through the standard library's sqlite3.
 
-The tables only yield the offsets of the records that changed an object; the records themselves are
-read from the log, so that answers do not depend on the tables. Reading never writes, and waits at
-most 100 ms for a lock. Tables that are locked, damaged, of another release or of another log are
+Only the offsets of the records that changed an object come from the tables; the records themselves
+are read from the log, so that answers do not depend on the tables. Reading never writes, and waits
+at most 100 ms for a lock. Tables that are locked, damaged, of another release or of another log are
 ignored, with a warning.
 """
 
@@ -57,7 +57,8 @@ class HistoryFile:
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the records that changed an object; None if the tables cannot be used.
+        """Return the offsets of the records that changed an object; None if the tables are
+        unusable.
 
         `ids` and `end_offset` are as for `ChangeIndex`.
         """
@@ -86,7 +87,7 @@ class HistoryFile:
         _LOG.warning("SQL history in %s passed over: %s", self._path, error)
 
     def _check(self, connection: sqlite3.Connection) -> int:
-        """Check that the tables are usable and of this log; return their end offset.
+        """Check that the tables are usable and belong to this log; return their end offset.
 
         Raises:
             RequestError: the tables are of another release, of other replay rules, or of another
@@ -161,10 +162,10 @@ class _Tables:
         self._add_ends(ends.difference(begin for _, begin, _ in found))
 
     def add_partitions(self, topic_id: str, partition_id: int | None) -> None:
-        """Add the records that created or removed partitions of a topic.
+        """Add the offsets of the records that created or removed partitions of a topic.
 
         Args:
-            partition_id: A partition of which all records are added, too; None: no partition.
+            partition_id: For this partition, the offsets of all records are added. None: for none.
         """
         found = self.rows(
             """
@@ -200,7 +201,7 @@ class _Tables:
 
 
 def _add_topics(tables: _Tables, topic: str, ids: Collection[Uuid]) -> list[str]:
-    """Add the records of all topics that a name can refer to, and of their namespaces.
+    """Add the offsets of the records of all topics a name can refer to, and of their namespaces.
 
     Returns:
         The ids of the topics, as text.
@@ -261,12 +262,12 @@ def _find_config(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> No
 
 
 def _by(table: str, column: str, value: Callable[[str], Any]) -> _Finder:
-    """Return a finder of an object whose key is a single column."""
+    """Return a finder for objects whose key is a single column."""
     return lambda tables, name, _: tables.add(table, f"{column} = ?", value(name.name))
 
 
 def _whole(*names: str) -> _Finder:
-    """Return a finder of all objects in the given tables."""
+    """Return a finder that selects all objects in the given tables."""
 
     def find(tables: _Tables, name: ObjectName, ids: Collection[Uuid]) -> None:
         for table in names:

@@ -47,7 +47,7 @@ def execute_rows(
 
 
 def _insert(connection: Connection, insert: str, width: int, rows: Sequence[Row]) -> None:
-    """Insert many rows per statement; a statement for each row would take half as long again."""
+    """Insert many rows per statement; one row per statement would take 1.5 times as long."""
     row = f"({', '.join('?' * width)})"
     last = len(rows) % _ROWS_A_STATEMENT
     in_full = (rows[i : i + _ROWS_A_STATEMENT] for i in range(last, len(rows), _ROWS_A_STATEMENT))
@@ -93,7 +93,7 @@ def _copy(connection: Connection, statement: str, rows: Sequence[Row]) -> None:
 
 @contextmanager
 def _as_sqlalchemy(connection: Connection, statement: str) -> Iterator[None]:
-    """Convert the driver's errors to SQLAlchemy's, so that they are reported like all others."""
+    """Convert the driver's errors to SQLAlchemy's, so that all errors are reported alike."""
     base: Any = connection.dialect.loaded_dbapi.Error
     try:
         yield

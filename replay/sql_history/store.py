@@ -25,7 +25,7 @@ def default_url(directory: Path) -> URL:
 
 
 class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """The log that the tables are of, and the offsets they cover: [start_offset, end_offset)."""
+    """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset)."""
 
     cluster_id: str
     start_offset: int
@@ -38,7 +38,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proof(self) -> Position:
-        """The position with its proof, to compare it with the position of a log."""
+        """The end position with its leader epoch and CRC, for comparison with the log."""
         return Position(
             cluster_id=self.cluster_id,
             end_offset=self.end_offset,

@@ -60,11 +60,12 @@ def sync(
     Args:
         timeline: The timeline of `source`; provides the image to continue from.
         progress: Called with the end offset after each write.
-        image: The image in the previous sync's result, which saves replaying the log up to there.
+        image: The image in the previous sync's result; saves replaying the log up to the tables'
+            end.
 
     Raises:
         RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
-            UNSUPPORTED_VERSION, they were made under other replay rules.
+            UNSUPPORTED_VERSION, the tables were made under other replay rules.
         UnknownHistoryError: the log no longer has the offsets that follow the tables.
         UnavailableError: the database cannot be reached, or another process is syncing too.
         ContradictionError: a record of a mirror contradicts the state before it. The records before
@@ -109,7 +110,7 @@ def sync(
 
 
 class _Writer:
-    """Buffers runs, and writes them at offsets from which the log can be continued."""
+    """Buffers runs, and writes them whenever they end at an offset to continue the log from."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class _Writer:
         self._next: Run | None = None
 
     def add(self, run: Run) -> bool:
-        """Buffer a run; return True if the buffered runs were then written."""
+        """Buffer a run; return True if this caused the buffered runs to be written."""
         self._unfinished.append(run)
         if run.end_offset is None:
             return False
@@ -190,7 +191,7 @@ class _Writer:
 
 
 def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition | None:
-    """Check that the tables are of this log; return their position, None if they are empty.
+    """Check that the tables belong to this log; return their position, None if they are empty.
 
     Raises:
         RequestError, UnknownHistoryError, UnavailableError: as for `sync`.
@@ -227,8 +228,8 @@ def check_confirmed(source: ConfirmedSource, at: int) -> None:
     """Check that offset `at` is confirmed, so that the tables of a mirror can include it.
 
     Raises:
-        RequestError: OFFSET_OUT_OF_RANGE, the tables leave out the record, because Kafka may still
-            replace it.
+        RequestError: OFFSET_OUT_OF_RANGE, the tables do not include the record, because Kafka may
+            still replace it.
     """
     if source.confirmed_end <= at < source.end_offset:
         raise RequestError(

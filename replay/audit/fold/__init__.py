@@ -1,1 +1,1 @@
-"""The state, folded from Arrow batches in Spark's Python workers."""
+"""Computes the state by folding the records in Arrow batches, in Spark's Python workers."""

@@ -1,4 +1,4 @@
-"""The objects of the state except partitions: records applied one after the other."""
+"""The objects of the state except partitions, computed by applying records in order."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ CONTROL = ("KRaftVersionRecord", "VotersRecord")
 
 @dataclass(frozen=True)
 class Word:
-    """How to interpret a record type whose last record with a key contains the whole object.
+    """Interpretation of a record type whose last record with a key determines the whole object.
 
     Attributes:
         part: The part of the state that the record belongs to.
@@ -72,13 +72,15 @@ PARTS = frozenset(word.part for word in WORDS.values()) | {
 
 @dataclass
 class Ends:
-    """Positions after which older states of partitions no longer count.
+    """Positions of removals and of ELR clearings, before which states of partitions are obsolete.
 
     Attributes:
-        removed_topics: By topic id, the position of its last removal.
-        removed_partitions: By topic id and partition id, the position of the last removal.
-        cleared: By topic id, where the eligible leader replicas of its partitions were cleared.
-        cleared_everywhere: The same for all topics, None if they never were.
+        removed_topics: By topic id, the position of the topic's last removal.
+        removed_partitions: By topic id and partition id, the position of the partition's last
+            removal.
+        cleared: By topic id, the last position where the eligible leader replicas (ELR) of the
+            topic's partitions were cleared.
+        cleared_everywhere: The last position where they were cleared for all topics; None if never.
     """
 
     removed_topics: dict[str, int] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class Objects:
     Records are as Spark writes them in JSON: null fields are absent, bytes are base64.
 
     Attributes:
-        ends: What the records say about partitions.
+        ends: The removals of partitions and clearings of their ELR in the applied records.
         undone: The first and the last position of each aborted or still open transaction.
     """
 
@@ -109,7 +111,7 @@ class Objects:
     def apply_all(self, records: Iterable[tuple[int, str, Fields]]) -> None:
         """Apply the records of a history: position, type and fields of each, in order.
 
-        Those of a transaction take effect at its end.
+        The records of a transaction take effect at its end.
         """
         open_: list[tuple[int, str, Fields]] = []
         begun: int | None = None
@@ -129,7 +131,7 @@ class Objects:
             self.undone.append((begun, FOR_EVER))
 
     def objects(self) -> Iterator[tuple[str, Fields]]:
-        """Yield part and fields of each object."""
+        """Yield each object, as its part's name and its fields."""
         for part, objects in self._parts.items():
             for each in objects.values():
                 yield part, each
@@ -248,7 +250,7 @@ def _is_of_topic(config: Fields) -> bool:
 
 
 def _hashable(value: Any) -> Any:
-    """Return a key's field; the list of a quota's entity counts as a set."""
+    """Return a field of a key in hashable form; the list of a quota's entity becomes a set."""
     if isinstance(value, list):
         return frozenset((each["entity_type"], each.get("entity_name")) for each in value)
     return value

@@ -1,8 +1,8 @@
-"""Folds records of partitions: rows of one partition become one row, a batch of columns at a time.
+"""Folds records of partitions: many rows of a partition into one, by operations on columns.
 
 A row stands for a range of the log: one record, or the fold of all records of a partition in that
 range. Rows of adjacent ranges can be folded again, so each task folds its own part of the log, and
-a last task folds what they found.
+a last task folds the results.
 """
 
 import base64
@@ -70,7 +70,7 @@ def folded(batches: Iterable[pyarrow.RecordBatch]) -> pyarrow.Table:
     """Return the fold of batches of `SCHEMA`, as a table of the same columns.
 
     Args:
-        batches: Rows in the order of their positions, which cover a range of the log.
+        batches: Rows in the order of their positions; together they cover a range of the log.
     """
     kept = SCHEMA.empty_table()
     waiting: list[pyarrow.RecordBatch] = []
@@ -111,7 +111,7 @@ def _fold(rows: pyarrow.Table) -> pyarrow.Table:
 
 
 def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
-    """Return a number of each row's partition, and how many there are."""
+    """Return for each row the number of its partition, and the count of partitions."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode().indices.to_numpy()
     keys = topics.astype(numpy.int64) << 32 | rows["partition_id"].to_numpy()
     distinct, codes = numpy.unique(keys, return_inverse=True)
@@ -119,7 +119,13 @@ def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
 
 
 def _last(values: pyarrow.ChunkedArray, codes: Any, count: int, among: Any = True) -> Any:
-    """Return by key the last row with a value, -1 where there is none."""
+    """Return, by partition number, the index of the last row with a value; -1 if there is none.
+
+    Args:
+        codes: The partition number of each row.
+        count: The count of partitions.
+        among: A mask that selects the rows to consider.
+    """
     (rows,) = numpy.nonzero(values.is_valid().to_numpy() & among)
     last = numpy.full(count, -1)
     last[codes[rows]] = rows
@@ -146,7 +152,7 @@ def ended(rows: pyarrow.Table, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
 
     Args:
         rows: The fold of the whole log.
-        ends: What other records say about partitions.
+        ends: Removals of partitions and clearings of their ELR, by other records.
     """
     topics = rows["topic_id"].combine_chunks().dictionary_encode()
     texts = [base64.b64encode(topic_id).decode() for topic_id in topics.dictionary.to_pylist()]

@@ -1,4 +1,4 @@
-"""Texts of objects, as in docs/digest.md, and their sums."""
+"""Encodes objects as text, as docs/digest.md defines, and sums the hashes of the texts."""
 
 import base64
 import hashlib
@@ -78,7 +78,7 @@ def _sorted_texts(values: list[str] | None) -> str:
 
 
 def _unless_empty(items: Item) -> Item:
-    """Like `items`, but an empty list gives an empty text; for lists that a later release added."""
+    """Like `items`, but encodes an empty list as an empty text; for lists of a later release."""
     return lambda values: items(values) if values else ""
 
 
@@ -87,13 +87,13 @@ def _struct(**fields: Item) -> Item:
 
 
 def _by_name(**fields: Item) -> Item:
-    """Structures, sorted by their names."""
+    """Return the function that encodes a list of structures, sorted by their names."""
     structs = _list(_struct(name=_plain, **fields))
     return lambda values: structs(sorted(values or [], key=lambda each: each["name"]))
 
 
 def _entity(values: list[dict[str, Any]] | None) -> str:
-    """A set of pairs, sorted by their types."""
+    """Encode the (type, name) pairs of a quota's entity, sorted by type."""
     pairs = {(each["entity_type"], each.get("entity_name")) for each in values or []}
     ordered = sorted(pairs, key=lambda pair: (pair[0], pair[1] or ""))
     return _list(lambda pair: "".join(map(_plain, pair)))(ordered)
@@ -214,7 +214,7 @@ ROWS: dict[str, dict[str, Item]] = {
 
 
 class Sums:
-    """The count of objects of one part, and the lanes of their digests."""
+    """Number of objects of one part, and the lanes of the part's digest."""
 
     def __init__(self, part: str) -> None:
         self._name = f"{len(part)}:{part}"
@@ -222,18 +222,18 @@ class Sums:
         self._digests: list[bytes] = []
 
     def add(self, fields: Mapping[str, Any]) -> None:
-        """Add an object: fields by name, bytes in base64."""
+        """Add an object, given as its fields by name; bytes are in base64."""
         self._add(f"{self._name}{_row(fields, self._items)}".encode())
 
     def add_batch(self, objects: pyarrow.RecordBatch) -> None:
-        """Add objects whose fields are ids, integers and lists of them."""
+        """Add objects whose fields are ids, integers, or lists of ids or integers."""
         columns = [_texts(objects[name]) for name in self._items]
         texts = pc.binary_join_element_wise(self._name, *columns, "")
         for text in texts.cast(pyarrow.binary()).to_pylist():
             self._add(text)
 
     def numbers(self) -> list[int]:
-        """Return the count and the four lanes."""
+        """Return the number of objects and the four lanes."""
         words = numpy.frombuffer(b"".join(self._digests), dtype=">u8").reshape(-1, 4)
         return [len(self._digests), *map(int, words.sum(axis=0, dtype=numpy.uint64))]
 
@@ -242,7 +242,7 @@ class Sums:
 
 
 def _texts(values: pyarrow.Array) -> pyarrow.Array:
-    """Return the text of each value: an id, an integer, or a list of them."""
+    """Return the text of each value; a value is an id, an integer, or a list of them."""
     if not pyarrow.types.is_list(values.type):
         return _texts_of_distinct(values, _id if values.type == pyarrow.binary() else _plain)
     counts = pc.fill_null(pc.list_value_length(values), 0)
@@ -254,7 +254,7 @@ def _texts(values: pyarrow.Array) -> pyarrow.Array:
 
 
 def _texts_of_distinct(values: pyarrow.Array, item: Item) -> pyarrow.Array:
-    """Return the texts of values of which many are equal."""
+    """Return the text of each value, encoding equal values once."""
     distinct = values.dictionary_encode(null_encoding="encode")
     texts = [item(value) for value in distinct.dictionary.to_pylist()]
     return pyarrow.array(texts, pyarrow.string()).take(distinct.indices)

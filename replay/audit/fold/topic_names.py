@@ -1,4 +1,4 @@
-"""Which topic has which name, and the configs that follow a topic through its names."""
+"""Current names of topics, and topic configs, which stay with a topic when it is renamed."""
 
 from typing import Any, NamedTuple
 
@@ -17,8 +17,9 @@ class _Value(NamedTuple):
 class TopicNames:
     """The names and configs of topics, while records are applied in order.
 
-    A config belongs to the topic that had the name when the config was written. If no topic had it,
-    the config waits for the next topic that takes the name, unless that topic has a value by then.
+    A config belongs to the topic that had the name when the config was written. If no topic had the
+    name, the config is assigned to the next topic that takes it, unless that topic already has a
+    value that was written for it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What Spark's Python workers compute from batches of records."""
+"""Functions that Spark's Python workers run on batches of records."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -18,12 +18,13 @@ Batches = Iterable[pyarrow.RecordBatch]
 
 
 class Found(msgspec.Struct):
-    """What is known once all records but those of partitions have been applied.
+    """Result of applying all records except those of partitions.
 
     Attributes:
-        sums: By part, the count of objects and the four lanes.
-        undone: The first and the last position of each transaction that was undone.
-        ends: What the records say about partitions.
+        sums: By part, the number of objects and the four lanes of the digest.
+        undone: The first and the last position of each transaction that was aborted or is still
+            open.
+        ends: Removals of partitions and clearings of their ELR.
     """
 
     sums: dict[str, list[int]] = msgspec.field(default_factory=dict)
@@ -53,17 +54,17 @@ def objects_of(batches: Batches, part: str) -> Iterator[pyarrow.RecordBatch]:
 
 
 def fold_partitions(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Fold rows of partitions in one range of the log to one row a partition."""
+    """Fold the partition rows of one range of the log, into one row per partition."""
     yield from folded(batches).to_batches()
 
 
 def end_partitions(batches: Batches, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
-    """Fold rows of partitions, and return the partitions that exist at the end."""
+    """Fold partition rows, and return the partitions that exist at the end of the log."""
     yield from ended(folded(batches), ends)
 
 
 def digest_partitions(batches: Batches, ends: Ends) -> Iterator[pyarrow.RecordBatch]:
-    """Fold rows of partitions, and return count and lanes of the partitions in one row."""
+    """Fold partition rows; return one row with the number of partitions and the digest's lanes."""
     sums = Sums("partitions")
     for batch in ended(folded(batches), ends):
         sums.add_batch(batch)

@@ -1,4 +1,4 @@
-"""Records of partitions as rows for the fold (fold/partitions.py)."""
+"""Converts records of partitions to rows for the fold (fold/partitions.py)."""
 
 from collections.abc import Sequence
 
@@ -62,7 +62,8 @@ def partition_rows(history: History, undone: Sequence[tuple[int, int]]) -> DataF
     """Return a row of the fold's `SCHEMA` for each record of a partition that took effect.
 
     Args:
-        undone: The first and the last position of each transaction that was undone.
+        undone: The first and the last position of each transaction that was aborted or is still
+            open.
     """
     records = history.in_effect(history.partitions_written, undone).withColumnsRenamed(
         {"PartitionRecord": "whole", "PartitionChangeRecord": "change"}

@@ -1,4 +1,4 @@
-"""Topic names over time: which topic had which name, and when."""
+"""Topic names over time: the topic that has a name at each position."""
 
 from pyspark.sql import DataFrame
 
@@ -41,7 +41,7 @@ def names_taken(history: History) -> DataFrame:
 
 
 def name_changes(history: History) -> DataFrame:
-    """Return for each full name every change of the topic that has the name.
+    """Return, for each full name, every change of the topic that has the name.
 
     Returns:
         (full_name string, in_default boolean, position long, step int, topic_id binary): at

@@ -20,7 +20,7 @@ class _Baseline(msgspec.Struct, frozen=True):
 
 
 def configs_by_resource(text: str) -> str:
-    """Return the configs of a baseline as JSON: {"topic/orders": {"retention.ms": "1000"}}.
+    """Return the configs of a baseline: {"topic/orders": {"retention.ms": "1000"}}, as JSON.
 
     Args:
         text: The output of `metalog image LOG --part configs --json`, or at least its `parts`.

@@ -1,4 +1,4 @@
-"""Audit queries for changes by principal, time and object."""
+"""Audit queries for changes by a principal, in a time range, or of an object."""
 
 from replay.audit.queries.query import (
     ID,
