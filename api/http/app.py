@@ -1,5 +1,6 @@
 """The HTTP application: routes made from the tables, and error responses for all routes."""
 
+import functools
 import logging
 from typing import Any
 
@@ -31,8 +32,12 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
+@functools.cache
 def make_app() -> Posts:
-    """Return the application, which answers all requests that the gate lets pass."""
+    """Return the application, which answers all requests that the gate lets pass.
+
+    It has no state of its own: all services of a process have the same one.
+    """
     questions = Litestar(
         [
             get(list(asking.ROUTES))(asking.ask),
