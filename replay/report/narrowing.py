@@ -11,8 +11,11 @@ from replay.timeline import Timeline
 _MARGIN = 0.8
 
 
-KEPT_MAX = 4
-"""How many reports are kept; each holds images of the cluster."""
+KEPT_MAX = 16
+"""How many reports are kept."""
+
+KEPT_TOUCHES_MAX = 250_000
+"""How many changed objects they have together, but for the last one alone: about 1 KiB each."""
 
 
 class KeptReports:
@@ -37,7 +40,10 @@ class KeptReports:
     def keep(self, key: object, report: GrowingReport, end: int) -> None:
         """Cache a report that reaches the log's end; drop the least recently used if full."""
         self._kept[key] = report, end
-        if len(self._kept) > KEPT_MAX:
+        while len(self._kept) > 1 and (
+            len(self._kept) > KEPT_MAX
+            or sum(kept.touches for kept, _ in self._kept.values()) > KEPT_TOUCHES_MAX
+        ):
             del self._kept[next(iter(self._kept))]
 
 

@@ -112,6 +112,11 @@ class GrowingReport:
         # By the offset that was the last: where everything stood.
         self._marks: dict[int, _Mark] = {}
 
+    @property
+    def touches(self) -> int:
+        """The number of changed objects, summed over the records; the first states count, too."""
+        return self._columns.touches
+
     def until(
         self,
         timeline: Timeline,

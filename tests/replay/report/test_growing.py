@@ -8,6 +8,7 @@ import pytest
 
 from api.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
+from replay.report import narrowing
 from replay.report import report as report_module
 from replay.report.columns import Columns, RowPlace
 from replay.report.narrowing import KeptReports, fitting_report
@@ -74,6 +75,17 @@ def test_several_ranges_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GrowingReport, "__init__", None)
     for first, before in zip(firsts, made, strict=True):
         assert report(history[:40], first, kept) == before
+
+
+def test_the_last_report_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    history, kept = random_history(random.Random(2), 60), KeptReports()
+    one, two = history[3].base_offset, history[5].base_offset
+    monkeypatch.setattr(narrowing, "KEPT_TOUCHES_MAX", 1)
+    for first in (one, two):
+        report(history[:40], first, kept)
+    end = history[39].end_offset
+    assert kept.take((one, None), one, end) is None
+    assert kept.take((two, None), two, end) is not None
 
 
 def after(packed: bytes) -> int | None:
