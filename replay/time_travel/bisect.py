@@ -150,9 +150,11 @@ def find_only_flip(
     """
     start = low = _look(expression, image_at(from_offset - 1))
     between = [end for end in ends if from_offset < end < to_offset]
-    first, last = 0, len(between)
+    first, last, looks = 0, len(between), 0
     while first < last:
-        middle = (first + last) // 2
+        # If it has not flipped by the middle, look at the newest: often it never flips.
+        middle = last - 1 if looks == 1 and first else (first + last) // 2
+        looks += 1
         found = _look(expression, image_at(between[middle] - 1))
         if _is_same(found.value, start.value):
             first, low = middle + 1, found

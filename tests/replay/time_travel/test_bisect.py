@@ -152,3 +152,17 @@ def test_halving_finds_the_only_flip(seed: int) -> None:
         assert [(flip.offset, flip.value) for flip in found.found] == expected[0]
         assert found.first == expected[1]
         assert found.assumed is not None
+
+
+def test_of_what_never_flips_the_middle_and_the_newest_image_are_enough() -> None:
+    history = batches((topic("t"), partition("t", 0)), *[[change("t", 0, isr=(1,))]] * 20)
+    log, looked_at = FakeLog(history), list[int]()
+
+    def image_at(at: int) -> MetadataImage:
+        looked_at.append(at)
+        return load_image(log, at)
+
+    never = Expression("partitions.exists(p, p.leader == -1)")
+    flips = find_only_flip(log, never, image_at, range(2, 20), 2, log.end_offset)
+    assert not flips.found and flips.before is False
+    assert looked_at == [1, 10, 18]
