@@ -30,7 +30,7 @@ def main(server: str) -> None:
     offsets = [future.get(timeout=20).offset for future in sent]
     producer.close()
     consumer = KafkaConsumer(
-        bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=10_000
+        bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=40_000
     )
     consumer.assign([TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)])
     read = [int(next(consumer).value) for _ in sent]
