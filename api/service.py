@@ -18,6 +18,7 @@ from api.answers import Answers
 from api.commands import Command, any_command
 from api.feed import Feed
 from api.history import History
+from api.shielded import shielded
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
@@ -191,7 +192,7 @@ class Service:
         committed = await self._committed_before(origin)
         if committed is not None:
             return await asyncio.to_thread(first_answer, self._log.first_batch, committed, decide)
-        return await asyncio.shield(self._controller.submit(decide, origin=origin))
+        return await shielded(self._controller.submit(decide, origin=origin))
 
     async def run(
         self,
@@ -222,7 +223,7 @@ class Service:
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
         decide = found.bound(request, caller, expected_versions)
-        answer = await asyncio.shield(self._controller.submit(decide, origin=origin))
+        answer = await shielded(self._controller.submit(decide, origin=origin))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
 
     async def append(
@@ -261,7 +262,7 @@ class Service:
             expected_end_offset=expected_end_offset,
             expected_versions=expected_versions,
         )
-        answer = await asyncio.shield(self._controller.append(request, origin=origin))
+        answer = await shielded(self._controller.append(request, origin=origin))
         return AppendResult(
             base_offset=answer.response.base_offset,
             end_offset=answer.response.end_offset,
@@ -307,7 +308,7 @@ class Service:
     ) -> Answer[HeartbeatReply]:
         """Process a broker's heartbeat; arguments and errors as for `run`."""
         self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
-        return await asyncio.shield(self._controller.heartbeat(request, origin=origin))
+        return await shielded(self._controller.heartbeat(request, origin=origin))
 
     async def lost(self) -> None:
         """Wait until this process can no longer write the log."""
