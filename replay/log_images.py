@@ -84,8 +84,7 @@ class LogImages:
         return images(self.source, from_offset, to_offset, start=start)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
-        """Return the number of records up to offset `at` that this release does not know, None if
-        0.
+        """Return the number of records up to `at` that this release does not know, None if 0.
 
         Raises:
             CorruptLogError: the log is damaged.

@@ -15,8 +15,8 @@ from replay.image.provenance import Provenance
 class Authorization:
     """Determines the rights of callers, from the controller's last update.
 
-    The image has only the records that an authorizer needs. Before the first update it is empty,
-    and the broker serves no partition.
+    The image has only the records that an authorizer needs. Before the first update the image is
+    empty, and the broker serves no partition.
     """
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -34,7 +34,7 @@ class Authorization:
 
     @property
     def levels(self) -> Mapping[str, int]:
-        """The finalized feature levels, by feature."""
+        """The finalized feature levels, by feature name."""
         return self._image.features()
 
     def update(self, request: UpdateMetadataRequest) -> None:

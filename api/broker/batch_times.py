@@ -1,6 +1,6 @@
 """Record times within a batch, for lookups by time.
 
-Source: KIP-32 (times), KIP-98 (the format).
+Source: KIP-32 (times), KIP-98 (the batch format).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Record batches as clients send them; only the headers of batches are parsed.
 
-Source: KIP-98 (the format), KIP-101 (the leader epoch in it).
+Source: KIP-98 (the batch format), KIP-101 (the leader epoch in batches).
 """
 
 import struct
@@ -41,7 +41,7 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
         return self.header.last_offset_delta + 1
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "RawBatch":
-        """Return the batch with this base offset and leader epoch, which its CRC does not cover."""
+        """Return the batch with this base offset and leader epoch; the CRC does not cover these."""
         data = b"".join(
             (
                 _BASE_OFFSET.pack(base_offset),

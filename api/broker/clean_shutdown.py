@@ -29,7 +29,7 @@ class CleanShutdown:
             log.warning("%s cannot be written: %s; the end counts as unclean", self._path, error)
 
     def remove(self) -> None:
-        """Remove the marker, because the broker runs again."""
+        """Remove the marker, because the broker is running again."""
         self._path.unlink(missing_ok=True)
 
     def broker_epoch(self) -> int:

@@ -25,7 +25,7 @@ class Cluster:
 
     Attributes:
         controller_id: Node id of the controller, -1 before the first request.
-        controller_epoch: The highest leader epoch of a controller that was seen.
+        controller_epoch: The highest leader epoch of all controllers that have sent a request.
         metadata_offset: Last offset of the metadata log that this broker has applied, inclusive.
     """
 
@@ -45,7 +45,7 @@ class Cluster:
         self.metadata_offset = _NOTHING
 
     def check_controller(self, controller_epoch: int) -> None:
-        """Record a controller's epoch; refuse the controller if a later epoch has been seen.
+        """Store a controller's epoch; refuse a controller whose epoch is lower than the stored one.
 
         Raises:
             RequestError: STALE_CONTROLLER_EPOCH.
@@ -78,7 +78,7 @@ class Cluster:
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
-        """Return host and port of a live broker's listener for brokers; None if it is not live."""
+        """Return host and port at which other brokers reach a broker; None if it is not live."""
         broker = self._brokers.get(broker_id)
         point = None if broker is None else _endpoint(broker, self._between_brokers)
         return None if point is None else (point.host, point.port)

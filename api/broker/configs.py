@@ -1,10 +1,10 @@
 """The configs that a broker receives from the controller, and their effective values.
 
-The first of these levels with a value is effective: the broker's own configs in the log, the
+The value comes from the first of these levels that has one: the broker's configs in the log, the
 cluster's default in the log, the broker's command line, the controller's static configs, the
 built-in default.
 
-Source: KIP-226 (dynamic broker configs), KIP-516 (the delay).
+Source: KIP-226 (dynamic broker configs), KIP-516 (the delay for stale folders).
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,7 +46,7 @@ def delete_stale_delay_ms(told: Iterable[BrokerConfig], own: int | None) -> int:
 
     Args:
         told: The latest configs from the controller.
-        own: The value from the broker's command line; None if not given.
+        own: The value from the broker's command line; None if the option was not given.
     """
     by_name = {config.name: config for config in told}
     config = by_name.get(DELETE_STALE_DELAY)

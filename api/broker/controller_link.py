@@ -115,7 +115,8 @@ class ControllerLink:
     async def run(self) -> None:
         """Stay connected until `stop` was called and the controller has allowed the shutdown.
 
-        If the controller cannot be reached after `stop`, return without its permission.
+        If the controller cannot be reached after `stop`, return without waiting for that
+        permission.
 
         Raises:
             RequestError: the controller rejects this broker permanently.
@@ -176,8 +177,8 @@ class ControllerLink:
 
         Raises:
             UnavailableError: no response arrived; the outcome is unknown.
-            RequestError: such as STALE_BROKER_EPOCH, or UNSUPPORTED_VERSION by the controller of
-                an earlier release.
+            RequestError: such as STALE_BROKER_EPOCH; or UNSUPPORTED_VERSION, if the controller is
+                of an earlier release.
         """
         if self._connection is None:
             raise UnavailableError("there is no controller to ask")
@@ -213,8 +214,8 @@ class ControllerLink:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
         Waits a few seconds if the controller cannot be reached; never sends a request twice. Each
-        read-only query uses its own connection, so that the query delays no heartbeat, and the
-        controller abandons the query if this call is cancelled.
+        read-only query uses a separate connection. So it delays no heartbeat, and if this call is
+        cancelled, the controller abandons the query.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was sent; or the controller does not accept

@@ -36,7 +36,7 @@ class ControllerRequests:
         configured: Callable[[tuple[BrokerConfig, ...]], None],
         update_rights: Callable[[UpdateMetadataRequest], None],
     ) -> None:
-        """Create the handlers' state: the objects that the requests change.
+        """Store the objects that the requests change.
 
         Args:
             broker_epoch: Returns the broker epoch that requests must have.
@@ -116,10 +116,10 @@ class ControllerRequests:
 
 
 def _check_once(partitions: Iterable[tuple[str, Uuid, int]]) -> None:
-    """Check that a request names each partition once, both by name and by topic id.
+    """Check that a request contains each partition only once, both by name and by topic id.
 
-    The partitions of a request are processed concurrently, so the second would meet a half-made
-    replica.
+    The partitions of a request are processed concurrently, so two entries for one replica would
+    interfere.
 
     Raises:
         RequestError: INVALID_REQUEST.

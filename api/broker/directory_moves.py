@@ -1,8 +1,9 @@
 """Moves replicas between the log directories of a broker, while the replicas are in use.
 
-The replica's records are first copied to a future log. Then writes are blocked, the rest is copied
-and synced, and renames replace the log by the future log: the old folder moves to `deleting/`, and
-the new folder gets the partition's name. The replica continues in the other directory.
+The replica's records are first copied to a future log. Then writes are blocked, and the remaining
+records are copied and synced. Finally renames replace the log by the future log: the old folder
+moves to `deleting/`, and the new folder gets the partition's name. From then on the replica is in
+the other directory.
 
 Source: KIP-113.
 """
@@ -82,7 +83,7 @@ class DirectoryMoves:
             task.add_done_callback(self._tasks.discard)
 
     async def start_again(self, interrupted: Mapping[PartitionId, LogDirectory]) -> None:
-        """Restart the moves that were not finished when the last process ended.
+        """Restart the moves that were not finished when the previous process ended.
 
         Args:
             interrupted: The partitions to move, and their target directories.

@@ -1,6 +1,6 @@
 """Reports of log directories: tells the controller in which directory each replica is.
 
-The controller must know, so that it can tell which replicas a failed directory takes with it.
+When a directory fails, the controller needs this to determine the affected replicas.
 
 Source: KIP-858.
 """
@@ -36,10 +36,10 @@ _Places = dict[Replica, Uuid]
 
 
 async def report_directories(replicas: Replicas, assign: Assign) -> None:
-    """Report the directory of every replica with a role, and each change of it, for ever.
+    """Report the directory of every replica with a role, and every later change. Never returns.
 
     Args:
-        assign: Sends some of them to the controller.
+        assign: Sends the directories of some replicas to the controller.
     """
     reported: _Places = {}
     while True:
@@ -78,7 +78,7 @@ def _directories(places: _Places) -> Iterator[AssignedDirectory]:
 
 
 def _log_refused(response: AssignReplicasToDirsResponse) -> None:
-    """Log refusals. They are not retried: the controller moves or deletes such a replica."""
+    """Log refusals. They are not retried: the controller moves or deletes the refused replicas."""
     for directory in response.directories:
         for topic in directory.topics:
             for partition in topic.partitions:

@@ -1,7 +1,7 @@
 """A broker's disk work: a thread pool, a cache of open files, and a signal for the health check.
 
-The event loop never waits for a disk. The order of calls is not kept; callers that need an order
-use a lock.
+The event loop never waits for a disk. Calls may be executed in any order; callers that need an
+order use a lock.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Disk:
 
     @property
     def longest_s(self) -> float:
-        """Age of the oldest unfinished work in seconds; 0 if no work is in progress."""
+        """Time since the start of the oldest unfinished work, in seconds; 0 if there is none."""
         begun = list(self._begun.values())
         return time.monotonic() - min(begun) if begun else 0.0
 

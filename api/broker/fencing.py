@@ -38,9 +38,9 @@ class Fence(Protocol):
 class NoReplicas:
     """The fence of a node without replicas, such as the controller; it refuses every request.
 
-    With this fence, the node's listener supports the requests about records. Clients that connect
-    to the node first learn from the node which API versions the whole cluster supports, and the
-    brokers' addresses.
+    With this fence, the node's listener lists the requests about records as supported. Clients that
+    connect to the node first need that: from the node they learn the API versions for the whole
+    cluster, and the brokers' addresses.
     """
 
     def __init__(self, topic_name: Callable[[Uuid], str | None] = lambda _: None) -> None:
@@ -75,12 +75,12 @@ TopicCheck = Callable[[Access, str], bool]
 
 
 def may(operation: Operation) -> TopicCheck:
-    """Return a function that checks if the caller may do `operation` on a topic."""
+    """Return a function that returns True if the caller may do `operation` on a topic."""
     return lambda access, name: access.allows(operation, topic_resource(name))
 
 
 def may_replicate(access: Access, _: str) -> bool:
-    """True if the caller has the right of brokers to copy any topic."""
+    """True if the caller may copy any topic, as brokers may."""
     return access.allows(Operation.CLUSTER_ACTION, CLUSTER)
 
 

@@ -172,7 +172,7 @@ def _fetched(answer: _Answer, contents: dict[int, bytes | None]) -> FetchedParti
 
 
 def _is_worth(response: FetchResponse, min_bytes: int) -> bool:
-    """True if the response can be sent now: it has at least `min_bytes`, or contains an error."""
+    """True if the response can be sent now: it has at least `min_bytes`, or an error."""
     partitions = [p for topic in response.responses for p in topic.partitions]
     if any(partition.error_code for partition in partitions):
         return True

@@ -1,4 +1,4 @@
-"""Renames partition folders after their topics were renamed."""
+"""Renames the folders of partitions whose topics were renamed."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class FolderRenames:
-    """Renames partition folders after their topics were renamed."""
+    """Renames the folders of partitions whose topics were renamed."""
 
     def __init__(self, registry: ReplicaRegistry, stale: StaleFolders, disk: Disk) -> None:
         self._registry = registry
@@ -27,7 +27,7 @@ class FolderRenames:
         """Rename the folders of the partitions whose topic has a new name in the request.
 
         Returns:
-            The new names of the partitions whose folders could not be renamed.
+            The partitions, under their new names, whose folders could not be renamed.
         """
         moved: dict[Name, Replica] = {}
         for topic in request.topic_states:
@@ -50,7 +50,7 @@ class FolderRenames:
     async def _try_each(
         self, moved: dict[Name, Replica], rename: Callable[[Name, Replica], Awaitable[None]]
     ) -> set[Name]:
-        """Apply `rename` to each replica; return the new names of those that failed."""
+        """Apply `rename` to each replica; return the new names of those for which it failed."""
         stuck = set()
         for new, replica in moved.items():
             try:

@@ -1,8 +1,8 @@
 """Follower fetching: find where the follower's log diverges from the leader's, truncate, then copy.
 
-There is one task for each broker that leads a partition followed here. For every partition, the
-follower first asks the leader where the epoch of the follower's last batch ends, and truncates the
-follower's log there.
+There is one task per leader: per broker that leads partitions of which this broker has a follower.
+For every such partition, the task first asks the leader for the end of the epoch of the follower's
+last batch, and truncates the follower's log to that offset.
 
 Source: KIP-101, KIP-279 (truncation by leader epoch).
 """
@@ -81,7 +81,7 @@ class Following:
                 )
 
     def lags(self) -> list[ReplicaLag]:
-        """Return the lags in records of the followed partitions.
+        """Return the lag of each followed partition, in records.
 
         A partition is left out before its first fetch from a leader and after a failed fetch.
         """
@@ -103,7 +103,7 @@ class Following:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _follow(self, leader: int) -> None:
-        """Fetch from one leader as long as it leads a partition that is followed here."""
+        """Fetch from one leader as long as it leads a partition that this broker follows."""
         while self._followed(leader):
             address = self._cluster.address(leader)
             if address is not None:
@@ -143,7 +143,7 @@ class Following:
         return [r for r in self._replicas if r.leader_to_follow == leader]
 
     async def _is_cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate a replica as `_cut` does; on a disk failure, log it and return False."""
+        """Truncate a replica like `_cut`; on a disk failure, log the failure and return False."""
         try:
             return await self._cut(connection, replica)
         except OSError as error:
@@ -151,7 +151,7 @@ class Following:
             return False
 
     async def _cut(self, connection: Connection, replica: Replica) -> bool:
-        """Truncate the records that the leader does not have; True if the truncation is complete.
+        """Truncate the records that the leader does not have; return True once that is complete.
 
         Raises:
             OSError: the disk failed.

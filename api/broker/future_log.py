@@ -4,12 +4,12 @@
     {topic_id}_{partition}.{unique}-future/complete
 
 `complete` is written once the copy has all records and is synced; from then on the log is not
-written until the copy has replaced it. After a crash at any point, the two folders therefore show
-which of them is the partition:
+written until the copy has replaced it. So after a crash at any point, the two folders show how to
+continue:
 
 | the partition's own folder | the copy | at the next start |
 |---|---|---|
-| exists | any | the copy is removed, and the move begins anew |
+| exists | any | the copy is removed, and the move begins again |
 | missing | complete | the copy is renamed to the partition's folder |
 | missing | not complete | the partition was deleted; the copy is removed |
 
@@ -79,7 +79,7 @@ class FutureLog:
     def catch_up(self, source: PartitionLog) -> bool:
         """Copy some of the missing records; True if the copy has reached the source's end.
 
-        The end is that at the start of the call; records written later do not count.
+        That end is the one at the start of the call; records written later do not count.
 
         Raises:
             CorruptLogError: a batch of the source is damaged.
@@ -118,7 +118,7 @@ class FutureLog:
         self.log.move(lambda folder: _adopted(folder, directory, metadata))
 
     def discard(self) -> None:
-        """Remove the copy.
+        """Delete the copy.
 
         Raises:
             OSError: the disk failed.

@@ -29,7 +29,7 @@ class Health:
     """Checks that the log directories can be written.
 
     Attributes:
-        problem: Why a log directory cannot be written; None if all can be written.
+        problem: The reason why a log directory cannot be written; None if all can be written.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Health:
 
         Args:
             recovered: Called each time a problem is over.
-            slow_s: Seconds that disk work may take before the disks are tested, and that a test may
-                take.
+            slow_s: If disk work takes longer than this, the disks are tested; a test that takes
+                longer has failed. In seconds.
             look_s: Seconds between two checks.
         """
         self._disk = disk
@@ -57,7 +57,7 @@ class Health:
         self.problem: str | None = None
 
     async def watch(self) -> None:
-        """Check periodically, for ever, whether the disks must be tested; if so, test them."""
+        """Check periodically if the disks must be tested; if so, test them. Never returns."""
         while True:
             await asyncio.sleep(self._look_s)
             is_slow = self._disk.longest_s > self._slow_s

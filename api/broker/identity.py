@@ -1,6 +1,6 @@
 """Identity of the partition in a folder, and its comparison with the partition in a request.
 
-Source: KIP-516; the creation offset is not in Kafka.
+Source: KIP-516; the creation offset does not exist in Kafka.
 """
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ _UNKNOWN_CREATION = -1
 
 
 def nobodys(found: Found) -> PartitionMetadata:
-    """Return the identity of a folder without a metadata file: topic name and partition only."""
+    """Return the identity of a folder without metadata file: only topic name and partition id."""
     return PartitionMetadata(topic_id=ZERO_UUID, name=found.name, partition=found.partition)
 
 
@@ -32,7 +32,7 @@ def named_by(topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition) -> Partitio
 def completed_by(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> PartitionMetadata:
-    """Return a folder's known identity, with unknown fields filled in from a request."""
+    """Return a folder's known identity, with unknown fields taken from a request."""
     told = named_by(topic, state)
     return replace(
         known,
@@ -44,7 +44,7 @@ def completed_by(
 def why_stale(
     known: PartitionMetadata, topic: LeaderAndIsrTopic, state: LeaderAndIsrPartition
 ) -> str | None:
-    """Return why a folder does not belong to the request's partition; None if it does.
+    """Return the reason why a folder is not that of the request's partition; None if it is.
 
     Fields that are unknown on one side are not compared.
     """

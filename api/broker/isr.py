@@ -42,7 +42,7 @@ class _Proposal(msgspec.Struct, frozen=True):
 async def keep_isr(
     replicas: Replicas, alter: Alter, *, lag_ms_max: int, is_live: Callable[[int], bool]
 ) -> None:
-    """Maintain the ISR of every partition that this broker leads, for ever.
+    """Maintain the ISR of every partition that this broker leads. Never returns.
 
     A proposed ISR stays pending, and is proposed again, until the controller has answered or sent a
     newer state. While it is pending, its members count for the high watermark, because the
@@ -50,8 +50,8 @@ async def keep_isr(
 
     Args:
         alter: Sends the proposals to the controller.
-        lag_ms_max: How long a follower may be behind before it leaves the ISR, in ms.
-        is_live: True if the broker with this id is live.
+        lag_ms_max: A follower that is behind for longer leaves the ISR, in ms.
+        is_live: Returns True if the broker with this id is live.
     """
     while True:
         await asyncio.sleep(_CHECK_S)

@@ -151,7 +151,8 @@ class LogDirectory:
     def step_aside(self, path: Path, metadata: PartitionMetadata) -> Path:
         """Move a folder to a temporary path, so that another topic's folder can take its name.
 
-        Return the temporary path.
+        Returns:
+            The temporary path.
         """
         waiting = self.path / MOVING
         with self._names:
@@ -215,10 +216,10 @@ class LogDirectory:
         return sorted(deleting.iterdir()) if deleting.exists() else []
 
     def _time(self, path: Path, delay_ms: int) -> int:
-        """Return when to delete a folder, in ms since 1970.
+        """Return the time at which to delete a folder, in ms since 1970.
 
-        A file in the folder contains the time when the folder was moved to `deleting/`. In files of
-        earlier releases, it is the time of deletion instead.
+        A file in the folder contains the time when the folder was moved to `deleting/`; earlier
+        releases wrote the time of deletion instead.
         """
         if path not in self._deletions:
             try:
@@ -246,7 +247,7 @@ class LogDirectory:
         return target
 
     def _remove_empty_parents(self, path: Path) -> None:
-        """Remove the namespace folders above a path, as far as they are empty."""
+        """Remove the empty namespace folders above a path."""
         for parent in path.parents:
             if parent == self.path:
                 return

@@ -1,7 +1,7 @@
 """ListOffsets: looks up the start and end of a partition, and offsets by time.
 
-Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (tiers; only the local one
-exists here), KIP-207 (a new leader that does not know its high watermark yet).
+Source: KIP-79 (by time), KIP-734 (greatest time), KIP-405 and KIP-1023 (storage tiers; here there
+is only the local one), KIP-207 (a new leader that does not know its high watermark yet).
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class OffsetLookups:
     async def list_offsets(
         self, request: ListOffsetsRequest, fence: Fence, version: int
     ) -> Response:
-        """Look up the requested offsets; `version` is the request's version."""
+        """Return the offsets that a ListOffsets request of this version looks up."""
         topics = []
         for topic in request.topics:
             counts = Counter([partition.partition_index for partition in topic.partitions])

@@ -1,8 +1,8 @@
 """The log of one replica: segments in a folder, and the position of each batch.
 
 Deliberately simple: every batch's position is kept in memory, and no records are cached. A batch is
-written before it is acknowledged, but not synced: as in Kafka, the copies on other brokers protect
-against the loss of a machine.
+written before it is acknowledged, but not synced: as in Kafka, the replicas on other brokers
+protect against the loss of a machine.
 
 Records at the start of the log are removed only by DeleteRecords: first the new start is synced,
 then the segments that lie entirely below the new start are removed. As in Kafka, the last segment
@@ -45,8 +45,8 @@ class PartitionLog:
     Attributes:
         start_offset: The first offset that may be read, which may lie within a batch. It is on
             stable storage and never above `end_offset`.
-        truncations: How often records were removed from the end of the log since the process
-            started.
+        truncations: Number of times that records were removed from the end of the log since the
+            process started.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class PartitionLog:
             batch, the offsets of its first write.
 
         Raises:
-            RequestError: as `ProducerStates.written`, or INVALID_RECORD, several batches of an
-                idempotent producer; nothing was written.
+            RequestError: as `ProducerStates.written`; or INVALID_RECORD, an idempotent producer
+                sent several batches; nothing was written.
             OSError: the disk failed.
         """
         with self._lock:

@@ -1,7 +1,7 @@
 """`partition.metadata`: a file that identifies the partition in its folder.
 
-The file moves with the folder between log directories. The creation offset is not in Kafka: it
-distinguishes incarnations of a partition that was deleted and created again with the same id.
+The file moves with the folder between log directories. The creation offset does not exist in Kafka:
+it distinguishes incarnations of a partition that was deleted and created again with the same id.
 
 Source: KIP-516 (partition metadata file).
 """

@@ -1,7 +1,7 @@
 """The positions of a log's batches in order of offset, for lookups by offset and by leader epoch.
 
-To remove batches, a log replaces the whole object; to add batches, it appends to the object.
-Readers without the log's lock therefore see consistent states.
+To remove batches, a log replaces its `PlacedBatches` by a new object; to add batches, it appends to
+the object. So readers that do not hold the log's lock see consistent states.
 """
 
 from bisect import bisect_right

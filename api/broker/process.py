@@ -164,7 +164,7 @@ async def _broker(
     ready: Callable[[Ready], None],
     renewal: Renewal,
 ) -> AsyncIterator[tuple[ControllerLink, list[asyncio.Task[None]]]]:
-    """Start the parts of a broker and its background tasks; stop them at the end of the context.
+    """Start the parts of a broker and its background tasks; stop them when the context ends.
 
     Yields:
         The controller link, which the caller must run, and the background tasks.

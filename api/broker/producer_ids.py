@@ -96,7 +96,7 @@ def _check(request: InitProducerIdRequest) -> None:
 def _require(access: Access) -> None:
     """Check that the caller may be an idempotent producer.
 
-    It needs IDEMPOTENT_WRITE on the cluster, or WRITE on any topic.
+    The caller needs IDEMPOTENT_WRITE on the cluster, or WRITE on any topic.
 
     Raises:
         RequestError: CLUSTER_AUTHORIZATION_FAILED.

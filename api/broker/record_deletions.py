@@ -1,6 +1,6 @@
 """DeleteRecords: moves the start of a partition's log, and waits until live followers did the same.
 
-The leader deletes immediately, followers with their next fetch. The low watermark in the response
+The leader deletes immediately, each follower with its next fetch. The low watermark in the response
 is the lowest start offset of the live replicas' logs.
 
 Source: KIP-107.

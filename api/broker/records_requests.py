@@ -55,7 +55,7 @@ _MAY_WRITE, _MAY_READ, _MAY_DESCRIBE, _MAY_DELETE = map(
 
 
 def _may_compare(access: Access, name: str) -> bool:
-    """True if the caller may look up leader epochs: a follower, or a client with DESCRIBE."""
+    """True if the caller may look up leader epochs: followers, and clients with DESCRIBE."""
     return may_replicate(access, name) or _MAY_DESCRIBE(access, name)
 
 
@@ -73,7 +73,7 @@ class RecordsRequests:
         Args:
             fence: Finds the replicas for the requests.
             access: Returns the current rights of a caller.
-            is_live: True if a broker is live; DeleteRecords waits only for live brokers.
+            is_live: Returns True if a broker is live; DeleteRecords waits only for live brokers.
         """
         self._fence = fence
         self._access = access

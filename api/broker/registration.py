@@ -1,4 +1,4 @@
-"""The registration of a broker: what it says of itself to the controller."""
+"""The data with which a broker registers at the controller."""
 
 import msgspec
 
@@ -27,7 +27,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         """Return the registration request.
 
         Args:
-            previous_broker_epoch: The epoch of the last process if it was shut down cleanly.
+            previous_broker_epoch: The broker epoch of the previous process, if that shut down
+                cleanly.
         """
         return BrokerRegistrationRequest(
             broker_id=self.broker_id,

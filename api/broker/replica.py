@@ -49,15 +49,15 @@ class Replica:
     """A replica on this broker.
 
     Attributes:
-        state: The partition's latest state from the controller; None before the first one, and
+        state: The partition's latest state from the controller; None before the first state, and
             after `stop`.
-        high_watermark: The high watermark, exclusive. It is never below the start of the log or
-            above its end.
-        pending_isr: The ISR that was proposed to the controller, while the outcome is unknown; else
+        high_watermark: The high watermark, exclusive. It is never below the log's start or above
+            the log's end.
+        pending_isr: The ISR proposed to the controller, as long as the outcome is unknown; else
             None.
         disk: Runs the log's disk work.
-        order: Lock for writing the log or changing its leader epoch; waiting callers get it in
-            order.
+        order: Lock for writing the log or changing its leader epoch; waiting callers get the lock
+            in order.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Replica:
         log: PartitionLog,
         disk: Disk,
     ) -> None:
-        """Create a replica with the log of a folder; it serves no requests before `assign`."""
+        """Create a replica with an existing log; it serves no requests before `assign`."""
         self._broker_id = broker_id
         self.metadata = metadata
         self.directory = directory
@@ -168,8 +168,8 @@ class Replica:
 
         Returns:
             A task that returns the offset of the first record and the offset after the last record.
-            The task raises RequestError (as `produced_batches`, or NOT_LEADER_OR_FOLLOWER: the
-            leader has changed), or OSError: the disk failed. If it raises, nothing was written.
+            If the task raises, nothing was written. It raises RequestError (as `produced_batches`;
+            or NOT_LEADER_OR_FOLLOWER, the leader has changed), or OSError (the disk failed).
         """
         task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
         task.add_done_callback(_look_at_error)
@@ -269,7 +269,7 @@ class Replica:
 
     @property
     def has_caught_up_with_epoch(self) -> bool:
-        """As leader: True if the high watermark covers all records of earlier leaders."""
+        """As leader, return True if the high watermark covers all records of earlier leaders."""
         return self.high_watermark >= self._epoch_start
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd | None:
@@ -307,7 +307,7 @@ class Replica:
         self._advance()
 
     def low_watermark(self, is_live: Callable[[int], bool]) -> int:
-        """As leader, return the lowest start offset of the live replicas; -1 if one is unknown."""
+        """As leader, return the lowest start offset of the live replicas; -1 if any is unknown."""
         live = [each.start_offset for b, each in self._followers.items() if is_live(b)]
         return min([self.log.start_offset, *live])
 
@@ -340,7 +340,7 @@ class Replica:
         return None if set(isr) == set(state.isr) else tuple(isr)
 
     def isr_is(self, isr: tuple[int, ...], partition_epoch: int) -> None:
-        """Apply the ISR that the controller has committed, and end the pending proposal."""
+        """Apply the ISR that the controller has committed; no proposal is pending afterwards."""
         self.pending_isr = None
         if self.state is not None and partition_epoch >= self.state.zk_version:
             self.state = msgspec.structs.replace(self.state, isr=isr, zk_version=partition_epoch)

@@ -1,12 +1,12 @@
 """All replicas of a broker: creates, renames and removes them as the controller requests.
 
-A FULL request lists every partition of the broker, so any other folder on disk is stale. For any
-type of request, a folder is stale if its topic id or creation offset differs from that in the
+A FULL request lists every partition of the broker, so any other folder on disk is stale. With a
+request of any type, a folder is stale if its topic id or creation offset differs from that in the
 request. Stale folders are moved to `deleting/` and removed after a delay. A folder whose topic id
 is in the request under another name is not stale, but renamed.
 
-Requests are carried out one at a time, the partitions of a request concurrently. Disk work runs in
-threads; the broker's state changes only on the event loop.
+Requests are carried out one at a time; the partitions of a request are processed concurrently. Disk
+work runs in threads; the broker's state changes only on the event loop.
 
 Source: KIP-516.
 """
@@ -104,7 +104,7 @@ class Replicas:
         return self._registry.get((name, partition))
 
     async def resume_moves(self) -> None:
-        """Restart the moves between log directories that the last process did not finish."""
+        """Restart the moves between log directories that the previous process did not finish."""
         await self.moves.start_again(self._interrupted)
 
     def has_topic(self, topic_id: Uuid) -> bool:

@@ -22,8 +22,8 @@ class StaleFolders:
     """Moves the folders of stale replicas to `deleting/`, and removes them after a delay.
 
     Attributes:
-        delay_ms: How long stale folders are kept, in ms; also applies to folders that are already
-            in `deleting/`.
+        delay_ms: Time for which stale folders are kept, in ms; also applies to folders that are
+            already in `deleting/`.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
-"""Automatic creation of topics that do not exist and that clients request in Metadata.
+"""Automatic creation of missing topics that clients request in Metadata.
 
 Off by default. The broker sends the controller a CreateTopics request in the client's name, and
-immediately answers that the topic is unknown; clients repeat Metadata until the topic exists.
+immediately responds to the client that the topic is unknown; clients repeat Metadata until the
+topic exists.
 
 Source: KIP-590; AutoTopicCreationManager of Kafka 4.0.
 """

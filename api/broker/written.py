@@ -11,7 +11,7 @@ _UNKNOWN = "not all replicas in sync are known to have it; the outcome is unknow
 
 
 class Writing:
-    """A write, in progress, of a client's batches to one partition."""
+    """The write of a client's batches to one partition, while it is in progress."""
 
     def __init__(
         self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
@@ -33,7 +33,7 @@ class Writing:
         """Wait for the write, and return its result.
 
         Args:
-            deadline: Until when to wait for the in-sync replicas, by the event loop's clock.
+            deadline: Time until which to wait for the in-sync replicas, by the event loop's clock.
         """
         try:
             # The write continues if the client disconnects.

@@ -7,8 +7,8 @@ from collections.abc import Callable
 class AnswerWriter(asyncio.Transport):
     """The transport of a connection, for one response.
 
-    The head is sent with the next part of the response, at the latest in the event loop's next
-    turn.
+    The head is sent together with the next part of the response, or alone if none is written before
+    the next turn of the event loop.
     """
 
     def __init__(
@@ -22,8 +22,9 @@ class AnswerWriter(asyncio.Transport):
         """Create the writer of one response.
 
         Args:
-            close: Ends the connection behind the response.
-            has_chunks: False for a client of HTTP/1.0: the end of the connection ends its body.
+            close: Called when the response is closed; ends the connection.
+            has_chunks: False for a client of HTTP/1.0, to which the end of the connection marks the
+                end of the body.
         """
         super().__init__()
         self._close = close
@@ -66,6 +67,6 @@ _CHUNKED = b"\r\ntransfer-encoding: chunked\r\n"
 
 
 def _without_size(written: bytes) -> bytes:
-    """Return the content of one write of uvicorn: a chunk, the last chunk, or both."""
+    """Return the content of one write of uvicorn, without the framing of chunks."""
     size, _, rest = written.partition(b"\r\n")
     return rest[: int(size, 16)] if size else b""

@@ -27,7 +27,7 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of the service: running or ready."""
+    """The response to a health check: the status is running or ready."""
 
     status: str
 
@@ -64,12 +64,12 @@ def make_app() -> Posts:
 
 
 async def _health(request: _Request) -> Response[bytes]:
-    """Return 200 as long as the process can answer at all."""
+    """Return 200, which shows that the process can answer."""
     return Response(msgspec.json.encode(Health(status="running")), media_type=JSON)
 
 
 async def _ready(request: _Request) -> Response[bytes]:
-    """Return 200 if requests can be decided: the log is loaded, and this process is its writer."""
+    """Return 200 if requests can be decided: the log is loaded and this process is its writer."""
     room = room_of(request.scope)
     if room.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))

@@ -126,7 +126,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     """Answer the question of the request's path.
 
     Raises:
-        RequestError: a parameter is malformed; or as the question raises.
+        RequestError: a parameter is malformed, or the question raises the error.
         UnavailableError: the service cannot answer now.
     """
     route = ROUTES[request.scope["path"]]
@@ -187,7 +187,7 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
 
 
 async def _explained(answers: Answers, code: str, message: str, object_: str) -> str:
-    """Return an error's message with the reason why an object is absent, if it can be found out."""
+    """Return an error's message; if an object is absent, with the reason if that can be found."""
     if code not in ABSENT:
         return message
     blame = msgspec.structs.replace(
@@ -268,7 +268,7 @@ def _line(document: Any) -> bytes:
 
 
 async def packed_report(answers: Answers) -> bytes:
-    """Return the columns of a report in packed form; raises as `ask`."""
+    """Return the columns of a report in packed form; raises the errors of `ask`."""
     async with _at_once:
         pieces, _ = await answers.whole()
         return b"".join([piece.content for piece in pieces])

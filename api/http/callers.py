@@ -1,8 +1,8 @@
 """Authenticates HTTP requests, and refuses requests that a foreign web page makes a browser send.
 
-Any page shown in a browser can make it send requests to loopback. So a request must have a Host
-that only this machine or its owner can give (DNS rebinding), and must not come from another page's
-origin (cross-site requests).
+Any page shown in a browser can make the browser send requests to loopback. So a request must have a
+Host that only this machine or its owner can give (DNS rebinding), and must not come from another
+page's origin (cross-site requests).
 """
 
 import ipaddress
@@ -34,10 +34,10 @@ _CLIENT_ID_CHARACTERS_MAX = 100
 
 
 class Entrance(msgspec.Struct, frozen=True, kw_only=True):
-    """The address that is listened on, and the authentication of its clients.
+    """The address of the listener, and the authentication of its clients.
 
     Attributes:
-        host: The name or address that is listened on; None: a unix socket.
+        host: The name or address of the listener; None: a unix socket.
         tokens: If not empty, every request needs a token or a certificate.
     """
 
@@ -49,8 +49,8 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
     def may_be_renamed(self) -> bool:
         """True if DNS rebinding (a foreign host name that resolves to this host) is possible.
 
-        It is impossible with TLS, as the certificate does not match the foreign name, and with
-        tokens, as a foreign page does not know any.
+        With TLS it is impossible, because the certificate does not match the foreign name; with
+        tokens, because a foreign page does not know any token.
         """
         return self.host is not None and not self.has_tls and not self.tokens
 
@@ -96,8 +96,9 @@ def _follows_link(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 @lru_cache(maxsize=32)
 def _is_own_host(given: str, listening: str) -> bool:
-    """True for an IP address, localhost or the name listened on: a foreign page cannot use these as
-    its own host.
+    """True for an IP address, localhost, or the listener's own name.
+
+    A foreign page cannot have any of these as its host.
     """
     try:
         name = urlsplit(f"//{given}").hostname or ""

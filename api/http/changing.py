@@ -59,10 +59,10 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def change(scope: Mapping[str, Any], body: bytes) -> Reply:
-    """Run the command of the request's path; answer once it is committed.
+    """Run the command of the request's path; respond once it is committed.
 
     Raises:
-        RequestError: the request cannot be read, or is refused as a whole.
+        RequestError: the request cannot be parsed, or is refused as a whole.
         UnavailableError, FencedError: as `Service.run`.
     """
     command = ROUTES[scope["path"]]

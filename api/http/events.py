@@ -4,9 +4,9 @@
     event: record
     data: {"offset": 4107, ...}
 
-A client that reconnects with `Last-Event-ID` continues after that record. After some silence a
-comment is sent. A stream that falls too far behind gets an event `behind`, and then records read
-from the log. Before each chunk, the caller's token and rights are checked again.
+A client that reconnects with `Last-Event-ID` continues after that record. If there are no events
+for some time, a comment is sent. A stream that falls too far behind gets an event `behind`, and
+then records read from the log. Before each chunk, the caller's token and rights are checked again.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ PARAMETERS = tuple(
 
 
 async def follow(request: Request[Any, Any, Any]) -> Stream:
-    """Stream the records from a point on, and then each new record as it commits.
+    """Stream the records from a point on, and then each new record when it is committed.
 
     Raises:
         RequestError: a parameter is malformed, the point is before the kept history, or the caller
@@ -118,8 +118,9 @@ class _Events:
             self._first = await self._page(first)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the events as bytes until the service ends or the caller loses the right to read
-        them.
+        """Yield the events as bytes.
+
+        Ends with the service, or when the caller loses the right to read the events.
         """
         loop = asyncio.get_running_loop()
         with self._heartbeats.stream():
@@ -150,7 +151,7 @@ class _Events:
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self) -> bytes:
-        """Return the next wanted events as bytes; empty if the stream is woken without one."""
+        """Return the next wanted events as bytes; empty if it is woken and there are none."""
         if self._first is not None:
             return await self._from_log()
         await self._feed.beyond_or_woken(self._offset)

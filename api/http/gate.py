@@ -64,7 +64,7 @@ class Gate:
 
 
 def _refused_by_place(scope: "Scope") -> Problem | None:
-    """Return a problem if the place is reserved for monitoring, and the path is for other uses."""
+    """Return a problem if a connection reserved for monitoring is used for another path."""
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 
@@ -84,8 +84,7 @@ def _refused_by_coding(scope: "Scope") -> Problem | None:
 def _refused_by_form(scope: "Scope") -> Problem | None:
     """Return a problem if the body does not have the required content type, else None.
 
-    The required types are ones that a browser sends for a foreign web page only if the service
-    permits it.
+    A foreign web page cannot make a browser send the required types, unless the service permits it.
     """
     path = scope["path"]
     if scope["method"] != "POST" or path not in _TAKE_BODIES:  # type: ignore[typeddict-item]

@@ -1,7 +1,7 @@
-"""Heartbeats of event streams: one timer wakes them all.
+"""Heartbeats of event streams: one timer wakes all streams.
 
-A timer for each stream, set and cancelled with each event, took 15 % of the time of an event to
-1,000 streams.
+A timer per stream, set and cancelled with each event, took 15 % of the time of an event to 1,000
+streams.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ BEAT_S = HEARTBEAT_S / 2
 
 
 class Heartbeats:
-    """Wakes the streams of a feed at intervals, as long as there are any."""
+    """Wakes the streams of a feed at intervals, as long as the feed has streams."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -25,7 +25,7 @@ class Heartbeats:
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """Count a stream of the feed, and wake it at intervals, as long as the block."""
+        """Count a stream of the feed inside the `with` block, and wake it at intervals."""
         self._feed.streams += 1
         if self._timer is None:
             self._timer = self._loop.call_later(BEAT_S, self._beat)

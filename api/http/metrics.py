@@ -34,7 +34,7 @@ _SYNC_SECONDS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """State for metrics that belongs to the process rather than the service.
+    """State of the process, not of the service, from which metrics are computed.
 
     Attributes:
         connections: Returns the number of connections of each listener.
@@ -136,7 +136,7 @@ def _silences(view: View) -> dict[str, float]:
 
 
 def _jobs(jobs: Sequence[JobRuns], end: int) -> Iterable[Metric]:
-    """Yield the metrics of all jobs, and for jobs that follow the log, how far they are behind."""
+    """Yield the metrics of all jobs; of jobs that follow the log, also how far they are behind."""
     runs = CounterMetricFamily(
         "metalog_job_runs", "Runs in the background.", labels=["job", "outcome"]
     )

@@ -1,5 +1,6 @@
-"""The HTML page of all operations, made from the OpenAPI document; it loads nothing from other
-hosts.
+"""The HTML page of all operations, made from the OpenAPI document.
+
+The page loads nothing from other hosts.
 """
 
 from collections.abc import Iterator

@@ -20,12 +20,12 @@ _LIBRARIES = ("litestar", "uvicorn", "httptools", "prometheus_client")
 
 
 class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to listen: a host and a port, 0 for any; or the path of a unix socket.
+    """The address of the listener: a host and a port, 0 for any; or the path of a unix socket.
 
     Attributes:
         has_tls: True to use TLS, with the certificate that all listeners share.
         tokens: Principals by the digest of their bearer token; empty: no token is required.
-        tokens_file: The file that the tokens were read from.
+        tokens_file: The file from which the tokens were read.
         connections_max: Maximum number of connections, besides those reserved for monitoring.
     """
 

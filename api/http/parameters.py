@@ -1,7 +1,8 @@
 """Parses query parameters into the request of a question and its point or points.
 
-A request about a range has its points in `from` and `to`, every other request in `at`. A topic is
-given by name, or by id as `@ID`; a list repeats its parameter; a struct is JSON.
+A request about a range has its points in `from` and `to`, every other request has its point in
+`at`. A topic is given by name, or by id as `@ID`; a list is given by repeating its parameter; a
+struct is given as JSON.
 """
 
 import enum
@@ -27,7 +28,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One query parameter.
 
     Attributes:
-        field: The request's field; None for the question's point and parameters read elsewhere.
+        field: The request's field; None for the question's point, and for parameters parsed
+            elsewhere.
         type: The field's Python type; the item's type if `is_repeated`.
         is_json: True if the value is JSON, not plain text.
         default: NODEFAULT if the parameter is required.
@@ -80,7 +82,7 @@ def read_request(
     """Return the request given by query parameters, and the point of the question.
 
     Args:
-        others: Names of parameters that are read elsewhere.
+        others: Names of parameters that are parsed elsewhere.
 
     Raises:
         RequestError: INVALID_REQUEST, a parameter is unknown, missing, repeated or malformed.

@@ -1,7 +1,7 @@
 """Requests with a body: commands and appends, whose handlers take bytes and return a reply.
 
-They are found by their path alone. Litestar, which routes all other requests, would cost a tenth of
-an append.
+The handlers are found by path alone. Litestar, which routes all other requests, would take a tenth
+of the time of an append.
 """
 
 import logging
@@ -24,7 +24,7 @@ Handler = Callable[["Scope", bytes], Awaitable[Reply]]
 
 
 class Post(msgspec.Struct, frozen=True):
-    """What handles the requests for a path.
+    """The handler of the requests for a path.
 
     `handle` takes the scope of a request and its body, of at most `size_max` bytes.
     """
@@ -34,7 +34,7 @@ class Post(msgspec.Struct, frozen=True):
 
 
 class Posts:
-    """Answers requests for the paths of commands; passes others on."""
+    """Answers requests for the paths of commands and appends; passes other requests on."""
 
     def __init__(self, posts: Mapping[str, Post], others: "ASGIApp") -> None:
         self._posts, self._others = posts, others
@@ -51,7 +51,7 @@ class Posts:
 
 
 async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
-    """Return the reply to a request, whatever it is; None if the client disconnects."""
+    """Return the reply to a request, also if that fails; None if the client disconnects."""
     if scope["method"] != "POST":
         found = problem(405, "METHOD_NOT_ALLOWED", "Method Not Allowed")
         return reply_with(found, {"Allow": "POST"})

@@ -62,7 +62,7 @@ STATUSES = {
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request was refused, and the outcome of the requested change.
+    """The reason why a request was refused, and the outcome of the requested change.
 
     Attributes:
         title: The error's code in words.

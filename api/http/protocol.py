@@ -1,4 +1,4 @@
-"""Connections: uvicorn's HTTP/1.1, within the limits that all connections of the process share."""
+"""HTTP/1.1 connections of uvicorn, within the connection limits that the process shares."""
 
 import asyncio
 from collections import deque
@@ -90,9 +90,9 @@ class Connection(HttpToolsProtocol):
         self._read()
 
     def eof_received(self) -> Any:
-        """Return True to keep the connection until the requests before are answered.
+        """Return True to keep the connection until all received requests are answered.
 
-        TLS has no half-closed connections. Events never end: the client that asked for them is
+        TLS has no half-closed connections. An event stream has no end, so a client with one is
         treated as disconnected.
         """
         is_asking = self._unanswered or self._unread
@@ -104,7 +104,7 @@ class Connection(HttpToolsProtocol):
         return True
 
     def _read(self) -> None:
-        """Parse received bytes, but at most one request beyond the one in progress."""
+        """Parse received bytes, up to one request after the request in progress."""
         while self._unread and not self.pipeline and not self.transport.is_closing():
             # In pieces, as each may hold many requests, and all of it is parsed at once.
             size = len(self._unread) if self._is_in_body else PIECE_SIZE_BYTES
@@ -238,8 +238,9 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are not valid HTTP; if a response is due or has begun, disconnect
-        instead.
+        """Refuse bytes that are not valid HTTP.
+
+        If a response is due or has begun, disconnect instead.
         """
         is_started = self.cycle is not None and self.cycle.response_started
         if self._unanswered or (is_started and not self.cycle.response_complete):
@@ -269,7 +270,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def end(self) -> None:
-        """Disconnect, whatever is in progress."""
+        """Disconnect, even if a request is in progress."""
         self._tell_handlers()
         self._abort()
 

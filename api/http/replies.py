@@ -37,7 +37,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def reply_with(found: Problem, headers: Mapping[str, str] = {}) -> Reply:
-    """Return the reply that reports a problem, with these headers and those its status needs."""
+    """Return the reply that reports a problem, with `headers` and those its status requires."""
     headers = {**headers_of_status(found.status), **headers}
     return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
 

@@ -1,4 +1,4 @@
-"""The parts that all requests have: the caller, the query, and the headers stored in the log."""
+"""The parts common to all requests: the caller, the query, and headers stored in the log."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,13 +47,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def request_id(self) -> str | None:
-        """The id of a request that may be repeated; None if it has no id."""
+        """The id that makes the request safe to repeat; None if it has no id."""
         given = self.headers.get("idempotency-key")
         return given if given is None else given.removeprefix('"').removesuffix('"')
 
     @property
     def trace_parent(self) -> str | None:
-        """The W3C trace parent of the request; None if invalid, as the W3C requires."""
+        """The W3C trace parent of the request; None if it is invalid, as the W3C requires."""
         found = self.headers.get("traceparent", "")
         return found if _TRACE_PARENT.fullmatch(found) else None
 

@@ -15,7 +15,7 @@ class Room:
     """The service, once the log is loaded, with its feed and metrics.
 
     Attributes:
-        entrance: The address listened on and its authentication.
+        entrance: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
     """
 
@@ -38,7 +38,7 @@ class Room:
     def kafka_url(self, headers: Mapping[str, str]) -> str:
         """Return the URL of the Kafka listener, for command lines that pages show.
 
-        If the listener is on all addresses, the URL has the host that the request was sent to.
+        If the listener is on all addresses, the URL has the host to which this request was sent.
         """
         return reachable_url(self._kafka, headers.get("host", ""))
 
@@ -55,14 +55,14 @@ class Room:
 
     @property
     def heartbeats(self) -> Heartbeats:
-        """The heartbeats of the feed's streams; raises as `feed`."""
+        """The heartbeats of the feed's streams; raises the errors of `feed`."""
         if self._heartbeats is None:
             raise _loading()
         return self._heartbeats
 
     @property
     def metrics(self) -> Metrics:
-        """The service's metrics; raises as `feed`."""
+        """The service's metrics; raises the errors of `feed`."""
         if self._metrics is None:
             raise _loading()
         return self._metrics
@@ -74,7 +74,7 @@ class Room:
 
 
 def reachable_url(url: str, host: str) -> str:
-    """Return the URL, with the host of a Host header if its own host means all addresses."""
+    """Return the URL; if its host means all addresses, with the host of a Host header instead."""
     parts = urlsplit(url)
     if parts.hostname not in ("0.0.0.0", "::"):
         return url

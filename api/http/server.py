@@ -37,7 +37,7 @@ _NO_SECURITY = SecurityOptions()
 
 
 class HttpServer:
-    """Listens for HTTP and answers. Created by `listen`.
+    """The HTTP server. Created by `listen`.
 
     Attributes:
         address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
@@ -69,7 +69,7 @@ class HttpServer:
         """Start to listen; only health checks are answered until `serve` is called.
 
         Raises:
-            UnavailableError: the address cannot be listened on.
+            UnavailableError: the server cannot listen on the address.
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
         entrance = Entrance(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
@@ -108,7 +108,7 @@ class HttpServer:
 
         Args:
             kafka: URL of the service's Kafka listener.
-            sources: State of the process for the metrics.
+            sources: State of the process from which metrics are computed.
         """
         self.room.serve(service, kafka, sources)
 
@@ -129,7 +129,10 @@ class HttpServer:
         return use
 
     async def close(self) -> None:
-        """Stop accepting, answer requests in flight, and disconnect; may be called again."""
+        """Stop accepting connections, answer requests in flight, and disconnect.
+
+        May be called again.
+        """
         await self._acceptor.close()
         self.room.close()
         for connection in list(self._state.connections):
@@ -147,9 +150,9 @@ class HttpServer:
 
 
 def _quota(options: HttpOptions, connections: Connections) -> Quota:
-    """Return HTTP's connection quota: at most half of all, and the reserve for monitoring.
+    """Return the connection quota of HTTP: at most half of all connections, plus a reserve.
 
-    The other half is left to Kafka clients.
+    The reserve is for monitoring. The other half is left to Kafka clients.
     """
     places = min(options.connections_max, connections.places_max // 2)
     return Quota(name="HTTP", places_max=places + WATCHING_RESERVE, reserve=WATCHING_RESERVE)

@@ -31,7 +31,7 @@ def expected_versions(if_match: str | None) -> tuple[ExpectedVersion, ...]:
     """Return the expected versions in a header `If-Match`.
 
     Raises:
-        RequestError: INVALID_REQUEST, the header is not a list of such tags.
+        RequestError: INVALID_REQUEST, the header is not a list of entity tags as from `etag_of`.
     """
     if if_match is None:
         return ()

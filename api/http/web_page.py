@@ -1,8 +1,8 @@
 """The web page: its files, and the columns of data that it draws.
 
-The files contain nothing about a cluster, so everybody may fetch them; the page requests all data
-with its reader's credentials. Nothing is loaded from other hosts, and only these files' scripts are
-run.
+The files contain nothing about a cluster, so they need no authentication; the page requests all
+data with its reader's credentials. Nothing is loaded from other hosts, and only these files'
+scripts are run.
 """
 
 import base64
@@ -109,11 +109,12 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
     """Return the columns of a range of records; without a first point, of the newest records.
 
     A reader who may not describe the cluster gets only the columns of topics that this reader may
-    describe, at the moment of the answer.
+    describe at the time of the response.
 
-    The question workers compute the columns. A client that has columns of the same range and topics
-    can say so by `known`, their last offset, and `columns`, the header of their answer: then it
-    gets only what is new since, and nothing is computed until there is something, for `wait_ms`.
+    The question workers compute the columns. A client that already has columns of the same range
+    and topics can send their last offset as `known`, and the header of their response as `columns`.
+    It then gets only the difference; if there is none, the service waits for new records, at most
+    `wait_ms`, before it computes anything.
 
     Raises:
         RequestError: a parameter is malformed; or as the question `report`.
@@ -150,7 +151,7 @@ def _check_known(request: Request[Any, Any, Any], asked: Asked, room: Room) -> N
 
 
 def _shown(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport:
-    """Return the report that a caller may see now."""
+    """Return the report request, limited to what the caller may see now."""
     access = asked.service.access(caller)
     found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
     guard_of(REPORT).check(access, found)

@@ -37,7 +37,7 @@ from api.kafka.messages import (
 class Api(msgspec.Struct, frozen=True):
     """A request and its response. `flexible_from` is the first version with tagged fields.
 
-    `advertised_from` replaces `min_version` in ApiVersions responses, unless it is None: librdkafka
+    `advertised_from`, unless None, replaces `min_version` in ApiVersions responses: librdkafka
     disables compression if old versions of Produce are not advertised.
     """
 

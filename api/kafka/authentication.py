@@ -1,7 +1,7 @@
 """SASL authentication of a new connection, on the server's side.
 
-Only ApiVersions and the SASL requests are answered, one after the other, until the client has
-authenticated. If the login fails, the client gets the same response after the same time whether the
+Until the client has authenticated, only ApiVersions and the SASL requests are answered, one after
+the other. If the login fails, the client gets the same response after the same time whether the
 user or the password is wrong; the reason is only in the server's log messages.
 
 Source: KIP-43, KIP-152; SaslServerAuthenticator of Kafka 4.0 (states, texts).
@@ -70,7 +70,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_ended(self) -> bool:
-        """True if the session's time is over."""
+        """True if the session is over."""
         return self.ends_at is not None and asyncio.get_running_loop().time() > self.ends_at
 
     def end(self) -> AuthenticationError:
@@ -268,7 +268,7 @@ def repeated_login(frame: RequestFrame) -> Response:
 
 
 def _check_key(raw: bytes) -> None:
-    """Raise a clear error if a frame is a known request that is not allowed before login.
+    """Refuse a frame that is a known request not allowed before login, with a clear error.
 
     Raises:
         AuthenticationError: the frame is such a request.

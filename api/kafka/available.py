@@ -1,7 +1,7 @@
 """Selects the partitions of a topic that a client can write or read now.
 
-Source: KIP-694 (partitions in mode READ_ONLY cannot be written, those in mode NONE neither written
-nor read).
+Source: KIP-694 (READ_ONLY partitions cannot be written; partitions in mode NONE can be neither
+written nor read).
 """
 
 from api.kafka.messages.metadata import MetadataPartition, MetadataTopic

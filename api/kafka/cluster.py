@@ -79,7 +79,8 @@ def resources_listed(
 ) -> ListConfigResourcesResponse:
     """Return the response with the resources of the requested types.
 
-    It lists all topics and brokers; of other types, only the resources that have configs.
+    It lists all topics and brokers; of any other type, it lists only the resources that have
+    configs.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, resources of a requested type cannot be listed.

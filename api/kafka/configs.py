@@ -103,7 +103,7 @@ def description_refused(
 def _entry(
     request: DescribeConfigsRequest, resource: DescribeConfigsResource, config: ConfigExplained
 ) -> DescribeConfigsResourceResult | None:
-    """Return a config's entry; None if the resource is the cluster default and lacks the config."""
+    """Return a config's entry; None for the cluster default if that does not have the config."""
     levels = _levels(resource, config)
     if not levels and _is_cluster(resource):
         return None

@@ -1,4 +1,4 @@
-"""Client side of Kafka connections: sends requests and matches responses by correlation id."""
+"""Client side of Kafka connections: sends requests, and matches responses by correlation id."""
 
 import asyncio
 import itertools
@@ -39,7 +39,7 @@ class Connection:
         address: str,
         renewal: SessionRenewal | None = None,
     ) -> None:
-        """Use an open stream without requests in flight; `address` is only for error messages."""
+        """Use an open stream with no requests in flight; `address` is only for error messages."""
         self._renewal = renewal
         self._reader = reader
         self._writer = writer
@@ -98,7 +98,7 @@ class Connection:
         Raises:
             UnavailableError: no response arrived, so the outcome is unknown; or the connection was
                 already closed, and nothing was sent.
-            RequestError: the version cannot express the request.
+            RequestError: the request has a field that the version lacks.
         """
         api = BY_REQUEST[type(body)]
         assert response is api.response
@@ -109,7 +109,7 @@ class Connection:
         return cast(R, await self._ask(api.name, number, frame, decode, timeout_s))
 
     async def newest_versions(self) -> dict[int, int]:
-        """Return the newest version of each request that the server supports, by key.
+        """Return the newest version that the server supports of each request, by request key.
 
         Raises:
             UnavailableError: no response arrived.

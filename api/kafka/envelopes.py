@@ -24,7 +24,7 @@ _SEPARATOR = ":"
 
 
 def sealed(frame: RequestFrame, caller: Caller) -> EnvelopeRequest:
-    """Return an envelope that contains a request, as received, and its sender's identity."""
+    """Return an envelope with a request, unchanged, and the identity of the request's sender."""
     kind, _, name = caller.principal.partition(_SEPARATOR)
     principal = reference.encode(_PRINCIPAL, DefaultPrincipal(type=kind, name=name))
     return EnvelopeRequest(

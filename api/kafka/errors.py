@@ -129,7 +129,7 @@ def refusal_code(refusal: Refusal | None) -> int:
 
 
 def throttle_ms(refusals: Iterable[Refusal | None]) -> int:
-    """Return how many ms to wait before retrying requests that exceeded a quota; 0 if none did."""
+    """Return the time in ms after which to retry requests that exceeded a quota; 0 if none did."""
     return max((refusal.retry_ms for refusal in refusals if refusal is not None), default=0)
 
 
@@ -148,7 +148,7 @@ def check(code: int, message: str | None) -> None:
 
     Raises:
         RequestError: the code is not NONE. The error has the code's name, and an outcome derived
-            from the code, although codes cannot express every outcome.
+            from the code, which may be less precise than the original one.
     """
     if code != NONE:
         name = name_of(code)

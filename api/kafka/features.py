@@ -36,7 +36,7 @@ _UPGRADE_TYPES = {
 class Features(msgspec.Struct, frozen=True, kw_only=True):
     """The finalized feature levels that a node knows.
 
-    `offset` is the last offset of the metadata log from which the levels were read.
+    `offset` is the last offset of the metadata log that the levels take into account.
     """
 
     levels: Mapping[str, int] = {}
@@ -76,7 +76,7 @@ def update(request: UpdateFeaturesRequest) -> UpdateFeatures:
     """Return the command for an UpdateFeatures.
 
     Raises:
-        RequestError: INVALID_REQUEST, the upgrade type does not exist.
+        RequestError: INVALID_REQUEST, there is no such upgrade type.
     """
     return UpdateFeatures(
         updates=tuple(

@@ -19,7 +19,7 @@ from records.base import Record
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """The type of a scalar field, by Kafka's name for it."""
+    """The type of a scalar field, named as in Kafka."""
 
     name: str
 
@@ -47,7 +47,7 @@ def until(last: int) -> Presence:
 
 
 def tagged(tag: int, first: int = 0, last: int | None = None) -> Presence:
-    """Mark a tagged field: only in flexible versions, and omitted at its default value."""
+    """Mark a tagged field: only in flexible versions, and omitted if it has its default value."""
     return Presence(first, last, tag)
 
 
@@ -66,12 +66,12 @@ class Message(Record, frozen=True, gc=False):
 class Request(Message, frozen=True, gc=False):
     """Base class of requests.
 
-    Encoding a request fails if a field does not exist in the version and is not at its default.
+    Encoding a request fails if it has a non-default value in a field that the version lacks.
     """
 
 
 class Response(Message, frozen=True, gc=False):
-    """Base class of responses. Encoding omits fields that do not exist in the version."""
+    """Base class of responses. Encoding omits fields that the version lacks."""
 
 
 # Kafka's own tags count from 0, a few per structure. Tag 106 was in early releases.

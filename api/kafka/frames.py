@@ -35,7 +35,7 @@ _NO_TAGS = b"\0"
 
 
 class MalformedFrameError(RequestError):
-    """Raised for bytes that are no known request or response; the connection must be closed."""
+    """Raised for bytes that are not a known request or response; the connection must be closed."""
 
     def __init__(self, message: str) -> None:
         super().__init__("INVALID_REQUEST", message)
@@ -59,7 +59,7 @@ class UnsupportedVersionError(RequestError):
 
 
 class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """A received request. `unknown_tags` are tagged fields that are not in its layout.
+    """A received request. `unknown_tags` are tagged fields that the request's layout lacks.
 
     `raw` is the whole frame without the length; the body begins at byte `body_at`.
     """
@@ -85,7 +85,7 @@ def encode_request(
     """Return a length-prefixed request frame.
 
     Raises:
-        RequestError: the version cannot express all of the body.
+        RequestError: the body has a field that the version lacks.
     """
     return encode_raw_request(api, version, correlation_id, _encode(api, version, body), client_id)
 
@@ -261,7 +261,7 @@ def _decode(
     *,
     unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Decode a message; `unusual` decodes messages that the compiled decoder cannot decode."""
+    """Decode a message with the compiled decoder, or with `unusual` if that decoder gives up."""
     flexible = api.is_flexible(version)
     try:
         return _decoder(cls, version, flexible)(frame, position), ()

@@ -132,7 +132,7 @@ def _coordinator(key_type: int, key: str, version: int, access: Access) -> Found
 
 
 def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError:
-    """Return the error for a coordinator lookup; there is always one, as no coordinator exists."""
+    """Return the error for a coordinator lookup; no node is a coordinator."""
     is_share = key_type == _SHARE and version >= _SHARE_SINCE
     if key_type not in (_GROUP, _TRANSACTION) and not is_share:
         return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
@@ -162,8 +162,8 @@ def _code(access: Access, operation: Operation, group: str, otherwise: str) -> i
     """Return the error code for a request on a group.
 
     Args:
-        otherwise: Name of the code to return if the caller has the right; else the code of the
-            refusal is returned.
+        otherwise: Name of the code to return if the caller has the right to the operation. Without
+            the right, the code of the authorization error is returned.
     """
     refusal = _refusal(access, operation, group_resource(group))
     return code_of(otherwise if refusal is None else refusal.code)

@@ -19,7 +19,8 @@ class Identity:
 
     Attributes:
         caller: The client; not authenticated before `prove`.
-        session: The client's SASL session; None before the login, and always None without SASL.
+        session: The client's SASL session; None before the login, and if the listener does not use
+            SASL.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Identity:
         security: ListenerSecurity,
         listed: Collection[Api],
     ) -> None:
-        """Start with an unknown caller; `listed` are the requests that the listener supports."""
+        """Start unauthenticated; `listed` are the requests that the listener supports."""
         self._reader = reader
         self._place = place
         self._security = security
@@ -42,7 +43,7 @@ class Identity:
 
         Raises:
             AuthenticationError: authentication failed.
-            RequestError: the client's certificate yields no principal.
+            RequestError: no rule maps the client's certificate to a principal.
         """
         self.caller = self._security.connected(transport)
         if self._security.authenticator is None:
@@ -81,7 +82,7 @@ class Identity:
         return await self._log_in(send, before=self.session, first=first)
 
     async def hold(self, work: Awaitable[None]) -> None:
-        """Await `work`, but no longer than the client's session is valid.
+        """Await `work`, at most until the client's session ends.
 
         Raises:
             UnavailableError: the session has ended; the client may connect again.

@@ -23,7 +23,7 @@ def message_layout(cls: type[Message], version: int, *, flexible: bool) -> Layou
 
 
 class _Builder:
-    """Builds layouts. If `strict`, fields that the version lacks must have their default value."""
+    """Builds layouts; if `strict`, layouts that fail on non-default values of missing fields."""
 
     def __init__(self, version: int, flexible: bool, *, strict: bool) -> None:
         self._version = version

@@ -53,7 +53,7 @@ Takeover = Callable[
 
 
 class Answering(msgspec.Struct, frozen=True, kw_only=True):
-    """The request handlers of a listener, and how the listener treats some requests.
+    """The request handlers of a listener, and predicates for requests with special treatment.
 
     `is_from_broker` returns True for requests that only brokers send; it is None if no broker
     connects to the listener. A connection on which such a request succeeded is not closed when
@@ -103,7 +103,7 @@ class Listener:
         connections: Connections | None = None,
         security: ListenerSecurity = OPEN,
     ) -> Self:
-        """Start accepting connections; port 0 lets the system choose.
+        """Start accepting connections; with port 0, the system chooses the port.
 
         Args:
             connections: Connection limits, usually shared by all listeners of the process; None:
@@ -169,10 +169,10 @@ async def answer(
     place: Place | None = None,
     security: ListenerSecurity = OPEN,
 ) -> None:
-    """Answer the requests of one connection until it ends, then close it.
+    """Answer the requests of one connection until the connection ends, then close it.
 
     Args:
-        place: The connection's place among the accepted ones; None if this side opened it.
+        place: The connection's place among the accepted connections; None if this side opened it.
     """
     address = _address(writer)
     if place is None:
@@ -257,9 +257,9 @@ class _Conversation:
                     left.cancel()
 
     async def _read(self) -> RequestFrame | None:
-        """Start a handler for each request until reading ends, then tell the writer.
+        """Start a handler for each request until reading ends, then notify the writer.
 
-        Return the request that takes over the connection, or None.
+        Return the request that changes the connection's protocol, or None.
         """
         takeover = None
         try:

@@ -57,7 +57,7 @@ Ask = Callable[[Api, int, Request], Awaitable[Response]]
 
 
 async def log_in(ask: Ask, login: ClientLogin, address: str) -> int:
-    """Authenticate with SASL, also again on an authenticated connection (KIP-368).
+    """Authenticate with SASL; also renews the session of an authenticated connection (KIP-368).
 
     Returns:
         The lifetime of the session in ms (0: unlimited).
@@ -96,7 +96,7 @@ def _refused(address: str, code: str, why: str) -> RequestError:
 
 
 class _Stream:
-    """Sends requests on a stream, each after the response to the previous one."""
+    """Sends requests on a stream, each after the response to the previous request."""
 
     def __init__(
         self,

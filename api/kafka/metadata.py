@@ -1,11 +1,11 @@
 """Metadata responses, computed from a node's view of the cluster.
 
-The controller's view is its image; a broker's view comes from the controller's updates. Both
+The controller's view is its image; a broker's view comes from the controller's updates. Both views
 implement `KnownCluster`.
 
 To a client that does not know partition modes, READ_ONLY partitions look normal, and the broker
-refuses the client's writes; partitions of mode NONE are LEADER_NOT_AVAILABLE. Under the strict rule
-of the proposal, READ_ONLY partitions are LEADER_NOT_AVAILABLE as well.
+refuses the client's writes; partitions of mode NONE are LEADER_NOT_AVAILABLE. With the strict rule
+of KIP-694, READ_ONLY partitions are LEADER_NOT_AVAILABLE as well.
 
 Only brokers are listed, because clients place replicas on any listed node. The controller id is
 that of a broker too, as in KRaft; clients send admin requests to that broker, and brokers forward
@@ -55,7 +55,7 @@ NO_CONTROLLER = -1
 
 
 class KnownTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic in a node's view of the cluster; error codes are not yet set in its partitions."""
+    """A topic in a node's view of the cluster; its partitions have no error codes yet."""
 
     name: str
     topic_id: Uuid
@@ -125,7 +125,7 @@ def may_see(access: Access, name: str) -> bool:
 
 
 def cluster_operations(access: Access) -> int:
-    """Return the operations that the caller may do on the cluster, as the bits of an integer."""
+    """Return the operations that the caller may do on the cluster, as a bit set."""
     if not access.allows(Operation.DESCRIBE, CLUSTER):
         return 0
     return operation_bits(o for o in CLUSTER_OPERATIONS if access.allows(o, CLUSTER))
@@ -183,9 +183,9 @@ def _partition(partition: MetadataPartition, hidden: set[int]) -> MetadataPartit
 def endpoint_of(listener: ListenerAddress, endpoints: Sequence[tuple[str, int]]) -> int | None:
     """Return the index of the endpoint to report to clients of a listener; None if none fits.
 
-    As in Kafka, this is the broker's endpoint with the listener's name. If no endpoint has that
-    name, it is the first endpoint with the listener's security protocol: a service and its brokers
-    may use different names, but clients cannot connect with another protocol.
+    As in Kafka, this is the broker's endpoint with the listener's name. If there is none, it is the
+    first endpoint with the listener's security protocol: a service and its brokers may use
+    different names, but clients cannot connect with another protocol.
 
     Args:
         endpoints: Name and security protocol of each endpoint.

@@ -45,7 +45,7 @@ def described(
     """Return the response with the quorum of each requested partition.
 
     Args:
-        end_offset: End of the committed records, exclusive; also the end of the only voter's log.
+        end_offset: End of the committed records, exclusive; it is also the end of the voter's log.
     """
     leader = QuorumReplica(
         replica_id=node_id, log_end_offset=end_offset, last_caught_up_timestamp=now_ms

@@ -1,4 +1,4 @@
-"""Frames on a stream: a length of four bytes, then as many bytes of content."""
+"""Frames on a stream: each is a length of four bytes, then as many bytes of content."""
 
 import asyncio
 from collections.abc import Callable
@@ -98,8 +98,8 @@ async def _read(
 class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
     """A stream that receives through one small buffer, shared by all connections of a listener.
 
-    A plain asyncio stream reads up to 256 KiB at a time, so that each connection could hold that
-    many unread bytes.
+    A plain asyncio stream reads up to 256 KiB at a time, so each connection could have that many
+    unread bytes in memory.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Kafka requests that are run as commands, with the conversions of their messages."""
+"""Kafka requests that are run as commands, and the conversions of their messages."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,9 +16,9 @@ class Translation(msgspec.Struct, frozen=True):
     """A command, and functions that convert a Kafka request to and from the command's messages.
 
     `request` converts the request, and raises RequestError if no command can express it. `response`
-    converts the command's result to a response; `refused` does so with the error if the whole
-    request is refused. If `needs_authorizer`, the request is refused on a cluster whose authorizer
-    allows everything.
+    converts the command's result to a response; `refused` converts an error to a response, if the
+    whole request is refused. If `needs_authorizer`, the request is refused on a cluster whose
+    authorizer allows everything.
     """
 
     command: str

@@ -2,7 +2,7 @@
 
 Rows are encoded as in a block of a segment (docs/log_format.md) without `asked` and `kept`, with
 offsets from 0, epoch 0 and time 0: the log assigns the real values. The client assigns correlation
-ids, from 1. The objects' expected versions stand before the rows, preceded by their length in
+ids, from 1. The rows are preceded by the objects' expected versions and the length of these in
 bytes.
 """
 
@@ -59,7 +59,7 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_append(request: Append, layout: Layout = AS_APPENDED) -> bytes:
-    """Return the frame of an append request, with its rows in this layout.
+    """Return the frame of an append request, with its rows in the given layout.
 
     Raises:
         RequestError: the batch is larger than the log allows, or cannot be encoded.
@@ -157,7 +157,7 @@ def correlation_id_of(content: bytes) -> int:
 
 
 def decode_append(content: bytes, layout: Layout = AS_APPENDED) -> Append:
-    """Decode a frame that `correlation_id_of` accepted as an append request.
+    """Decode the frame of an append request; `correlation_id_of` must have accepted the frame.
 
     Raises:
         RequestError: INVALID_REQUEST, the rows or expected versions cannot be read; or the request
@@ -210,7 +210,7 @@ def decode_appended(content: bytes) -> Appended:
     """Decode the answer to a committed request.
 
     Raises:
-        FrameError: the frame is not such an answer.
+        FrameError: the frame is not an APPENDED frame.
     """
     if content[0] != Kind.APPENDED or len(content) != _APPENDED.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")

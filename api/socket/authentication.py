@@ -42,17 +42,17 @@ class Entrance:
     Failures are logged here in detail, and raised as errors to send to the client.
 
     Attributes:
-        caller: The caller, as far as it is known.
+        caller: The caller: first as determined from the connection, then as authenticated.
         hello: The client's first frame, None until it is received.
         is_known: True once no further authentication is required.
         session_ms: Time until the client must log in again, in ms; 0: no limit.
     """
 
     def __init__(self, security: ListenerSecurity, transport: asyncio.BaseTransport) -> None:
-        """Determine the caller from the connection itself: its address and certificate.
+        """Determine the caller from the connection: its address and its certificate.
 
         Raises:
-            RequestError: SASL_AUTHENTICATION_FAILED, no rule gives the certificate a principal.
+            RequestError: SASL_AUTHENTICATION_FAILED, no rule maps the certificate to a principal.
         """
         self._authenticator = security.authenticator
         self._attempt: Attempt | None = None
@@ -125,10 +125,10 @@ class Entrance:
 
 
 class ClientHandshake:
-    """The client's side of the login of one connection; without a user it sends nothing.
+    """The client's side of the login of one connection; if no user is configured, it sends nothing.
 
     Attributes:
-        mechanism: The mechanism to put in the HELLO; None without a user.
+        mechanism: The mechanism to put in the HELLO; None if no user is configured.
     """
 
     def __init__(self, login: ClientLogin | None, address: str) -> None:
@@ -137,7 +137,7 @@ class ClientHandshake:
         self.mechanism = None if login is None else login.mechanism
 
     def first(self) -> bytes:
-        """Return the AUTHENTICATE frame that follows HELLO; empty without a user."""
+        """Return the AUTHENTICATE frame that follows HELLO; empty if no user is configured."""
         if self._exchange is None:
             return b""
         return encode_message(Kind.AUTHENTICATE, self._exchange.begin())

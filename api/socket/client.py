@@ -1,4 +1,4 @@
-"""The socket's client: runs commands and appends over one connection, which callers share."""
+"""The socket's client: runs commands and appends over one connection, shared by all callers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -59,7 +59,7 @@ class SocketClient(CommandClient):
 
         Args:
             cluster_id: Id of the expected cluster; None means any.
-            client_id: The client id that the log stores.
+            client_id: The client id to be stored in the log.
             security: TLS and user, as the server requires.
 
         Raises:
@@ -80,7 +80,7 @@ class SocketClient(CommandClient):
     async def connect_at(
         cls, path: Path, *, cluster_id: str | None = None, client_id: str | None = None
     ) -> Self:
-        """Connect to a unix socket, as the user of this process; all else as `connect`."""
+        """Connect to a unix socket, as the user of this process; otherwise like `connect`."""
         loop = asyncio.get_running_loop()
 
         async def opened(link: Link) -> None:
@@ -113,9 +113,9 @@ class SocketClient(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Commit a batch, all of it or nothing, in the order of the calls.
+        """Commit a batch, atomically; batches are committed in the order of the calls.
 
-        After cancellation the outcome is unknown. An error has an outcome, which says whether the
+        After cancellation the outcome is unknown. An error has an `outcome`, which tells if the
         batch may be in the log; if the connection was lost, the outcome is unknown.
 
         Args:
@@ -162,7 +162,7 @@ class SocketClient(CommandClient):
         """Send a request, in the order of the calls, and wait for its answer.
 
         Args:
-            frame: Encodes the request with its correlation id.
+            frame: Returns the request's frame, given its correlation id.
         """
         link = self._link
         if self._queued or not link.writable.is_set():
@@ -175,7 +175,7 @@ class SocketClient(CommandClient):
             link.forget(correlation_id)
 
     async def _wait_for_turn(self) -> None:
-        """Wait while the connection is full; callers are served in the order of their calls."""
+        """Wait until a request may be sent; callers are served in the order of their calls."""
         self._queued += 1
         try:
             async with self._turn:

@@ -1,6 +1,6 @@
-"""One client's connection, on the server's side.
+"""Server side of one client's connection.
 
-Reading stops while too much is in flight (room.py) or while the client does not read its answers,
+Reading pauses while too much is in flight (room.py), or while the client does not read its answers,
 so a connection uses a bounded amount of memory.
 """
 
@@ -31,7 +31,7 @@ class Connection(asyncio.Protocol):
     """Starts requests in order, and sends each answer as soon as it is available.
 
     Attributes:
-        done: Done once the connection is lost and none of its requests is in flight.
+        done: A future that is done once the connection is lost and no request is in flight.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
         security: ListenerSecurity,
         connected: "Callable[[Connection], None]",
     ) -> None:
-        """Create the protocol of one connection; a place is taken when the client connects.
+        """Create the protocol of a connection; it takes one of the limited places on connecting.
 
         Args:
             connected: Called when the connection is made; never called if the TLS handshake fails.
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
     # For the server
 
     def refuse(self, error: MetadataLogError) -> None:
-        """Send an error as the reason for accepting no more requests, and finish."""
+        """Send an error as the reason for accepting no more requests, then `finish`."""
         self._send(encode_refused(Refused(correlation_id=CONNECTION, error=error)))
         self.finish()
 
@@ -146,8 +146,10 @@ class Connection(asyncio.Protocol):
         self._maybe_end()
 
     def _refuse_place(self, error: UnavailableError) -> None:
-        """Tell the client that all places are taken; just disconnect if too many such refusals are
-        open.
+        """Tell the client that all places are taken, and disconnect.
+
+        If too many connections are being refused at the moment, disconnect without telling the
+        client.
         """
         _logger.warning("the append socket refuses a connection: %s", error)
         if not self._connections.may_refuse():
@@ -157,7 +159,7 @@ class Connection(asyncio.Protocol):
         self.refuse(error)
 
     def _give_way(self, reason: str) -> None:
-        """Send the reason for closing the connection, and close it once everything is answered."""
+        """Send the reason for closing the connection; close it once all requests are answered."""
         if self._is_ending:
             self.abort()
             return
@@ -201,7 +203,7 @@ class Connection(asyncio.Protocol):
         self.refuse(UnavailableError("the server failed, see its log"))
 
     def _may_read_more(self) -> bool:
-        """True unless the frame being received is large and waits for memory."""
+        """True unless the frame being received is large and has no memory reserved yet."""
         assert self._place is not None
         if self._reader.has_begun:
             self._place.frame_begun()
@@ -310,7 +312,7 @@ class Connection(asyncio.Protocol):
         self._answers.clear()
 
     def _maybe_end(self) -> None:
-        """Disconnect once everything is answered.
+        """Disconnect once all requests are answered.
 
         Closing a socket with unread bytes resets the connection and may lose the last answers. So
         the server only ends its own stream, and the client closes first, within a time limit.

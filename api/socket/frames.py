@@ -46,8 +46,8 @@ class FrameReader:
     """Splits a stream of bytes into frames of at most `size_bytes_max`.
 
     Attributes:
-        size_wanted: Size of the frame being received; 0 while its length is not known.
-        missing: Bytes until that frame is complete.
+        size_wanted: Size of the frame being received; 0 while that size is not known.
+        missing: Number of bytes that the frame being received still lacks.
     """
 
     def __init__(self, size_bytes_max: int) -> None:
@@ -98,7 +98,7 @@ class FrameReader:
         return buffer[start:end]
 
     def _forget_frames(self) -> None:
-        """Free the memory of returned frames, because the next bytes may come much later."""
+        """Free the memory of returned frames now, because the next bytes may come much later."""
         if self._at:
             self._buffer = self._buffer[self._at :]
             self._at = 0
@@ -111,8 +111,9 @@ def frame(head: bytes, body: dict[str, Any]) -> bytes:
 
 
 def unpack_texts(data: bytes) -> dict[str, str]:
-    """Return the text values in a frame's MessagePack map; ignore others, which later releases may
-    send.
+    """Return the text values in a frame's MessagePack map; ignore values of other types.
+
+    Later releases may send values of other types.
 
     Raises:
         FrameError: the body is not a map with string keys.

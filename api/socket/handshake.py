@@ -1,8 +1,8 @@
-"""The handshake: negotiates protocol version and schema, and compares clusters.
+"""The handshake: negotiates protocol version and schema, and compares cluster ids.
 
-The positions of magic and version never change, so that releases can always recognise each other.
-The client sends the oldest and the newest version it supports and the schemas it writes, newest
-first; the server chooses. Values are texts, because version 1 reads nothing else; unknown fields
+The positions of magic and version never change, so that all releases can recognise each other. The
+client sends the oldest and the newest version it supports, and the schemas it can write, newest
+first; the server chooses. Values are texts, because version 1 can read nothing else; unknown fields
 are ignored.
 """
 
@@ -73,7 +73,7 @@ def hello_of_client(
 
 
 def agree(hello: Hello, cluster_id: str) -> Welcome:
-    """Choose protocol version and schema for a connection.
+    """Choose protocol version and schema for a connection, and return the WELCOME.
 
     Raises:
         RequestError: UNSUPPORTED_VERSION, client and server have no version or no schema in common;

@@ -14,7 +14,7 @@ _logger = limited_logger(__name__)
 
 
 class InFlight:
-    """Runs requests at the same time, and sends each answer as soon as it is available."""
+    """Runs requests concurrently, and sends each answer as soon as it is available."""
 
     def __init__(
         self, rooms: tuple[Room, ...], send: Callable[[bytes], None], ended: Callable[[], None]
@@ -22,7 +22,7 @@ class InFlight:
         """Start without requests.
 
         Args:
-            rooms: What requests in flight may take, of this connection and of the server.
+            rooms: The limits for requests in flight: of this connection, and of the whole server.
             send: Sends an answer frame.
             ended: Called when a request or login has ended.
         """
@@ -37,7 +37,7 @@ class InFlight:
         return bool(self._tasks)
 
     def is_full(self, when_free: Callable[[], None]) -> bool:
-        """True if no further request may be started; `when_free` is called once one may be."""
+        """True if no request may be started now; `when_free` is then called once one may be."""
         for room in self._rooms:
             if room.is_full:
                 room.when_free(when_free)
@@ -47,10 +47,10 @@ class InFlight:
     def start(
         self, answering: Awaitable[bytes], correlation_id: int, size_bytes: int, place: Place
     ) -> None:
-        """Send the answer to a request once it is available, or the error instead.
+        """Await the answer to a request and send it, or the error frame if that raises.
 
         Args:
-            size_bytes: Size of the request, which takes room until it is answered.
+            size_bytes: Size of the request, which counts towards the limits until it is answered.
             place: The connection's place.
         """
         place.request_begun()
@@ -62,7 +62,7 @@ class InFlight:
         )
 
     def start_login(self, checking: Coroutine[Any, Any, None]) -> None:
-        """Run a step of a login, which sends its answer itself."""
+        """Run a step of a login in the background; the step sends its own answer."""
         self._count = number = self._count + 1
         self._tasks[number] = self._loop.create_task(self._log_in(checking, number))
 

@@ -26,12 +26,12 @@ class Link(asyncio.Protocol):
     """A connection's protocol: sends frames and passes answers to the requests that wait for them.
 
     Attributes:
-        lost: Done once the connection is lost.
-        writable: Set while the transport's buffer has room.
+        lost: A future that is done once the connection is lost.
+        writable: An event that is set while the transport's buffer has room.
     """
 
     def __init__(self, address: str, security: ConnectionSecurity = PLAIN_TEXT) -> None:
-        """Create in a running event loop; `address` is used in error messages."""
+        """Create the protocol, in a running event loop; `address` is used in error messages."""
         self._address = address
         self._login = ClientHandshake(security.login, address)
         self._has_tls = security.tls is not None
@@ -119,7 +119,7 @@ class Link(asyncio.Protocol):
         self._maybe_close()
 
     def send(self, content: bytes) -> None:
-        """Send a frame in one write with other frames queued in the same turn of the event loop."""
+        """Queue a frame; all frames of one turn of the event loop are sent in one write."""
         self._unsent.append(content)
         self._unsent_bytes += len(content)
         if (
@@ -131,7 +131,7 @@ class Link(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def finish(self) -> None:
-        """Send nothing more; the server answers the requests it has and disconnects."""
+        """Send no more; the server answers the requests it has received, and disconnects."""
         if self._end is None:
             self._end = UnavailableError(f"the connection to {self._address} is closed")
             self._flush()
@@ -198,8 +198,9 @@ class Link(asyncio.Protocol):
             self._welcome.set_result(welcome)
 
     def _take_goodbye(self, error: MetadataLogError) -> None:
-        """Handle a goodbye: the server accepts no further requests, but answers those already
-        accepted.
+        """Handle a goodbye: from now on the server accepts no requests.
+
+        The server still answers the requests that it has accepted.
         """
         self._end = self._end or error
         self.writable.set()

@@ -1,7 +1,7 @@
 """Wire format of errors; the client raises the same error as the server.
 
 `outcome`, `done_to` and the fields of a version mismatch were added later, so they may be missing.
-All values are texts: clients of version 1 read nothing else.
+All values are texts: clients of version 1 can read nothing else.
 """
 
 import struct
@@ -92,8 +92,8 @@ def _outcome(
     """Return a refused request's outcome, and the last offset committed if partial or done.
 
     Args:
-        told: The outcome in the frame. An old server sends none: the outcome is then `NOTHING` for
-            a RequestError other than NOT_CONTROLLER, else `UNKNOWN`.
+        told: The outcome in the frame. An old server sends none; the outcome is then `NOTHING` for
+            a RequestError other than NOT_CONTROLLER, and `UNKNOWN` for any other error.
         done_to: The last committed offset in the frame.
     """
     match told:

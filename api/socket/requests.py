@@ -44,7 +44,7 @@ SessionOf = Callable[[Caller], CallerSession]
 
 
 class LogSession:
-    """A session over a bare log: it can only append; there are no objects and commands."""
+    """A session on a log without a controller: it can only append."""
 
     def __init__(self, log: Appendable) -> None:
         self._log = log
@@ -56,7 +56,7 @@ class LogSession:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Commit a batch; as `MetadataLog.append`."""
+        """Commit a batch, like `MetadataLog.append`."""
         if expected_versions:
             raise RequestError("INVALID_REQUEST", "a log without a service knows no objects")
         return await self._log.append(batch, expected_end_offset=expected_end_offset)
@@ -75,8 +75,7 @@ class Requests:
         Args:
             session: Answers the requests; belongs to one caller.
             layout: Layout of the rows in append requests.
-            gone: Set when the client has disconnected; the client's unanswered questions are then
-                abandoned.
+            gone: Set when the client has disconnected; its unanswered questions are then abandoned.
         """
         self._session = session
         self._layout = layout
@@ -86,7 +85,7 @@ class Requests:
         """Start a request and return an awaitable of its answer frame.
 
         Raises:
-            RequestError: the request cannot be read; nothing was started.
+            RequestError: the request cannot be decoded; nothing was started.
         """
         if content[0] == Kind.RUN:
             return self._run(decode_run(content))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 class Room:
     """Counts requests in flight and their bytes; one per connection, one for the whole server.
 
-    Once full, it counts as full until half is free again: stopping and starting a reader at each
-    request would cost more than it saves.
+    Once full, it counts as full until half of the limits is free again: stopping and starting a
+    reader at each request would cost more than it saves.
     """
 
     def __init__(self, requests_max: int, bytes_max: int) -> None:
@@ -27,7 +27,7 @@ class Room:
             self.is_full = True
 
     def give_back(self, size_bytes: int) -> None:
-        """Count one request less; if half has become free again, call the waiting callbacks."""
+        """Count one request less; if half is free again, call the callbacks of `when_free`."""
         self.requests -= 1
         self.size_bytes -= size_bytes
         if (

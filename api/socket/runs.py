@@ -45,10 +45,10 @@ def encode_run(run: Run) -> bytes:
 
 
 def decode_run(content: bytes) -> Run:
-    """Decode a frame that `correlation_id_of` accepted as a request to run a command.
+    """Decode the frame of a request to run a command, which `correlation_id_of` has accepted.
 
     Raises:
-        RequestError: INVALID_REQUEST, the request cannot be read.
+        RequestError: INVALID_REQUEST, the request cannot be decoded.
     """
     _, correlation_id = _HEAD.unpack_from(content)
     try:
@@ -62,7 +62,8 @@ def encode_ran(ran: Ran) -> bytes:
     """Return the frame of an answer.
 
     Raises:
-        RequestError: MESSAGE_TOO_LARGE; the command may have been carried out.
+        RequestError: MESSAGE_TOO_LARGE, the answer is too large; the command may have been carried
+            out.
     """
     content = _content(Kind.RAN, ran.correlation_id, ran.answer)
     if len(content) > ANSWER_SIZE_BYTES_MAX:
@@ -79,7 +80,7 @@ def decode_ran(content: bytes) -> Ran:
     """Decode the answer to a command.
 
     Raises:
-        FrameError: the frame is not such an answer.
+        FrameError: the frame is not a RAN frame.
     """
     if content[0] != Kind.RAN or len(content) < _HEAD.size:
         raise FrameError(f"a frame of kind {content[0]} and {len(content)} bytes is not an answer")

@@ -11,7 +11,7 @@ from records.errors import RequestError
 
 
 def layouts() -> Mapping[str, Layout]:
-    """Return the layouts of rows by schema fingerprint, newest first."""
+    """Return a mapping from schema fingerprint to row layout, newest first."""
     return appended_layouts()
 
 
@@ -29,7 +29,7 @@ def check_known(records: tuple[Record, ...], layout: Layout) -> None:
     """Check that a schema has the types of all records, and all fields that the records use.
 
     Raises:
-        RequestError: UNSUPPORTED_VERSION.
+        RequestError: UNSUPPORTED_VERSION, the schema lacks a type or a field.
     """
     if layout.is_complete:
         return

@@ -1,8 +1,8 @@
-"""The socket's server: accepts appends and commands, and answers each once it is committed.
+"""The socket's server: accepts appends and commands, and answers each when it is committed.
 
 Requests of one connection reach the log in the order in which they were sent; answers are sent in
-the order in which the log completes them. Without authentication, listen on loopback only, or where
-every host that can connect may write.
+the order in which the log completes the requests. Without authentication, listen on loopback only,
+or where every host that can connect may write.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class SocketServer:
     """Listens, and tracks its connections. Created by `serve_socket`.
 
     Attributes:
-        port: The port it listens on; 0 for a unix socket.
+        port: The port on which the server listens; 0 for a unix socket.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class SocketServer:
         """Start to accept connections at a host and port.
 
         Raises:
-            UnavailableError: the address cannot be listened on.
+            UnavailableError: the server cannot listen on the address.
         """
         self._listen(await Acceptor.listen(self._connect, host, port, self._security.tls))
 
     def listen_at(self, path: Path) -> None:
-        """Start to accept connections at a unix socket; raises as `listen`."""
+        """Start to accept connections at a unix socket; raises the errors of `listen`."""
         self._listen(Acceptor.listen_at(self._connect, path))
 
     def _listen(self, acceptor: Acceptor) -> None:
@@ -65,7 +65,7 @@ class SocketServer:
         self._acceptor.tls = tls
 
     async def close(self) -> None:
-        """Stop accepting, answer requests in flight, and disconnect; the log stays open."""
+        """Stop accepting connections, answer requests in flight, disconnect; the log stays open."""
         assert self._acceptor is not None, "listen comes first"
         await self._acceptor.close()
         for connection in list(self._connections):
@@ -114,12 +114,13 @@ async def serve_socket(
         host: Without authentication, every client that can reach this host can write.
         port: 0 means any free port, see `SocketServer.port`.
         path: Path of a unix socket to listen on, instead of host and port.
-        connections: All connections of this process; None: this server gets a `Connections` of its
-            own.
+        connections: Connection limits, usually shared by all listeners of the process; None: this
+            server gets its own.
         security: The encryption and authentication required.
 
     Raises:
-        UnavailableError: the address cannot be listened on, or the process may open too few files.
+        UnavailableError: the server cannot listen on the address, or the process's limit of open
+            files is too low.
     """
     session_of = log if callable(log) else lambda _: LogSession(log)
     connections = connections or Connections.of_process()

@@ -46,8 +46,8 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`. Afterwards `self.row` is the last record, or the refused
-        one.
+        """Apply records like `replay`. Afterwards `self.row` is the last or else the refused
+        record.
         """
         known = self._rules
         try:

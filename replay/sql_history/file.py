@@ -57,8 +57,7 @@ class HistoryFile:
     def changes_of(
         self, name: ObjectName, ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
-        """Return the offsets of the records that changed an object; None if the tables are
-        unusable.
+        """Return the offsets of the records that changed an object; None if tables are unusable.
 
         `ids` and `end_offset` are as for `ChangeIndex`.
         """

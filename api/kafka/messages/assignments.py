@@ -36,21 +36,21 @@ class AssignReplicasToDirsRequest(Request, frozen=True, kw_only=True):
 
 
 class AssignedPartitionResult(Message, frozen=True, kw_only=True):
-    """Result of one replica."""
+    """Result of reporting one replica's directory."""
 
     partition_index: Int32
     error_code: Int16 = 0
 
 
 class AssignedTopicResult(Message, frozen=True, kw_only=True):
-    """The results of a topic's replicas in the directory."""
+    """The results of AssignReplicasToDirs for the replicas of one topic in a directory."""
 
     topic_id: Uuid
     partitions: tuple[AssignedPartitionResult, ...]
 
 
 class AssignedDirectoryResult(Message, frozen=True, kw_only=True):
-    """The results of the replicas in one directory."""
+    """The results of AssignReplicasToDirs for the replicas in one directory."""
 
     id: Uuid
     topics: tuple[AssignedTopicResult, ...]

@@ -84,7 +84,7 @@ class BrokerHeartbeatRequest(Request, frozen=True, kw_only=True):
 
 
 class BrokerHeartbeatResponse(Response, frozen=True, kw_only=True):
-    """The broker's state according to the controller: caught up, fenced, allowed to shut down."""
+    """The controller's view of the broker: if it is caught up, is fenced, and may shut down."""
 
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
@@ -112,7 +112,7 @@ class AlteredPartition(Message, frozen=True, kw_only=True):
 
 
 class AlteredTopic(Message, frozen=True, kw_only=True):
-    """A topic's partitions to alter; version 2 and later contain only the id of the topic."""
+    """A topic's partitions to alter; from version 2 on, the topic is given only by its id."""
 
     topic_id: Uuid
     partitions: tuple[AlteredPartition, ...]
@@ -158,8 +158,8 @@ class FollowLogRequest(Request, frozen=True, kw_only=True):
 
     On the same connection, the controller then sends requests, and the broker responds to them.
     `controller_epoch` and `metadata_offset` are the controller's leader epoch and the last offset
-    that the broker has applied; both are -1 after a start. With `wants_users`, updates include the
-    records that SASL needs to check users.
+    that the broker has applied; both are -1 after the broker's start. With `wants_users`, updates
+    include the records that SASL needs to authenticate users.
     """
 
     broker_id: Int32

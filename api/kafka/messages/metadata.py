@@ -67,7 +67,7 @@ class MetadataPartition(Message, frozen=True, kw_only=True):
 
 
 class MetadataTopic(Message, frozen=True, kw_only=True):
-    """One topic, or an error."""
+    """A topic's id, name and partitions, or an error."""
 
     error_code: Int16 = 0
     name: str | None

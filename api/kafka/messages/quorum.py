@@ -23,7 +23,7 @@ class QuorumTopic(Message, frozen=True, kw_only=True):
 
 
 class DescribeQuorumRequest(Request, frozen=True, kw_only=True):
-    """Describe the quorum of the metadata log, the only topic with a quorum."""
+    """Describe the quorum of the metadata log; no other topic has a quorum."""
 
     topics: tuple[QuorumTopic, ...]
 

@@ -160,12 +160,12 @@ class FetchRequest(Request, frozen=True, kw_only=True):
 
     @property
     def follower(self) -> int:
-        """Id of the fetching broker, from either of its two fields; NOT_A_REPLICA for a client."""
+        """Id of the follower that fetches, from either of two fields; NOT_A_REPLICA if a client."""
         return max(self.replica_id, self.replica_state.replica_id)
 
 
 class AbortedTransaction(Message, frozen=True, kw_only=True):
-    """An aborted transaction, whose records a reader must skip."""
+    """An aborted transaction, whose records a consumer must skip."""
 
     producer_id: Int64
     first_offset: Int64

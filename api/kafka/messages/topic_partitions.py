@@ -12,7 +12,7 @@ class AskedTopic(Message, frozen=True, kw_only=True):
 
 
 class PartitionCursor(Message, frozen=True, kw_only=True):
-    """The topic and partition with which a page begins."""
+    """Cursor of a page: the topic and partition with which the page begins."""
 
     topic_name: str
     partition_index: Int32
@@ -41,7 +41,7 @@ class DescribedPartition(Message, frozen=True, kw_only=True):
 
 
 class DescribedTopic(Message, frozen=True, kw_only=True):
-    """One topic, or an error."""
+    """A topic's id, name and partitions, or an error."""
 
     error_code: Int16 = 0
     name: str | None

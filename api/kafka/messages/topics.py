@@ -50,7 +50,7 @@ class TopicConfig(Message, frozen=True, kw_only=True):
 
 
 class CreatableTopic(Message, frozen=True, kw_only=True):
-    """A topic to create; counts are -1 for the server's defaults, or if `assignments` are given."""
+    """A topic to create; counts are -1 for the server's defaults, or if `assignments` is given."""
 
     name: str
     num_partitions: Int32
@@ -175,7 +175,7 @@ class RunCommandRequest(Request, frozen=True, kw_only=True):
     can be sent repeatedly, but is carried out only once. `principal` is the identity to act as; the
     sender needs the right to act as another principal. A request with a `point` is a query about
     that point in time: `cursor` requests another page of the result, and `min_offset` makes the
-    service wait until that offset is reached (-1: do not wait).
+    service wait until its log has reached that offset (-1: do not wait).
     """
 
     command: str
@@ -193,11 +193,11 @@ class RunCommandResponse(Response, frozen=True, kw_only=True):
     """The result of a command and the end offset of its records (exclusive), or an error.
 
     `wrote`: True if the command wrote records, False if nothing had to change. `outcome` and
-    `done_to` belong to the error; `outcome` is empty if the service does not send it, `done_to` is
+    `done_to` belong to the error: `outcome` is empty if the service does not send one, `done_to` is
     -1 if the error has none. The last page of a query has `about`, its encoded position in the log,
-    and an empty `cursor`; other pages have the encoded `cursor` of the next page. `version_object`,
-    `expected_version` and `current_version` are the texts of a VersionMismatchError. `versions` are
-    the packed versions of the objects that a command changed.
+    and an empty `cursor`; any other page has the encoded `cursor` of the next page.
+    `version_object`, `expected_version` and `current_version` are the texts of a
+    VersionMismatchError. `versions` are the packed versions of the objects that a command changed.
     """
 
     error_code: Int16 = 0
