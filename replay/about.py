@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import NotUnderstood
+from replay.image.provenance import NotUnderstood, Provenance
 from replay.loader import BatchSource
 
 
@@ -67,7 +67,11 @@ def not_counted(about: About, reason: str) -> About:
 
 def about_image(source: ConfirmedSource, image: MetadataImage, at: int) -> About:
     """Return the position of an answer that was computed from the image as of offset `at`."""
-    found = image.provenance
+    return about_provenance(source, image.provenance, at)
+
+
+def about_provenance(source: ConfirmedSource, found: Provenance, at: int) -> About:
+    """Return the position of an answer, given the provenance of the image as of offset `at`."""
     pending = found.pending_transaction
     is_confirmed = source.confirmed_end >= source.end_offset
     return About(

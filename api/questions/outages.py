@@ -11,10 +11,8 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.image.metadata import MetadataImage
 from replay.incidents.outage import KINDS, Outage, Outages
 from replay.time_travel.escapes import escaped, unescaped
-from replay.time_travel.history import absence
 from replay.time_travel.name_patterns import is_pattern, name_matcher
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.points import point_time
@@ -71,19 +69,21 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     chooses = _chooses(request, found.intervals)
     chosen = [each for each in found.intervals if chooses(each)]
     if not chosen:
-        _check_existed(past, at, request, found.image)
+        _check_existed(past, at, request)
     return Computed(
-        items=_document(found, chosen, request), about=lambda: past.about_image(found.image, at)
+        items=_document(found, chosen, request),
+        about=lambda: past.about_provenance(found.provenance, at),
     )
 
 
-def _check_existed(past: Past, at: int, request: ShowOutages, image: MetadataImage) -> None:
+def _check_existed(past: Past, at: int, request: ShowOutages) -> None:
     """Raise an error if a given object never existed: an empty answer would look like good news."""
     for name in _named(request):
-        if name.key(image) is None:
-            error = absence(past.timeline.source, name, at)
+        try:
+            past.timeline.blame(name, at)
+        except RequestError as error:
             if error.code != "RESOURCE_GONE":
-                raise error
+                raise
 
 
 def _check_has_outages(name: ObjectName) -> None:

@@ -9,8 +9,9 @@ import msgspec
 
 from metadata_log.log_reader import LogReader
 from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
-from replay.about import About, about_image, not_counted
+from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
+from replay.image.provenance import Provenance
 from replay.keep_going import WithoutContradictions
 from replay.time_travel.points import resolve_point
 from replay.timeline import Timeline
@@ -147,7 +148,11 @@ class Past:
 
     def about_image(self, image: MetadataImage, at: int) -> About:
         """Return the position of an answer read from the image at an offset."""
-        about = about_image(self.reader, image, at)
+        return self.about_provenance(image.provenance, at)
+
+    def about_provenance(self, provenance: Provenance, at: int) -> About:
+        """Return the position of an answer, given the provenance of the image at an offset."""
+        about = about_provenance(self.reader, provenance, at)
         if self._without is None:
             return about
         left_out = tuple([each for each in self._without.left_out if each.offset <= at])

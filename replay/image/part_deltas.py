@@ -1,7 +1,7 @@
 """The deltas of all parts of an image, each created on first use."""
 
 from collections.abc import Iterable
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import msgspec
 
@@ -51,6 +51,12 @@ class PartDeltas:
     voters: VotersDelta
     kraft_version: KRaftVersionDelta
 
+    # The class of each delta; a subclass may name another one.
+    _classes: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._classes = get_type_hints(cls)
+
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
         # The row being replayed, for rules that need more than its record.
@@ -61,7 +67,7 @@ class PartDeltas:
 
     def __getattr__(self, name: str) -> Any:
         """Create the delta of a part on its first use."""
-        make = _DELTAS.get(name)
+        make = self._classes.get(name)
         if make is None:
             raise AttributeError(name)
         part = self._parts[name] = make(getattr(self.image, f"_{name}"))
@@ -100,9 +106,9 @@ class PartDeltas:
                 method fills it in.
         """
         parts = {f"_{name}": part.apply() for name, part in self._parts.items()}
-        if self._not_understood is not None:
-            provenance = msgspec.structs.replace(provenance, not_understood=self._not_understood)
-        self._after = msgspec.structs.replace(self.image, provenance=provenance, **parts)
+        self._after = msgspec.structs.replace(
+            self.image, provenance=self.provenance(provenance), **parts
+        )
         return self._after
 
     def applied_to(self, other: MetadataImage, provenance: Provenance) -> MetadataImage | None:
@@ -137,5 +143,8 @@ class PartDeltas:
             )
         return msgspec.structs.replace(other, provenance=provenance, **parts)
 
-
-_DELTAS: dict[str, Any] = get_type_hints(PartDeltas)
+    def provenance(self, place: Provenance) -> Provenance:
+        """Return the provenance of the next image: `place`, with its `not_understood` filled in."""
+        if self._not_understood is None:
+            return place
+        return msgspec.structs.replace(place, not_understood=self._not_understood)

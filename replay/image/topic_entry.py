@@ -60,11 +60,7 @@ class TopicDelta:
         """
         partition = self.find(partition_id)
         if partition is None:
-            topic_id = uuid_text(self.topic.topic_id)
-            raise ContradictionError(
-                f"topic {topic_id} has no partition {partition_id}",
-                about=f"partition:@{topic_id}/{partition_id}",
-            )
+            raise no_partition(self.topic.topic_id, partition_id)
         return partition
 
     def remove(self, partition_id: int) -> None:
@@ -83,3 +79,11 @@ class TopicDelta:
         if self.versions:
             offsets = merged_offsets(offsets, self.versions, self.created)
         return TopicEntry(self.topic, self.partitions(), self.version, offsets)
+
+
+def no_partition(topic_id: Uuid, partition_id: int) -> ContradictionError:
+    """Return the error for a record about a partition that does not exist in its topic."""
+    text = uuid_text(topic_id)
+    return ContradictionError(
+        f"topic {text} has no partition {partition_id}", about=f"partition:@{text}/{partition_id}"
+    )

@@ -198,7 +198,7 @@ class Causes:
 
     def of_brokers(self, row: Envelope, before: Partition | None, after: Partition) -> Cause | None:
         """Return the cause like `of_partition`, but OWN if no broker's record caused the change."""
-        if not self._batch and not self._down:
+        if not self._batch and not (self._down and _may_lose(self._down, before, after)):
             return OWN
         lost = lost_brokers(before, after)
         if not self._batch and self._down.keys().isdisjoint(lost):
@@ -312,6 +312,17 @@ def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
     if leader not in (after.leader, NO_LEADER) and leader not in lost:
         lost.insert(0, leader)
     return lost
+
+
+def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition) -> bool:
+    """False if none of a few brokers can be among those of `lost_brokers`, which takes longer."""
+    if before is None:
+        return True
+    old, new, leader = before.isr, after.isr, before.leader
+    for broker_id in brokers:
+        if broker_id in old and broker_id not in new:
+            return True
+    return leader != after.leader
 
 
 def _own_text(before: Partition | None, after: Partition, lost: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from records import configs, control, partitions, topics
 from records.base import Record
 from records.envelope import Envelope
+from records.errors import ContradictionError, RecordPlace
 from records.text import duration_text
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
@@ -27,9 +28,10 @@ from replay.incidents.event import (
 )
 from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
+from replay.incidents.live_topics import LiveDelta
 from replay.incidents.touched_objects import GOING, touched_objects
 from replay.incidents.words import detail_of, effect_of
-from replay.loader import BatchSource, check_point, explains, provenance_at
+from replay.loader import BatchSource, check_point, explained, provenance_at
 from replay.transactions import Transactions, rows_within
 
 _NEW_PARTITION = ("new partition%s",)
@@ -87,7 +89,6 @@ class GrowingEvents:
         self._next = min(self._begin, from_offset)
         self._told, self._transactions = _Events(image, noted), Transactions()
 
-    @explains
     def read(
         self,
         source: BatchSource,
@@ -105,13 +106,14 @@ class GrowingEvents:
             return
         told = self._told
         unknown_end = min(self._first, to_offset)
-        for batch in source.batches(self._next, to_offset):
-            told.stateless(rows_within(batch, self._from_offset, unknown_end))
-            rows = rows_within(batch, self._begin, to_offset)
-            told.follow(list(self._transactions.effective(rows)))
-            told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
-            if progress is not None:
-                progress(batch.end_offset)
+        with explained(source):
+            for batch in source.batches(self._next, to_offset):
+                told.stateless(rows_within(batch, self._from_offset, unknown_end))
+                rows = rows_within(batch, self._begin, to_offset)
+                told.follow(list(self._transactions.effective(rows)))
+                told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
+                if progress is not None:
+                    progress(batch.end_offset)
         self._next = to_offset
         told.tell_term()
 
@@ -146,7 +148,9 @@ class _Events:
     """
 
     def __init__(self, image: MetadataImage, noted: Callable[[control.NoteRecord], object]) -> None:
-        self._state = LiveState(image)
+        delta = LiveDelta(image)
+        self._topics = delta.topics
+        self._state = LiveState(delta)
         self._noted = noted
         self._causes = Causes(self._state)
         self._groups: dict[Hashable, Group] = {}
@@ -191,13 +195,17 @@ class _Events:
         self._causes.enter(rows)
         self._batch = rows
         self._is_calm = self._causes.is_calm and not self._up
-        rules, change = self._rules, self._partition
-        for row in rows:
-            record_type = type(row.payload)
-            if record_type is partitions.PartitionChangeRecord:
-                change(row)
-            else:
-                rules.get(record_type, self._other)(row)
+        rules, change, row = self._rules, self._partition, None
+        try:
+            for row in rows:
+                record = row.payload
+                if type(record) is partitions.PartitionChangeRecord:
+                    change(row, record)
+                else:
+                    rules.get(type(record), self._other)(row)
+        except ContradictionError as error:
+            assert row is not None, "a row contradicts the state"
+            raise error.replaced(record=RecordPlace.of(row)) from None
 
     def groups(self) -> Iterable[Group]:
         """Return the groups of rows that form the events, but for flaps, in a fixed order."""
@@ -305,9 +313,8 @@ class _Events:
         group.heading = text
         group.add(row, f"broker:{broker_id}", ())
 
-    def _partition(self, row: Envelope) -> None:
-        before, after = self._state.set_partition(row)
-        assert before is not None, "the record would have contradicted the state"
+    def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
+        before, after = self._topics.change(record)
         is_moved = before.leader != after.leader
         # What a record leaves alone is the same object.
         is_quiet = self._is_calm or (before.isr is after.isr and not is_moved)

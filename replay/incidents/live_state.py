@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from records.base import Uuid
 from records.envelope import Envelope
-from records.errors import ContradictionError, RecordPlace
-from records.partitions import PartitionChangeRecord
 from records.text import uuid_text
 from replay.image.cluster import Broker
 from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
@@ -30,8 +28,13 @@ class LiveState:
         partition: Returns a partition by topic id and partition id; None if there is none.
     """
 
-    def __init__(self, image: MetadataImage) -> None:
-        self._delta = MetadataDelta(image)
+    def __init__(self, delta: MetadataDelta) -> None:
+        """Use a delta, to which records may be applied only here.
+
+        Args:
+            delta: A `LiveDelta` is faster, but cannot make an image.
+        """
+        self._delta = delta
         self._topics = self._delta.topics
         self._labels: dict[Uuid, str] = {}
         # By topic and number: a log names the same partitions again and again.
@@ -46,21 +49,17 @@ class LiveState:
         Raises:
             CorruptLogError: as `replay`.
         """
-        topics, record = self._topics, row.payload
-        if type(record) is PartitionChangeRecord and row.extra is None:
-            # Most of a log: the shortest way.
-            try:
-                topics.change_partition(record, row.offset)
-            except ContradictionError as error:
-                raise error.replaced(record=RecordPlace.of(row)) from None
-        else:
-            self.replay(row)
-        assert topics.after is not None, "the record has just set it"
-        return topics.before, topics.after
+        self.replay(row)
+        assert self._topics.after is not None, "the record has just set it"
+        return self._topics.before, self._topics.after
 
     def image(self, provenance: Provenance) -> MetadataImage:
         """Return the image of all records applied."""
         return self._delta.apply(provenance)
+
+    def provenance(self, place: Provenance) -> Provenance:
+        """Return the provenance of `image`, which need not be made for it."""
+        return self._delta.provenance(place)
 
     def partitions(self, topic_id: Uuid) -> Partitions:
         """Return the partitions of a topic."""

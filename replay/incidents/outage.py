@@ -16,8 +16,8 @@ import msgspec
 
 from records.base import Uuid
 from replay.image.cluster import Broker
-from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
+from replay.image.provenance import Provenance
 from replay.incidents.causes import OWN, Cause, own_cause
 
 LEADERLESS = "leaderless"
@@ -104,7 +104,7 @@ class Outage(msgspec.Struct, gc=False):
 
 
 class Outages(msgspec.Struct, frozen=True, kw_only=True):
-    """The outages in a range of a log, longest first, and the image at the end of the range.
+    """The outages in a range of a log, longest first, and the position of the range's end.
 
     `known_topics` and `unknown_topics` count the topics that had partitions in the range. A topic
     is known if its min.insync.replicas is in the log.
@@ -113,7 +113,7 @@ class Outages(msgspec.Struct, frozen=True, kw_only=True):
     intervals: list[Outage]
     known_topics: int
     unknown_topics: int
-    image: MetadataImage
+    provenance: Provenance
 
 
 def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:

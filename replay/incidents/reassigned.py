@@ -15,6 +15,7 @@ from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, broker_of
 from replay.incidents.live_state import LiveState
+from replay.incidents.live_topics import LiveDelta
 from replay.loader import BatchSource, explains
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows
@@ -88,7 +89,7 @@ class _Follower:
     def __init__(self, base: Iterable[Envelope]) -> None:
         self.since = ReplicasSince({}, {})
         self._moves: dict[PartitionKey, tuple[tuple[int, ...], tuple[int, ...]]] = {}
-        self._state = LiveState(MetadataImage.EMPTY)
+        self._state = LiveState(LiveDelta(MetadataImage.EMPTY))
         self.follow(base)
         self.since = ReplicasSince({}, {})
 

@@ -1,19 +1,22 @@
 """Follows a log and collects the outages of its partitions and brokers."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any
 
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
+from records.errors import ContradictionError, RecordPlace
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
+from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
-from replay.incidents.causes import BROKER_RECORDS, Cause, Causes, PartitionKey, broker_of
+from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
 from replay.incidents.live_state import MIN_ISR, LiveState
+from replay.incidents.live_topics import LiveDelta
 from replay.incidents.outage import Outage, Outages, broker_kinds, partition_kinds
 
 _NONE: Sequence[Outage] = ()
@@ -39,8 +42,12 @@ class Watch:
             seen: The partitions whose records are all replayed; None means all partitions.
         """
         self.provenance = image.provenance
-        self._state = LiveState(image)
+        delta = LiveDelta(image)
+        self._topics = delta.topics
+        self._state = LiveState(delta)
         self._causes = Causes(self._state, seen)
+        # True while no broker's record can be the cause of an outage.
+        self._is_calm = True
         self._assumed = assumed_min_isr
         # min.insync.replicas of each topic, as far as anything asked for it, and the topics of
         # which the log does not know it.
@@ -102,12 +109,18 @@ class Watch:
             chosen: Those of the rows that are to be applied; None means all.
         """
         self._causes.enter(rows)
-        for row in rows if chosen is None else chosen:
-            rule = self._rules.get(type(row.payload))
-            if rule is None:
-                self._state.replay(row)
-            else:
-                rule(row, row.payload)
+        self._is_calm = self._causes.is_calm
+        change, changed, rules, row = self._topics.change, self._partition_set, self._rules, None
+        try:
+            for row in rows if chosen is None else chosen:
+                record = row.payload
+                if type(record) is PartitionChangeRecord and row.extra is None:
+                    changed(row, *change(record))  # most of a log: the shortest way
+                else:
+                    rules.get(type(record), self._other)(row, record)
+        except ContradictionError as error:
+            assert row is not None, "a row contradicts the state"
+            raise error.replaced(record=RecordPlace.of(row)) from None
 
     def finish(self, from_offset: int, provenance: Provenance, now: int) -> Outages:
         """Return the outages found, except those that ended before `from_offset`.
@@ -122,43 +135,54 @@ class Watch:
             began = self._start_time if each.from_time is None else each.from_time
             ended = now if each.to_time is None else each.to_time
             each.duration_ms = max(0, ended - began)
-        found.sort(key=lambda o: (-o.duration_ms, o.from_offset or 0, o.object))
-        image = self._state.image(provenance)
         topics = self._min_isr.keys() | {t for t, at in self._gone.items() if at >= from_offset}
         unknown = len(topics & self._unknown)
         return Outages(
-            intervals=found,
+            intervals=_longest_first(found),
             known_topics=len(topics) - unknown,
             unknown_topics=unknown,
-            image=image,
+            provenance=self._state.provenance(provenance),
         )
+
+    def _other(self, row: Envelope, record: Record) -> None:
+        self._state.replay(row)
 
     def _set_partition(
         self, row: Envelope, record: PartitionChangeRecord | PartitionRecord
     ) -> None:
         before, after = self._state.set_partition(row)
-        topic_id = after.topic_id
-        min_isr = self._min_isr.get(topic_id)
-        if min_isr is None:
-            min_isr = self._min_isr_of(topic_id)
+        self._min_isr_of(after.topic_id)
+        self._partition_set(row, before, after)
+
+    def _partition_set(self, row: Envelope, before: Partition | None, after: Partition) -> None:
+        """Begin and end the outages of a partition that a record has set."""
+        topic_id, in_sync = after.topic_id, len(after.isr)
+        key, min_isr = (topic_id, after.partition_id), self._min_isr[topic_id]
+        if after.leader != NO_LEADER and in_sync >= len(after.replicas) and in_sync >= min_isr:
+            if key in self._open:
+                self._end(self._open.pop(key), row)
+            return
         kinds = partition_kinds(after, min_isr)
-        key = topic_id, after.partition_id
         known = self._open.get(key)
         if known is None:
-            if kinds:
-                cause = self._causes.of_brokers(row, before, after)
-                label = self._state.topic_label(topic_id)
-                place = row.offset, row.timestamp
-                self._open[key] = tuple(
-                    [Outage(label, kind, *place, cause, before, after) for kind in kinds]
-                )
-        elif kinds:
+            if not kinds:
+                return
+            cause = OWN if self._is_calm else self._causes.of_brokers(row, before, after)
+            label, offset, time = self._state.topic_label(topic_id), row.offset, row.timestamp
+            began = Outage(label, kinds[0], offset, time, cause, before, after)
+            self._open[key] = (began,)
+            if len(kinds) > 1:
+                others = [Outage(label, k, offset, time, cause, before, after) for k in kinds[1:]]
+                self._open[key] = (began, *others)
+        elif not kinds:
+            self._end(self._open.pop(key), row)
+        elif [it.kind for it in known] != [*kinds]:
             is_new = not {it.kind for it in known}.issuperset(kinds)
             cause = self._causes.of_brokers(row, before, after) if is_new else None
             self._see_partition(row, before, after, kinds, cause)
-        else:
-            del self._open[key]
-            self._end(known, row)
+        elif not _waits_alike(before, after):
+            for it in known:
+                it.wait_for(after)
 
     def _see_partition(
         self,
@@ -281,6 +305,34 @@ class Watch:
                 now.get(kind) or Outage(f"broker:{broker_id}", kind, *place, cause, None, None)
                 for kind in kinds
             )
+
+
+def _longest_first(outages: list[Outage]) -> list[Outage]:
+    """Return outages sorted by duration, then by beginning, then by the object's name."""
+    outages.sort(key=_beginning)
+    found: list[Outage] = []
+    for _, together in groupby(outages, _beginning):
+        some = list(together)
+        found += some if len(some) == 1 else sorted(some, key=attrgetter("object"))
+    found.sort(key=attrgetter("duration_ms"), reverse=True)
+    return found
+
+
+def _beginning(outage: Outage) -> int:
+    return outage.from_offset or 0
+
+
+def _waits_alike(before: Partition | None, after: Partition) -> bool:
+    """True if nothing that decides which brokers a partition waits for was set by a record."""
+    # What a record leaves alone is the same object.
+    return (
+        before is not None
+        and before.isr is after.isr
+        and before.replicas is after.replicas
+        and before.adding_replicas is after.adding_replicas
+        and before.eligible_leader_replicas is after.eligible_leader_replicas
+        and before.last_known_elr is after.last_known_elr
+    )
 
 
 def _place(row: Envelope | None) -> tuple[int | None, int | None]:

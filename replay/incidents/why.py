@@ -196,7 +196,7 @@ class Follower:
     """
 
     def __init__(self, image: MetadataImage) -> None:
-        self.state = LiveState(image)
+        self.state = LiveState(MetadataDelta(image))
         self.is_partial = False
         self._causes = Causes(self.state)
         self.steps: dict[tuple[Uuid, int], list[Step]] = {}

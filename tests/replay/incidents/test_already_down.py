@@ -103,4 +103,4 @@ def test_ranges_of_a_real_log_have_the_same_outages_with_a_snapshot(
             snapshots = [rng.randrange(start, first) for _ in range(3)]
             found, expected = of_range(reader, first, *snapshots), of_range(reader, first)
             assert found.intervals == expected.intervals, (first, snapshots)
-            assert found.image == expected.image
+            assert found.provenance == expected.provenance

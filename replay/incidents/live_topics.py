@@ -1,0 +1,125 @@
+"""The topics of a cluster while its log is followed, without the means to make an image of them.
+
+A delta keeps the offsets of what changed, and looks for a partition among the changes, then in the
+image. Incidents need neither: here the partitions of a topic are in one dict, which is cheaper to
+follow (benchmarks/README.md).
+"""
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from records.base import Uuid
+from records.partitions import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemovePartitionsRecord,
+)
+from records.topics import RemoveTopicRecord
+from replay.image import partitions
+from replay.image.delta import MetadataDelta
+from replay.image.partitions import Partition, changed
+from replay.image.topic_entry import no_partition
+from replay.image.topics import Topic, TopicsDelta, TopicsImage
+
+
+class LiveTopics(TopicsDelta):
+    """Topics with their current partitions.
+
+    Each record has the same effect and raises the same errors as in `TopicsDelta`. Versions are not
+    kept, so there is no image: `apply` must not be called.
+    """
+
+    def __init__(self, image: TopicsImage) -> None:
+        super().__init__(image)
+        # Partitions of the topics that any record or question has named.
+        self._live: dict[Uuid, dict[int, Partition]] = {}
+
+    def change(self, record: PartitionChangeRecord) -> tuple[Partition, Partition]:
+        """Change some fields of a partition; return it before and after.
+
+        Raises:
+            ContradictionError: there is no such partition.
+        """
+        live = self._live.get(record.topic_id)
+        if live is None:
+            live = self._existing(record.topic_id)
+        partition_id = record.partition_id
+        before = live.get(partition_id)
+        if before is None:
+            raise no_partition(record.topic_id, partition_id)
+        after = live[partition_id] = changed(before, record)
+        return before, after
+
+    def set_partition(self, record: PartitionRecord, offset: int) -> None:
+        topic_id = record.topic_id
+        live = self._live.get(topic_id)
+        if live is None:
+            live = self._existing(topic_id)
+        elif live:  # its partitions share the id's bytes
+            topic_id = next(iter(live.values())).topic_id
+        partition_id = record.partition_id
+        self.before = live.get(partition_id)
+        self.after = live[partition_id] = partitions.created(record, topic_id)
+
+    def change_partition(self, record: PartitionChangeRecord, offset: int) -> None:
+        self.before, self.after = self.change(record)
+
+    def check_partitions(self, topic_id: Uuid, partition_ids: Iterable[int]) -> None:
+        live = self._existing(topic_id)
+        for partition_id in partition_ids:
+            if partition_id not in live:
+                raise no_partition(topic_id, partition_id)
+
+    def touch_partition(self, topic_id: Uuid, partition_id: int, offset: int) -> None:
+        self.check_partitions(topic_id, (partition_id,))
+
+    def remove_partitions(self, record: RemovePartitionsRecord, offset: int) -> None:
+        self.check_partitions(record.topic_id, record.partition_ids)
+        live = self._existing(record.topic_id)
+        for partition_id in record.partition_ids:
+            live.pop(partition_id, None)
+
+    def clear_elr(self, record: ClearElrRecord, offset: int) -> None:
+        for topic_id in self._topic_ids_named(record.topic_name):
+            live = self._existing(topic_id)
+            for partition_id, old in live.items():
+                live[partition_id] = partitions.without_elr(old)
+
+    def remove_topic(self, record: RemoveTopicRecord) -> Topic:
+        topic = super().remove_topic(record)
+        self._live.pop(record.topic_id, None)
+        return topic
+
+    def partition(self, topic_id: Uuid, partition_id: int) -> Partition | None:
+        live = self._live.get(topic_id)
+        if live is None:
+            live = {} if self.topic(topic_id) is None else self._existing(topic_id)
+        return live.get(partition_id)
+
+    def partitions(self, topic_id: Uuid) -> tuple[Partition, ...]:
+        if self.topic(topic_id) is None:
+            return ()
+        live = self._existing(topic_id)
+        return tuple([live[partition_id] for partition_id in sorted(live)])
+
+    def apply(self) -> NoReturn:
+        raise AssertionError("there is no image of these topics")
+
+    def _existing(self, topic_id: Uuid) -> dict[int, Partition]:
+        """Return the partitions of a topic by id.
+
+        Raises:
+            ContradictionError: there is no such topic.
+        """
+        live = self._live.get(topic_id)
+        if live is None:
+            base = self._touch(topic_id).partitions()
+            live = self._live[topic_id] = {each.partition_id: each for each in base}
+        return live
+
+
+class LiveDelta(MetadataDelta):
+    """A delta whose topics are `LiveTopics`; it cannot make an image."""
+
+    topics: LiveTopics
