@@ -1,4 +1,7 @@
-"""Appends over a socket by 64 callers, against etcd and ZooKeeper through their Python clients.
+"""Appends to a bare log over a socket by 64 callers, against etcd and ZooKeeper.
+
+The service, which decides each append, is measured by socket_serve.py. Peers are called through
+their Python clients.
 
 Every server is a process of its own on loopback, with its files on the same file system; every
 side has one connection that all callers share, stores the same bytes, and encodes within the time.
@@ -23,6 +26,8 @@ from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, listens, running
 from benchmarks.peers.zookeeper import ZooKeeper
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
 
 _CALLERS = 64
 _ROUNDS = 7
@@ -30,7 +35,9 @@ _OURS = 10_000
 
 
 class Peer(Protocol):
-    """A server that was started for us."""
+    """A server that was started for us, in a process of its own."""
+
+    pid: int
 
     def append(self, count: int, *, callers: int) -> None: ...
 
@@ -45,7 +52,7 @@ class Opponent(msgspec.Struct, frozen=True):
     target: float
 
 
-_PEERS = {
+PEERS = {
     "etcd": Opponent(Etcd.started, 4_000, 2),
     "ZooKeeper": Opponent(ZooKeeper.started, 2_000, 5),
 }
@@ -54,13 +61,13 @@ _PEERS = {
 def run(scratch: Path) -> list[Result]:
     """Measure all sides in turn; peers that are not installed are named."""
     with contextlib.ExitStack() as stack:
-        ours = stack.enter_context(OverSocket.started(scratch))
+        ours = stack.enter_context(OverSocket.bare(scratch))
         sides = {
             SYNC: stack.enter_context(SyncedFile(scratch)).contender,
             "ours": Contender(_OURS, lambda: ours.append(_OURS, callers=_CALLERS)),
         }
         peers: dict[str, Peer] = {}
-        for name, opponent in _PEERS.items():
+        for name, opponent in PEERS.items():
             try:
                 peers[name] = stack.enter_context(opponent.started(scratch))
             except PeerMissing as missing:
@@ -72,7 +79,7 @@ def run(scratch: Path) -> list[Result]:
         for name, peer in peers.items():
             assert peer.syncs() > before[name], f"{name} acknowledges without a sync"
     beside = f"a socket, {_CALLERS} callers"
-    return [*[_result(name, rates) for name in _PEERS], sync_result(beside, rates)]
+    return [*[_result(name, rates) for name in PEERS], sync_result(beside, rates)]
 
 
 def _contender(peer: Peer, count: int) -> Contender:
@@ -82,40 +89,61 @@ def _contender(peer: Peer, count: int) -> Contender:
 def _result(name: str, rates: dict[str, list[float]]) -> Result:
     found = rates.get(name)
     return Result(
-        name=f"append over a socket, {_CALLERS} callers / {name}",
+        name=f"append to a bare log over a socket, {_CALLERS} callers / {name}",
         ours=median_rate(rates["ours"]),
         peer="not installed" if found is None else median_rate(found),
         ratio=None if found is None else median_ratio(rates["ours"], found),
-        target=_PEERS[name].target,
+        target=PEERS[name].target,
     )
 
 
 class OverSocket:
-    """Our server, and one client, which all callers share."""
+    """Our server, and one client, which all callers share.
 
-    def __init__(self, port: int) -> None:
+    Attributes:
+        pid: Of the server's process.
+    """
+
+    def __init__(self, port: int, pid: int, source: Iterator[NewBatch]) -> None:
+        self.pid = pid
         self._runner = asyncio.Runner()
-        self._batches = batches(partition_changes(), 1)
+        self._batches = source
         self._client = self._runner.run(SocketClient.connect(LOOPBACK, port, cluster_id=CLUSTER_ID))
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, scratch: Path) -> Iterator["OverSocket"]:
-        """Run a server with an empty log."""
+    def bare(cls, scratch: Path) -> Iterator["OverSocket"]:
+        """Run a server of an empty bare log, which checks nothing."""
         port = free_port()
         command = [
             *(sys.executable, "-m", "benchmarks.socket_server"),
             *(str(scratch / "log"), str(port)),
         ]
-        with running(command, scratch / "server.log", lambda: listens(port)):
-            ours = cls(port)
-            try:
-                yield ours
-            finally:
-                ours.close()
+        source = batches(partition_changes(), 1)
+        with (
+            running(command, scratch / "server.log", lambda: listens(port)) as pid,
+            contextlib.closing(cls(port, pid, source)) as ours,
+        ):
+            yield ours
+
+    @classmethod
+    @contextlib.contextmanager
+    def served(cls, scratch: Path, source: Iterator[NewBatch]) -> Iterator["OverSocket"]:
+        """Run `metalog serve --socket` with an empty log, for batches that its checks accept."""
+        port = free_port()
+        create_log(scratch / "served", CLUSTER_ID)
+        command = [
+            *(sys.executable, "-m", "api.cli", "serve", str(scratch / "served")),
+            *("--socket", f"{LOOPBACK}:{port}", "--kafka", ":0", "--snapshot-every", "0"),
+        ]
+        with (
+            running(command, scratch / "service.log", lambda: listens(port)) as pid,
+            contextlib.closing(cls(port, pid, source)) as ours,
+        ):
+            yield ours
 
     def append(self, count: int, *, callers: int) -> None:
-        """Append `count` records, by so many callers."""
+        """Append `count` batches, by so many callers."""
         chosen = itertools.islice(self._batches, count)
         self._runner.run(append_all(self._client, chosen, callers))
 

@@ -30,10 +30,15 @@ logging.getLogger("kazoo.client").setLevel(logging.ERROR)
 
 
 class ZooKeeper:
-    """A server of our own and one client, which all callers share."""
+    """A server of our own and one client, which all callers share.
 
-    def __init__(self, port: int) -> None:
+    Attributes:
+        pid: Of its process.
+    """
+
+    def __init__(self, port: int, pid: int) -> None:
         self._port = port
+        self.pid = pid
         self._changes = zip(itertools.count(), partition_changes(), strict=False)
         self._client = KazooClient(f"{LOOPBACK}:{port}")
         self._client.start(timeout=_TIMEOUT_S)
@@ -55,8 +60,8 @@ class ZooKeeper:
             "4lw.commands.whitelist=mntr\n"
         )
         command = [java, "-cp", jar, _MAIN, str(settings)]
-        with running(command, scratch / "zookeeper.log", lambda: listens(port)):
-            zookeeper = cls(port)
+        with running(command, scratch / "zookeeper.log", lambda: listens(port)) as pid:
+            zookeeper = cls(port, pid)
             try:
                 yield zookeeper
             finally:

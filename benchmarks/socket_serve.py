@@ -1,0 +1,125 @@
+"""Appends through `metalog serve --socket` by 64 callers, against etcd and ZooKeeper.
+
+As socket_append.py, but our server is the service: it authorizes and decides each append, and keeps
+the state that the records make. Beside it in the same run: the bare log behind the same socket, and
+the service with 100 records in each append.
+"""
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.harness import (
+    Contender,
+    Result,
+    Timed,
+    median_rate,
+    median_ratio,
+    rates_in_turn,
+)
+from benchmarks.http_append import Cost
+from benchmarks.peers.server_process import PeerMissing
+from benchmarks.socket_append import PEERS, OverSocket
+from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
+from metadata_log.batch import NewBatch
+from records.configs import ConfigRecord
+
+_CALLERS = 64
+_ROUNDS = 7
+_APPENDS = 4_000
+_BATCH_RECORDS = 100
+_BATCHES = 200
+_BROKER = 4
+_SERVED, _BATCHED, _BARE = "served", "served in batches", "a bare log"
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure all sides in turn; peers that are not installed are named."""
+    with contextlib.ExitStack() as stack:
+        sides = _Sides()
+        sides.contenders[SYNC] = stack.enter_context(SyncedFile(scratch)).contender
+        for name, records, count in ((_SERVED, 1, _APPENDS), (_BATCHED, _BATCH_RECORDS, _BATCHES)):
+            (scratch / name).mkdir()
+            ours = OverSocket.served(scratch / name, _changes(records))
+            sides.add(name, stack.enter_context(ours), count, records)
+        sides.add(_BARE, stack.enter_context(OverSocket.bare(scratch)), _APPENDS)
+        for name, opponent in PEERS.items():
+            try:
+                sides.add(name, stack.enter_context(opponent.started(scratch)), opponent.count)
+            except PeerMissing as missing:
+                print(missing, file=sys.stderr)
+        rates = rates_in_turn(sides.contenders, _ROUNDS)
+    return [
+        *[_result(_SERVED, name, rates, opponent.target) for name, opponent in PEERS.items()],
+        _result(_SERVED, _BARE, rates),
+        *[_result(_BATCHED, name, rates) for name in PEERS],
+        *[_cost(name, sides.costs) for name in (_BARE, *PEERS)],
+        sync_result(f"serve --socket, {_CALLERS} callers", rates),
+    ]
+
+
+class _Server(Protocol):
+    """A server in a process of its own, with its client."""
+
+    pid: int
+
+    def append(self, count: int, *, callers: int) -> None: ...
+
+
+class _Sides:
+    """All sides, with what their servers take of the processor."""
+
+    def __init__(self) -> None:
+        self.contenders: dict[str, Contender] = {}
+        self.costs: dict[str, Cost] = {}
+
+    def add(self, name: str, server: _Server, count: int, records: int = 1) -> None:
+        """Add a server that does `count` appends of so many records in a round."""
+        cost = Cost(server.pid, count, lambda: server.append(count, callers=_CALLERS))
+        self.costs[name] = cost
+        self.contenders[name] = Contender(count * records, cost.run)
+
+
+def _changes(size: int) -> Iterator[NewBatch]:
+    """Yield batches of records that the state of an empty cluster allows."""
+    for start in itertools.count(step=size):
+        yield NewBatch(
+            records=tuple(
+                [
+                    ConfigRecord(
+                        resource_type=_BROKER,
+                        resource_name=str(number % _BATCH_RECORDS),
+                        name="log.retention.ms",
+                        value=str(number),
+                    )
+                    for number in range(start, start + size)
+                ]
+            )
+        )
+
+
+def _result(
+    side: str, peer: str, rates: dict[str, list[float]], target: float | None = None
+) -> Result:
+    found = rates.get(peer)
+    return Result(
+        name=f"append, {side}, {_CALLERS} callers / {peer}",
+        ours=median_rate(rates[side]),
+        peer="not installed" if found is None else median_rate(found),
+        ratio=None if found is None else median_ratio(rates[side], found),
+        target=target,
+    )
+
+
+def _cost(name: str, costs: dict[str, Cost]) -> Result:
+    ours, peer = costs[_SERVED], costs.get(name)
+    return Result(
+        name=f"server's processor time an append / {name}",
+        ours=ours.text,
+        peer="not installed" if peer is None else peer.text,
+        ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,
+        at_most=True,
+    )
