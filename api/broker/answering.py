@@ -1,4 +1,4 @@
-"""The request handlers of a broker's listener: local ones, or forwarding to the controller."""
+"""The request handlers of a broker's listener: respond locally, or forward to the controller."""
 
 from collections.abc import Mapping
 

@@ -34,9 +34,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def make_app() -> Posts:
-    """Return the application, which answers all requests that the gate lets pass.
+    """Return the application, which answers all requests that the gate accepts.
 
-    It has no state of its own: all services of a process have the same one.
+    It has no state of its own, so all services of a process share it.
     """
     questions = Litestar(
         [

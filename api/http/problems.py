@@ -115,7 +115,7 @@ def problem(status: int, code: str, detail: str) -> Problem:
 
 
 def mistake() -> Problem:
-    """Return the problem for a bug of the service."""
+    """Return the problem that reports an internal error, which is a bug of the service."""
     return problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
 
 

@@ -96,8 +96,8 @@ async def log_in(
         first: The first frame, if it was already received.
 
     Raises:
-        AuthenticationError: authentication failed or timed out, or the client sent another known
-            request first.
+        AuthenticationError: authentication failed or timed out, or the client sent a known request
+            that is not allowed before login.
         MalformedFrameError: a frame is not a known request.
     """
     conversation = _Conversation(client, authenticator, tuple(listed), before)

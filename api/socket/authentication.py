@@ -94,7 +94,8 @@ class Entrance:
         """Return the CHALLENGE that answers an AUTHENTICATE frame.
 
         Raises:
-            RequestError: SASL_AUTHENTICATION_FAILED, or INVALID_REQUEST for another frame.
+            RequestError: SASL_AUTHENTICATION_FAILED; or INVALID_REQUEST, the frame is of another
+                kind.
         """
         assert self._attempt is not None and self._authenticator is not None
         try:

@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
         security: ListenerSecurity,
         connected: "Callable[[Connection], None]",
     ) -> None:
-        """Create the protocol of a connection; it takes one of the limited places on connecting.
+        """Create the protocol of a connection, which counts towards the limits once it is made.
 
         Args:
             connected: Called when the connection is made; never called if the TLS handshake fails.

@@ -1,6 +1,6 @@
 """Splits the byte stream into frames, and lists the kinds of frames; no sockets here.
 
-    frame    = length (4 octets, of what follows) | kind (1 octet) | body
+    frame    = length of kind and body (4 octets) | kind (1 octet) | body
     HELLO    = "MLGS" | version | MessagePack map                       client, first
     WELCOME  = version | MessagePack map                                server, first
     APPEND   = flags | correlation id | expected end offset | time | count | rows in Avro
@@ -9,7 +9,7 @@
     RUN      = correlation id | MessagePack map                         from version 2 on
     RAN      = correlation id | MessagePack map                         from version 2 on
     AUTHENTICATE = message of the mechanism     client, between HELLO and WELCOME
-    CHALLENGE    = message of the mechanism     server, likewise
+    CHALLENGE    = message of the mechanism     server, between HELLO and WELCOME
 
 Integers are big-endian. handshake.py, authentication.py, appends.py, refusals.py and runs.py encode
 the bodies.

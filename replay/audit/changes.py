@@ -1,7 +1,7 @@
 """Effective changes: one row for each field of an object that a record changed.
 
-Each record sets fields of objects (fold/settings.py). A change is the difference between such a
-value and the one before (fold/changes.py). Audit queries select from this relation.
+Each record sets fields of objects (fold/settings.py). A change is a field whose new value differs
+from its previous value (fold/changes.py). Audit queries select from this relation.
 """
 
 from functools import partial
@@ -57,7 +57,7 @@ def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> 
 
 
 def _found(history: History) -> DataFrame:
-    """Return the columns of `fold.workers.CHANGES`."""
+    """Return the changes of a history, with the columns `fold.workers.CHANGES`."""
     if history.is_one_task:
         rows = _rows(history.in_json(RARE | BULK))
         return rows.mapInArrow(workers.changes, workers.CHANGES_SQL)

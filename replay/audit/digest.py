@@ -24,7 +24,7 @@ def audit_digest(history: History) -> str:
 
 
 def digest_lines(history: History) -> list[str]:
-    """Return lines `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>\n`, ordered by part.
+    """Return a line `<part> <count> <lane 0> <lane 1> <lane 2> <lane 3>` per part, sorted by part.
 
     A part that differs between two states has different lines; equal parts have equal lines.
     """

@@ -91,9 +91,7 @@ def _nothing(at: int) -> Exported:
 
 
 def _end_offset(reader: LogReader, before: Watermark | None) -> int:
-    """Return the end of the range to export: the end of an unfinished claim, else the confirmed
-    end.
-    """
+    """Return the end of the range to export: of an unfinished claim, or else the confirmed end."""
     if before is None or before.claimed is None:
         return reader.confirmed_end
     check_same_history(reader, before.claimed)

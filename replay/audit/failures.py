@@ -12,9 +12,10 @@ from records.errors import CorruptLogError, UnavailableError
 
 @contextmanager
 def explained(directory: Path, fs: ByteStore | None = None) -> Iterator[None]:
-    """Convert Spark failures inside the `with` block, which computes over a log, to our errors.
+    """Inside the `with` block, convert failures of Spark to our errors.
 
-    After a failure our own reader inspects the log, because Spark names at most the damaged file.
+    The block must compute over the log. After a failure our own reader inspects the log, because
+    Spark names at most the damaged file.
 
     Raises:
         CorruptLogError: the log is damaged; names file, byte and offset.

@@ -54,7 +54,7 @@ _MARKERS = """
 class History:
     """All records up to an offset, inclusive: those of the base checkpoint, then those of the log.
 
-    Each scan decodes only its record types. As structures, the rare types are cached, because they
+    Each scan decodes only the record types that it needs. The rare types are cached, because they
     are read several times. Use it in a `with` statement, which frees the cache.
     """
 
@@ -142,7 +142,7 @@ class History:
 
     @cached_property
     def partitions(self) -> DataFrame:
-        """The partitions' records that took effect.
+        """Those records of partitions that took effect.
 
         Returns:
             One row per record: `position` long and the structs PartitionRecord and
@@ -162,7 +162,7 @@ class History:
 
     @property
     def rare_in_json(self) -> DataFrame:
-        """The records except those of partitions, in order and in one task: see `in_json`."""
+        """All records except those of partitions, in order, in one task; columns of `in_json`."""
         rows = self.in_json(RARE)
         if self.is_one_task:
             return rows
@@ -173,8 +173,8 @@ class History:
         """Return all records of some types, including those that took no effect.
 
         Returns:
-            position long, record string (a JSON object of the record's type and its fields), and
-            the columns of the envelope; and topic_id binary if all the types have it.
+            position long, record string (a JSON object of the record's type and its fields), the
+            columns of the envelope, and, if all the types have a topic id, topic_id binary.
         """
         types = sorted(names)
         columns = ["position", f"to_json(struct({', '.join(types)})) AS record", *self._columns]

@@ -161,8 +161,8 @@ def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
 def _use_this_python(spark: "SparkSession") -> None:
     """Run Spark's Python workers with this process's Python and packages, unless another is set.
 
-    By default Spark starts the first `python3` of PATH, which may lack them. On a cluster, this
-    Python need not exist.
+    By default Spark starts the first `python3` of PATH, which may lack the packages. On a cluster,
+    the workers' machines need not have this Python, so it is not set there.
     """
     chosen = "PYSPARK_PYTHON" in os.environ or spark.conf.get("spark.pyspark.python", None)
     if not is_cluster(spark) and not chosen:

@@ -56,9 +56,10 @@ def check_same_history(reader: LogReader, position: Position) -> None:
 
 
 def limited_end(reader: LogReader, first: int, end: int, records_max: int) -> int:
-    """Return where to end a read that starts at `first`, to read at most `records_max` records.
+    """Return the end offset of a read that starts at `first` and has at most `records_max` records.
 
-    The end is at most `end`. Only whole batches are read: at least one batch, even if it is larger.
+    The end is at most `end`. Only whole batches are read: at least one batch, even if it has more
+    records.
     """
     first = max(first, reader.start_offset)
     limit = first + records_max

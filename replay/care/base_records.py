@@ -2,7 +2,8 @@
 
 Records of an unknown type or version, and records with unknown tags, are stored unchanged, in the
 order of the log, for a later release. The known fields of a record with unknown tags are already in
-the image. So it is stored encoded, as an unknown record, which replay counts but does not apply.
+the image. So such a record is stored encoded, as an unknown record, which replay counts but does
+not apply.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Writes rows of one log to another, which must be writable, through the regular log writer."""
+"""Writes rows of one log to another log, which must be writable, with the regular log writer."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

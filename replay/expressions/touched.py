@@ -1,7 +1,7 @@
-"""Determines the tokens that records touch; expressions note the same tokens for their reads.
+"""Determines the tokens that records touch: a kind of objects, or a kind and the key of an object.
 
-The tokens are derived from the changes in the delta, so none is missed, whichever rule made the
-change.
+Expressions note the tokens that they read. The tokens touched are derived from the changes in the
+delta, so none is missed, whichever rule made the change.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Set

@@ -46,9 +46,7 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`. Afterwards `self.row` is the last or else the refused
-        record.
-        """
+        """Apply records like `replay`. Afterwards `self.row` is the last record that was tried."""
         known = self._rules
         try:
             for row in rows:

@@ -275,7 +275,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return None if self._kraft_version is None else self._kraft_version.kraft_version
 
     def has_versions_of(self, other: "MetadataImage") -> bool:
-        """True if all versions equal those of `other`, an image of equal digest: O(objects)."""
+        """True if all versions equal those of `other`, which has the same digest: O(objects)."""
         return (self._topics, self._namespaces, self._configs, self._controllers) == (
             other._topics,
             other._namespaces,

@@ -112,7 +112,7 @@ class PartDeltas:
         return self._after
 
     def applied_to(self, other: MetadataImage, provenance: Provenance) -> MetadataImage | None:
-        """Return `other` with the same changes; None if applying them there may differ in result.
+        """Return `other` with the same changes; None if the records might change it differently.
 
         Copies the result of `apply`, which must be called before, wherever the two images share the
         objects that were read and changed. Objects are compared by identity, so this takes a

@@ -31,8 +31,8 @@ class TopicEntry(msgspec.Struct, frozen=True, gc=False):
 class TopicDelta:
     """Changes to one topic: its entry before, and the changed partitions and offsets.
 
-    In `changes`, None stands for a removed partition. `versions` are those of changed partitions,
-    `created` the creation offsets of partitions that were created or removed.
+    In `changes`, None stands for a removed partition. `versions` has the versions of changed
+    partitions, `created` the creation offsets of partitions that were created or removed.
     """
 
     __slots__ = ("base", "changes", "created", "topic", "version", "versions")

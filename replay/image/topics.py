@@ -270,10 +270,10 @@ class TopicsDelta:
         return TopicsImage(entries.finish(), self._ids.apply(), partition_count)
 
     def applied_to(self, other: TopicsImage, after: TopicsImage) -> TopicsImage | None:
-        """Return `other` with the same changes; None if applying them there may differ in result.
+        """Return `other` with the same changes; None if the records might change it differently.
 
-        The result is the same if `other` has the same objects as this delta's image for all topics
-        and names that were read. They are compared by identity: O(topics changed).
+        The changes are the same if `other` has the same objects as this delta's image for all
+        topics and names that were read. They are compared by identity: O(topics changed).
 
         Args:
             after: The result of `apply`.

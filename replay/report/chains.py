@@ -56,7 +56,7 @@ class Chains:
 
     @property
     def mark(self) -> ChainsMark:
-        """The current end of what was collected, to be passed to `encoded` later."""
+        """Mark at the end of the rows collected so far, for a later call of `encoded`."""
         return ChainsMark(
             len(self._text),
             len(self._texts),

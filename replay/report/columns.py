@@ -97,7 +97,7 @@ class Columns:
 
     @property
     def mark(self) -> ColumnsMark:
-        """The current end of what was collected, to be passed to `encoded` later."""
+        """Mark at the end of the rows collected so far, for a later call of `encoded`."""
         return ColumnsMark(
             rows=len(self._offset),
             touches=len(self._object),

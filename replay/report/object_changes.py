@@ -1,4 +1,7 @@
-"""Changes of objects by the records of a range; identified by key, because names can change."""
+"""Finds the objects that each record of a range changes.
+
+Objects are identified by key, because their names can change.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

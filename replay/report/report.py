@@ -114,7 +114,7 @@ class GrowingReport:
 
     @property
     def touches(self) -> int:
-        """The number of changed objects, summed over the records; the first states count, too."""
+        """Number of changed objects, summed over the records; includes the objects at the start."""
         return self._columns.touches
 
     def until(

@@ -65,12 +65,12 @@ class ToldEvents:
 
     @property
     def mark(self) -> EventsMark:
-        """The current end of the events, to be passed to `changed` later."""
+        """Mark at the end of the records read so far, for a later call of `changed`."""
         growths = self._forgotten + len(self._growths)
         return EventsMark(growths, self._events.absences, len(self._written))
 
     def forget(self, before: EventsMark) -> None:
-        """Free what only marks before `before` need; `changed` no longer accepts them."""
+        """Free data that only earlier marks need; `changed` no longer accepts these marks."""
         count = before.growths - self._forgotten
         del self._growths[:count]
         self._forgotten += max(0, count)

@@ -158,7 +158,11 @@ class _Runs:
             self._states.append(NewState("partitions", key, before, after, change))
 
     def _add_other(self, change: ChangeRow) -> Iterable[Run]:
-        """Add a record; close and return the run first if it has changed one of its objects."""
+        """Add a record; if the run has already changed one of its objects, first close the run.
+
+        Returns:
+            The closed run, if any.
+        """
         ended: tuple[Run, ...] = ()
         keys: list[ObjectKey] = []
         with suppress(ContradictionError):  # the replay raises it, with the offset

@@ -1,4 +1,4 @@
-"""Effective changes: the settings of records that differ from the values before."""
+"""Computes effective changes: the fields that a record sets to another value than before."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,7 +12,7 @@ from replay.audit.fold.topic_names import TOPIC_RESOURCE, Fields
 
 
 class Said(NamedTuple):
-    """A record and where it stands."""
+    """A record: its position, time, type, fields, and the origin of its request."""
 
     position: int
     timestamp: int
@@ -32,10 +32,10 @@ _Key = tuple[str, str | None, str, str]
 
 
 class Changes:
-    """The changes of records that are applied in order.
+    """Computes the changes of records, which must be applied in order.
 
     Args:
-        spaces: Names of namespaces that were created by records not applied here.
+        spaces: Names, by id, of namespaces created by records that are not applied here.
     """
 
     def __init__(self, spaces: dict[str, str]) -> None:
@@ -50,7 +50,10 @@ class Changes:
         self._voters: dict[int, None] = {}
 
     def of_all(self, records: Iterable[Said]) -> Iterator[Row]:
-        """Yield the changes of all records of a log; a transaction's when it is over."""
+        """Yield the changes of all records of a log, in order.
+
+        The changes of a transaction are yielded at its end.
+        """
         open_: list[Said] | None = None
         for said in records:
             if said.name in (BEGIN, END, ABORT):
@@ -88,7 +91,7 @@ class Changes:
                 yield from self.of(said, in_effect=False)
 
     def of(self, said: Said, *, in_effect: bool) -> Iterator[Row]:
-        """Yield the changes of one record."""
+        """Yield the changes of one record; `in_effect` is false if its transaction was aborted."""
         name, fields = said.name, said.fields
         if name in ("TopicRecord", "MoveTopicRecord") and in_effect:
             yield from self._take_name(fields)

@@ -111,7 +111,7 @@ def _fold(rows: pyarrow.Table) -> pyarrow.Table:
 
 
 def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
-    """Return for each row the number of its partition, and the count of partitions."""
+    """Number the distinct partitions; return the number for each row, and the count."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode().indices.to_numpy()
     keys = topics.astype(numpy.int64) << 32 | rows["partition_id"].to_numpy()
     distinct, codes = numpy.unique(keys, return_inverse=True)

@@ -1,7 +1,7 @@
 """Settings: the object fields that a record sets, with their values as text.
 
-docs/replay.md describes the effect of each record. The state (objects.py, partitions.py) is
-computed from the same records in another way, because it needs neither text nor earlier values.
+docs/replay.md describes the effect of each record. The state is computed from the same records
+separately (objects.py, partitions.py), because that needs neither texts nor earlier values.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,12 +29,12 @@ Texts = dict[str, str | None]
 
 
 class Setting(NamedTuple):
-    """What a record sets in one object.
+    """The fields that a record sets in one object.
 
     Attributes:
         kind: The part of the state.
-        fields: The fields that the record sets or unsets.
-        topic: The topic that the object belongs to, in base64.
+        fields: New value by field, as text; None removes the field.
+        topic: Id, in base64, of the topic that the object belongs to; None if there is none.
         head: The part of the object's key before the topic.
         rest: The part of the object's key after the topic.
     """
@@ -47,7 +47,10 @@ class Setting(NamedTuple):
 
 
 def settings(name: str, record: Fields) -> Iterator[Setting]:
-    """Yield what a record sets, except topic configs, voters and the objects of removed topics."""
+    """Yield the settings in a record.
+
+    Left out are those of topic configs and voters, and the removals of a removed topic's objects.
+    """
     if name in _PARTITION_FIELDS:
         yield _partition(name, record)
     elif name in _SETTINGS:
@@ -57,7 +60,11 @@ def settings(name: str, record: Fields) -> Iterator[Setting]:
 
 
 def config(record: Fields, topic: str | None = None) -> Setting:
-    """Return what a ConfigRecord sets; the topic is that of a topic's config, if it is known."""
+    """Return the setting in a ConfigRecord.
+
+    Args:
+        topic: Id of the topic whose config it is; None for another resource or an unknown topic.
+    """
     code = record["resource_type"]
     return Setting(
         "configs",
@@ -69,7 +76,11 @@ def config(record: Fields, topic: str | None = None) -> Setting:
 
 
 def voter(voter_id: int, record: Fields | None) -> Setting:
-    """Return what a VotersRecord sets for a voter: None if it does not list the voter."""
+    """Return the setting of one voter by a VotersRecord.
+
+    Args:
+        record: The voter's entry in the record; None if the record does not list the voter.
+    """
     fields = dict.fromkeys(name for name in ROWS["voters"] if name != "voter_id")
     if record is None:
         return Setting("voters", fields, rest=str(voter_id))
@@ -194,13 +205,13 @@ _PARTITION_FIELDS = ("PartitionRecord", "PartitionChangeRecord")
 
 
 def _text(name: str, field: str, record: Fields) -> str | None:
-    """Return a record's field as text."""
+    """Return a record's field as text; None if the field is null."""
     value = record.get(field)
     return None if value is None else _TEXTS[name][field](value)
 
 
 def _as_text(type_: Any) -> Callable[[Any], str]:
-    """Return the function that gives the text of a value of an Avro type."""
+    """Return the function that converts values of an Avro type to text."""
     if isinstance(type_, list):  # a union of null and the type
         type_ = type_[1]
     if type_ == UUID_NAME:

@@ -85,14 +85,17 @@ CHANGES_SQL = ", ".join(f"{field.name} {_SQL_TYPES[field.type]}" for field in CH
 
 
 def changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of records in order; a topic's partitions among them or not."""
+    """Return the changes of records, which are in order.
+
+    The records are all of the log, or all except those of partitions.
+    """
     return _changes(Changes({}).of_all(_said(batches)))
 
 
 def topic_changes(
     batches: Batches, undone: list[tuple[int, int]], spaces: dict[str, str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of partitions, from the records of some topics in order.
+    """Return the changes of partitions; takes all records, in order, of some topics.
 
     Args:
         undone: The first and the last position of each aborted or still open transaction.
