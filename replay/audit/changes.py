@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.history import BULK, RARE, History
+from replay.audit.state import found_in
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
@@ -64,7 +65,8 @@ def _found(history: History) -> DataFrame:
     # Those of partitions are most of all, and found by many tasks, each for some of the topics.
     topics = history.in_json(BULK.union(_TOPIC_RECORDS))
     of_topic = topics.repartition("topic_id")
-    find = partial(workers.topic_changes, undone=history.undone, spaces=_spaces(history))
+    known = found_in(history)
+    find = partial(workers.topic_changes, undone=known.undone, spaces=known.spaces)
     partitions = _rows(of_topic.sortWithinPartitions("position")).mapInArrow(
         find, workers.CHANGES_SQL
     )
@@ -76,17 +78,6 @@ def _rows(records: DataFrame) -> DataFrame:
     return records.selectExpr(
         "position", "record", "timestamp", "origin.principal", "origin.command", "origin.reason"
     )
-
-
-def _spaces(history: History) -> dict[str, str]:
-    """Return the names of all namespaces that were ever created, by id in base64."""
-    if not history.has("NamespaceRecord"):
-        return {}
-    rows = history.sql("""
-        SELECT base64(NamespaceRecord.namespace_id) AS id, NamespaceRecord.name
-        FROM {rare} WHERE NamespaceRecord IS NOT null
-    """)
-    return {row.id: row.name for row in rows.collect()}
 
 
 def _readable(found: DataFrame, *, show_secrets: bool) -> DataFrame:

@@ -32,7 +32,7 @@ def sums(history: History) -> dict[str, tuple[int, ...]]:
 
     Parts without objects may be missing.
     """
-    found = _found(history)
+    found = found_in(history)
     rows = _folded(history, found).mapInArrow(
         partial(workers.digest_partitions, ends=found.ends), "numbers array<string>"
     )
@@ -50,7 +50,7 @@ def part(history: History, name: str) -> DataFrame:
         order of lists is unchanged.
     """
     if name == "partitions":
-        found = _found(history)
+        found = found_in(history)
         finish = partial(workers.end_partitions, ends=found.ends)
         return _folded(history, found).mapInArrow(finish, from_arrow_schema(PARTITION))
     find = partial(workers.objects_of, part=name)
@@ -58,8 +58,10 @@ def part(history: History, name: str) -> DataFrame:
     return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
 
 
-def _found(history: History) -> workers.Found:
-    rows = history.rare_in_json.mapInArrow(workers.digest_objects, "found string").collect()
+def found_in(history: History) -> workers.Found:
+    """Return what all records but those of partitions say, from a job of its own."""
+    records = history.rare_in_json.select("position", "record")
+    rows = records.mapInArrow(workers.digest_objects, "found string").collect()
     # Without any task there is no row.
     return msgspec.json.decode(rows[0].found, type=workers.Found) if rows else workers.Found()
 

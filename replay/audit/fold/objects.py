@@ -97,6 +97,7 @@ class Objects:
     Attributes:
         ends: The removals of partitions and clearings of their ELR in the applied records.
         undone: The first and the last position of each aborted or still open transaction.
+        names: The names of topics.
     """
 
     def __init__(self) -> None:
@@ -106,7 +107,7 @@ class Objects:
         self._brokers: dict[int, Fields] = {}
         self._removals: dict[str, dict[int, Fields]] = {}
         self._voters: list[Fields] = []
-        self._names = TopicNames()
+        self.names = TopicNames()
 
     def apply_all(self, records: Iterable[tuple[int, str, Fields]]) -> None:
         """Apply the records of a history: position, type and fields of each, in order.
@@ -135,7 +136,7 @@ class Objects:
         for part, objects in self._parts.items():
             for each in objects.values():
                 yield part, each
-        for config in self._names.configs():
+        for config in self.names.configs():
             yield "configs", config
         for broker in self._brokers.values():
             yield "brokers", broker
@@ -158,20 +159,20 @@ class Objects:
                 objects.pop(key, None)
 
     def _name_space(self, _: int, record: Fields) -> None:
-        self._names.name_space(record)
+        self.names.name_space(record)
 
     def _place(self, _: int, record: Fields) -> None:
-        self._names.place(record)
+        self.names.place(record)
 
     def _remove_topic(self, position: int, record: Fields) -> None:
         topic_id = record["topic_id"]
-        self._names.remove(topic_id)
+        self.names.remove(topic_id)
         self._removals.pop(topic_id, None)
         self.ends.removed_topics[topic_id] = position
 
     def _set_config(self, _: int, record: Fields) -> None:
         if _is_of_topic(record):
-            self._names.set_config(record)
+            self.names.set_config(record)
 
     def _begin_removal(self, _: int, record: Fields) -> None:
         removal = {name: record[name] for name in ("delay_ms", "create_time_ms")}
@@ -191,7 +192,7 @@ class Objects:
         name = record["topic_name"]
         if not name:
             self.ends.cleared_everywhere = position
-        elif (topic_id := self._names.holder_in_default(name)) is not None:
+        elif (topic_id := self.names.holder_in_default(name)) is not None:
             self.ends.cleared[topic_id] = position
 
     def _register_broker(self, _: int, record: Fields) -> None:

@@ -20,10 +20,13 @@ class TopicNames:
     A config belongs to the topic that had the name when the config was written. If no topic had the
     name, the config is assigned to the next topic that takes it, unless that topic already has a
     value that was written for it.
+
+    Attributes:
+        spaces: The names of all namespaces that were ever created, by id.
     """
 
     def __init__(self) -> None:
-        self._spaces: dict[str, str] = {}
+        self.spaces: dict[str, str] = {}
         self._names: dict[str, tuple[str, bool]] = {}
         self._holders: dict[str, str] = {}
         self._configs: dict[str, dict[str, _Value]] = {}
@@ -31,14 +34,14 @@ class TopicNames:
 
     def name_space(self, namespace: Fields) -> None:
         """Apply a NamespaceRecord."""
-        self._spaces[namespace["namespace_id"]] = namespace["name"]
+        self.spaces[namespace["namespace_id"]] = namespace["name"]
 
     def place(self, topic: Fields) -> None:
         """Apply a TopicRecord or a MoveTopicRecord."""
         topic_id, namespace_id = topic["topic_id"], topic.get("namespace_id")
         name = topic["name"]
-        if namespace_id in self._spaces:
-            name = f"{self._spaces[namespace_id]}:{name}"
+        if namespace_id in self.spaces:
+            name = f"{self.spaces[namespace_id]}:{name}"
         self._leave_name(topic_id)
         self._names[topic_id] = (name, namespace_id is None)
         self._holders[name] = topic_id

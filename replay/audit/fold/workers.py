@@ -25,11 +25,13 @@ class Found(msgspec.Struct):
         undone: The first and the last position of each transaction that was aborted or is still
             open.
         ends: Removals of partitions and clearings of their ELR.
+        spaces: The names of all namespaces that were ever created, by id.
     """
 
     sums: dict[str, list[int]] = msgspec.field(default_factory=dict)
     undone: list[tuple[int, int]] = msgspec.field(default_factory=list)
     ends: Ends = msgspec.field(default_factory=Ends)
+    spaces: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def digest_objects(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -41,7 +43,9 @@ def digest_objects(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
             sums[part] = Sums(part)
         sums[part].add(each)
     numbers = {part: each.numbers() for part, each in sums.items()}
-    found = Found(sums=numbers, undone=objects.undone, ends=objects.ends)
+    found = Found(
+        sums=numbers, undone=objects.undone, ends=objects.ends, spaces=objects.names.spaces
+    )
     yield pyarrow.record_batch({"found": [msgspec.json.encode(found).decode()]})
 
 
