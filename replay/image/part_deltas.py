@@ -1,7 +1,7 @@
 """The deltas of all parts of an image, each created on first use."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -51,12 +51,6 @@ class PartDeltas:
     voters: VotersDelta
     kraft_version: KRaftVersionDelta
 
-    # The class of each delta; a subclass may name another one.
-    _classes: ClassVar[dict[str, Any]] = {}
-
-    def __init_subclass__(cls) -> None:
-        cls._classes = get_type_hints(cls)
-
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
         # The row being replayed, for rules that need more than its record.
@@ -67,7 +61,7 @@ class PartDeltas:
 
     def __getattr__(self, name: str) -> Any:
         """Create the delta of a part on its first use."""
-        make = self._classes.get(name)
+        make = _DELTAS.get(name)
         if make is None:
             raise AttributeError(name)
         part = self._parts[name] = make(getattr(self.image, f"_{name}"))
@@ -148,3 +142,6 @@ class PartDeltas:
         if self._not_understood is None:
             return place
         return msgspec.structs.replace(place, not_understood=self._not_understood)
+
+
+_DELTAS: dict[str, Any] = get_type_hints(PartDeltas)

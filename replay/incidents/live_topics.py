@@ -18,6 +18,7 @@ from records.partitions import (
 from records.topics import RemoveTopicRecord
 from replay.image import partitions
 from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition, changed
 from replay.image.topic_entry import no_partition
 from replay.image.topics import Topic, TopicsDelta, TopicsImage
@@ -123,3 +124,7 @@ class LiveDelta(MetadataDelta):
     """A delta whose topics are `LiveTopics`; it cannot make an image."""
 
     topics: LiveTopics
+
+    def __init__(self, image: MetadataImage) -> None:
+        super().__init__(image)
+        self.topics = LiveTopics(image._topics)
