@@ -7,7 +7,7 @@ from replay.loader import BatchSource
 
 
 class Lag(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a snapshot or the SQL history is behind the log's end.
+    """Lag of a snapshot, or of the SQL history, behind the log's end.
 
     Attributes:
         end_offset: The snapshot or history contains all records below this offset.

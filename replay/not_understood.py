@@ -122,7 +122,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
 
 
 def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
-    """Return the kinds in a row that are not understood, but that a mirror's table names."""
+    """Return the kinds in a row that are not understood but have a name in a mirror's table."""
     record = row.payload
     if isinstance(record, UnknownRecord):
         return [] if tables.name(record) is None else kinds_of(row, tables)

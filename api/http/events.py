@@ -151,7 +151,7 @@ class _Events:
         guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
 
     async def _next(self) -> bytes:
-        """Return the next wanted events as bytes; empty if it is woken and there are none."""
+        """Return the next wanted events as bytes; empty if the stream is woken without any."""
         if self._first is not None:
             return await self._from_log()
         await self._feed.beyond_or_woken(self._offset)

@@ -32,7 +32,7 @@ _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_pare
 
 
 def member(name: str) -> str:
-    """Return the name of the payload's column for one record type; null in rows of other types."""
+    """Return the name of the payload's column for a record type, which is null in other rows."""
     return f"payload.{UNION_MEMBER_PREFIX}{name}"
 
 

@@ -83,7 +83,7 @@ def _version(record: Record, of_level: int, of_image: int) -> int:
 def _split(image: MetadataImage, record: Record) -> tuple[LeftOut | None, Record | None]:
     """Return the part of a record that Kafka does not support, and the record to write for Kafka.
 
-    Either is None if there is none.
+    Each of the two is None if there is no such part or record.
     """
     match record:
         case configs.FeatureLevelRecord() if record.name in _OWN_FEATURES:

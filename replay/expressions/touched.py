@@ -30,7 +30,7 @@ _KEYED = frozenset({"broker", "controller", "config"})
 
 
 def touched(delta: MetadataDelta) -> set[Token]:
-    """Return the tokens of all changes in a delta not applied yet; may include unchanged ones."""
+    """Return the tokens of all changes in a delta not yet applied, and possibly a few others."""
     found: set[Token] = set()
     for field, part in delta.touched_parts():
         if field == "topics":

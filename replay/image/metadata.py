@@ -101,7 +101,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return self._topics.topics_in(namespace_id)
 
     def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
-        """Iterate over the topics that, or whose partitions, differ from those of `other`."""
+        """Iterate over the topics that differ from `other`; differing partitions count as well."""
         return self._topics.changed_since(other._topics)
 
     def shares_topic(self, other: "MetadataImage", topic_id: Uuid) -> bool:

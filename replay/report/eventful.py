@@ -28,7 +28,7 @@ class Weighed(NamedTuple):
 
 
 def weighed(each: EffectiveRow) -> Weighed:
-    """Return a record with its weight, which is highest if it leaves objects in an outage."""
+    """Return a record with its weight, highest if the record leaves objects in an outage."""
     weight = sum(map(_weight, each.touched))
     return Weighed(each.effect, each.row.timestamp, weight)
 

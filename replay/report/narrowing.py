@@ -38,7 +38,7 @@ class KeptReports:
         return found if found is not None and kept_end <= end and found.start == start else None
 
     def keep(self, key: object, report: GrowingReport, end: int) -> None:
-        """Cache a report that reaches the log's end; drop the least recently used if full."""
+        """Cache a report that ends with the log; when full, drop the least recently used one."""
         self._kept[key] = report, end
         while len(self._kept) > 1 and (
             len(self._kept) > KEPT_MAX

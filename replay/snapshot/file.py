@@ -1,9 +1,9 @@
 """Reads the snapshots stored beside a log, with the standard library's sqlite3.
 
-Used by all commands that only read: importing SQLAlchemy would take half a second. It never
-creates, writes or upgrades the database, and waits at most 100 ms for a writer. Snapshots that
-cannot be read now, or not by this release, are skipped with a warning, because replay gives the
-same result, only more slowly.
+Used by all commands that only read: importing SQLAlchemy would take half a second. This module
+never creates, writes or upgrades the database, and waits at most 100 ms for a writer. Snapshots
+that cannot be read now, or not by this release, are skipped with a warning, because replay gives
+the same result, only more slowly.
 """
 
 import logging

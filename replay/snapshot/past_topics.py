@@ -117,7 +117,7 @@ class SnapshotTopics:
         return self._find(manifest.get("topics", []), topic_id)
 
     def _find(self, hashes: Sequence[bytes], topic_id: Uuid) -> StoredTopic | None:
-        """Return a topic from chunks ordered by the hash of the topic id, or None."""
+        """Return a topic from chunks ordered by hash of the topic id; None if it is not there."""
         wanted = key_hash(topic_id)
         after = bisect_right(hashes, wanted, key=lambda each: self._chunk(each).first_hash)
         return None if after == 0 else self._chunk(hashes[after - 1]).find(topic_id)

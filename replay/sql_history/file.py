@@ -304,8 +304,8 @@ _FINDERS: dict[str, _Finder] = {
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection in a transaction; SQLite creates no files next to the database.
 
-    With a write-ahead log present, SQLite reads it. Without one the last writer has closed the
-    database, and it is opened as immutable; if it was written meanwhile, an error is raised.
+    If there is a write-ahead log, SQLite reads it. If there is none, the last writer has closed the
+    database, which is then opened as immutable; if it is written meanwhile, an error is raised.
     """
     log = path.with_name(path.name + "-wal")
     before = None if _size(log) else path.stat()

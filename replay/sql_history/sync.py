@@ -110,7 +110,7 @@ def sync(
 
 
 class _Writer:
-    """Buffers runs, and writes them whenever they end at an offset to continue the log from."""
+    """Buffers runs, and writes them at offsets from which the log can be continued."""
 
     def __init__(
         self,
