@@ -214,8 +214,8 @@ class ControllerLink:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
         Waits a few seconds if the controller cannot be reached; never sends a request twice. Each
-        read-only query uses a separate connection. So it delays no heartbeat, and if this call is
-        cancelled, the controller abandons the query.
+        read-only query uses a separate connection. So a query delays no heartbeat, and the
+        controller abandons the query if this call is cancelled.
 
         Raises:
             RequestError: NOT_CONTROLLER, nothing was sent; or the controller does not accept

@@ -20,7 +20,7 @@ from replay.image.partitions import NONE, READ_WRITE
 
 
 class Fence(Protocol):
-    """Finds the replica for a request; raises RequestError if it is missing or not allowed."""
+    """Finds the replica for a request; raises RequestError if it is missing or inaccessible."""
 
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the full name of a topic; None if the id is unknown."""

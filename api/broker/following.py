@@ -1,8 +1,8 @@
 """Follower fetching: find where the follower's log diverges from the leader's, truncate, then copy.
 
-There is one task per leader: per broker that leads partitions of which this broker has a follower.
-For every such partition, the task first asks the leader for the end of the epoch of the follower's
-last batch, and truncates the follower's log to that offset.
+There is one task for each broker that leads partitions which this broker follows. For every such
+partition, the task asks the leader for the end of the epoch of the follower's last batch, and
+truncates the follower's log to that offset.
 
 Source: KIP-101, KIP-279 (truncation by leader epoch).
 """

@@ -51,7 +51,7 @@ class Posts:
 
 
 async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
-    """Return the reply to a request, also if that fails; None if the client disconnects."""
+    """Return the reply to a request, which may report an error; None if the client disconnects."""
     if scope["method"] != "POST":
         found = problem(405, "METHOD_NOT_ALLOWED", "Method Not Allowed")
         return reply_with(found, {"Allow": "POST"})

@@ -23,7 +23,7 @@ def message_layout(cls: type[Message], version: int, *, flexible: bool) -> Layou
 
 
 class _Builder:
-    """Builds layouts; if `strict`, layouts that fail on non-default values of missing fields."""
+    """Builds layouts. If `strict`, fields that the version lacks must have their default value."""
 
     def __init__(self, version: int, flexible: bool, *, strict: bool) -> None:
         self._version = version

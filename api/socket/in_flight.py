@@ -47,7 +47,7 @@ class InFlight:
     def start(
         self, answering: Awaitable[bytes], correlation_id: int, size_bytes: int, place: Place
     ) -> None:
-        """Await the answer to a request and send it, or the error frame if that raises.
+        """Await the answer to a request and send it; on an error, send an error frame instead.
 
         Args:
             size_bytes: Size of the request, which counts towards the limits until it is answered.

@@ -190,7 +190,7 @@ class _ParsedPlan:
                 _check_function([value.name().unquotedString()], TABLE_FUNCTIONS)
 
     def _with_clause(self, clause: JavaObject, defined: frozenset[str]) -> None:
-        """Visit a WITH clause: a definition may use earlier ones, if RECURSIVE also itself."""
+        """Visit a WITH clause. A definition may use earlier ones and, if RECURSIVE, itself."""
         for definition in _each(clause.cteRelations()):
             name = definition._1().lower()
             seen_inside = defined | {name} if clause.allowRecursion() else defined

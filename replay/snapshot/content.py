@@ -98,7 +98,7 @@ class Draft:
     """
 
     def __init__(self, image: MetadataImage, previous: Previous | None) -> None:
-        """Compare an image with a stored one: O(objects), but fast for objects that both share."""
+        """Compare an image with a stored one: O(objects), but fast for objects that they share."""
         self._image = image
         self._previous = previous
         if previous is None or previous.layout.digests is None:
