@@ -113,8 +113,8 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
 
     The question workers compute the columns. A client that already has columns of the same range
     and topics can send their last offset as `known`, and the header of their response as `columns`.
-    It then gets only the difference; if there is none, the service waits for new records, at most
-    `wait_ms`, before it computes anything.
+    It then gets only the difference. As long as there is none, nothing is computed: the service
+    waits for new records, at most `wait_ms`, and then responds with 304.
 
     Raises:
         RequestError: a parameter is malformed; or as the question `report`.
