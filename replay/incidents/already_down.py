@@ -102,7 +102,10 @@ class RowsOf:
             yield msgspec.structs.replace(row, payload=payload)
 
     def _needles(self) -> Needles | None:
-        """Return the byte strings that find the blocks with selected rows; None for many topics."""
+        """Return the byte strings to search for to find blocks with selected rows.
+
+        Returns None if the partitions belong to too many topics for the search to pay off.
+        """
         if len(self._topics) > _TOPICS_SKIMMED_MAX:
             return None
         needles = Needles()

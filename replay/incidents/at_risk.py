@@ -1,4 +1,4 @@
-"""Describes the unproven changes that the choice of a seed directory makes lost or committed."""
+"""Lists the changes not proven to be committed that the choice of the seed keeps or loses."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,7 +71,7 @@ def _changes(
 def _events(
     node: NodeFacts, from_offset: int, end_offset: int
 ) -> tuple[list[TimelineEvent], int, str]:
-    """Return the events of a range, the offset where they end, and the error that ended them.
+    """Return the events of a range, the offset up to which they are complete, and the error there.
 
     The error is empty if the events are complete. Events need an image, which cannot be built past
     damage or past a record that contradicts the state, although the bytes of later records still

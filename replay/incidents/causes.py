@@ -114,7 +114,7 @@ class Causes:
         return not self._batch and not self._down
 
     def _losing_a_lead(self, rows: Sequence[Envelope]) -> Iterator[int]:
-        """Yield the brokers whose leadership of a partition a record of the batch takes away."""
+        """Yield the brokers that lose the leadership of a partition by a record of the batch."""
         for row in rows:
             record = row.payload
             # Below NO_LEADER: the leader stays.
@@ -159,12 +159,12 @@ class Causes:
         Args:
             past: Has followed the same log up to this point, but only the records of some
                 partitions.
-            asked: Further causes found by `past`, to be checked.
+            asked: Further causes found by `past` for which the caller needs the final form, too.
             load: Returns the image as of an offset; called with ascending offsets.
 
         Returns:
-            The final form, by offset, of each cause that depends on partitions `past` did not
-            follow.
+            For each cause whose description depends on partitions that `past` did not follow: its
+            final form, by the cause's offset.
         """
         wanted = {cause.offset for cause in (*asked, *past._down.values()) if cause is not None}
         decided = {}
@@ -182,7 +182,7 @@ class Causes:
         return decided
 
     def of_broker(self, broker_id: int) -> Cause | None:
-        """Return the cause why a broker is down; None if that is older than the kept history."""
+        """Return why a broker is down; None if the cause is older than the kept history."""
         return self._down.get(broker_id)
 
     def of_partition(
@@ -315,7 +315,7 @@ def lost_brokers(before: Partition | None, after: Partition) -> list[int]:
 
 
 def _may_lose(brokers: Iterable[int], before: Partition | None, after: Partition) -> bool:
-    """False if none of a few brokers can be among those of `lost_brokers`, which takes longer."""
+    """False if `lost_brokers` certainly contains none of these brokers; cheaper than calling it."""
     if before is None:
         return True
     old, new, leader = before.isr, after.isr, before.leader

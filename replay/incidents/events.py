@@ -97,7 +97,7 @@ class GrowingEvents:
     ) -> None:
         """Add the events of the records up to `to_offset`, exclusive.
 
-        To be called again, `to_offset` must end a batch.
+        `read` may be called again only if `to_offset` was the end of a batch.
 
         Raises:
             CorruptLogError: a record contradicts the state before it; names the offset.
@@ -123,7 +123,7 @@ class GrowingEvents:
         return sorted(events, key=lambda event: event.from_offset)
 
     def groups(self) -> Iterable[Group]:
-        """Return the groups of records that form the events, but for flaps, in a fixed order."""
+        """Return the groups of records that form the events, except flaps, in a fixed order."""
         return self._told.groups()
 
     def changed_groups(self) -> list[Group]:
@@ -132,7 +132,9 @@ class GrowingEvents:
 
     @property
     def absences(self) -> int:
-        """How many absences are known; the flaps change only together with it."""
+        """The number of absences found so far; while it stays the same, so does the result of
+        `flaps`.
+        """
         return self._told.flaps.count
 
     def flaps(self) -> list[TimelineEvent]:
@@ -208,7 +210,7 @@ class _Events:
             raise error.replaced(record=RecordPlace.of(row)) from None
 
     def groups(self) -> Iterable[Group]:
-        """Return the groups of rows that form the events, but for flaps, in a fixed order."""
+        """Return the groups of rows that form the events, except flaps, in a fixed order."""
         return self._groups.values()
 
     def changed_groups(self) -> list[Group]:
@@ -217,7 +219,9 @@ class _Events:
         return found
 
     def tell_term(self) -> None:
-        """Say in the event of the active controller how long it has been active so far."""
+        """Add to the event that began the current controller's term how long the term has lasted so
+        far.
+        """
         self._end_term(self.last_time)
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
@@ -237,8 +241,8 @@ class _Events:
     def _end_term(self, time: int) -> None:
         """Add the duration of the active controller's term to the event that began the term.
 
-        The controller may have been down long before another became active, so the time of its last
-        record is added, too.
+        A controller may have been down long before another one became active. So the event also
+        contains the time of the last record written in the term.
         """
         if self._term is None:
             return
@@ -329,7 +333,7 @@ class _Events:
                 self.flaps.back(name, row)
 
     def _own_group(self, row: Envelope) -> Group:
-        """Return the event for the batch's partition changes that no broker's record caused."""
+        """Return the group of the batch's partition changes that no broker's record caused."""
         if self._own is None or self._own_offset != row.batch_offset:
             self._own_offset = row.batch_offset
             self._own = self._group((PARTITIONS, row.batch_offset), PARTITIONS, row)

@@ -29,7 +29,7 @@ class LiveState:
     """
 
     def __init__(self, delta: MetadataDelta) -> None:
-        """Use a delta, to which records may be applied only here.
+        """Use a delta; only this object may apply records to it.
 
         Args:
             delta: A `LiveDelta` is faster, but cannot make an image.
@@ -58,7 +58,7 @@ class LiveState:
         return self._delta.apply(provenance)
 
     def provenance(self, place: Provenance) -> Provenance:
-        """Return the provenance of `image`, which need not be made for it."""
+        """Return the provenance that an image made now would have, without making the image."""
         return self._delta.provenance(place)
 
     def partitions(self, topic_id: Uuid) -> Partitions:

@@ -1,8 +1,8 @@
 """The topics of a cluster while its log is followed, without the means to make an image of them.
 
-A delta keeps the offsets of what changed, and looks for a partition among the changes, then in the
-image. Incidents need neither: here the partitions of a topic are in one dict, which is cheaper to
-follow (benchmarks/README.md).
+A `TopicsDelta` keeps the offset of each change, and looks for a partition first among the changes,
+then in the image. Incidents do not need these offsets: here all partitions of a topic are in one
+dict, which is cheaper to update (benchmarks/README.md).
 """
 
 from collections.abc import Iterable

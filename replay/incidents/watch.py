@@ -323,7 +323,7 @@ def _beginning(outage: Outage) -> int:
 
 
 def _waits_alike(before: Partition | None, after: Partition) -> bool:
-    """True if nothing that decides which brokers a partition waits for was set by a record."""
+    """True if a record changed nothing that decides which brokers the partition waits for."""
     # What a record leaves alone is the same object.
     return (
         before is not None

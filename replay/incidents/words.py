@@ -34,7 +34,7 @@ def effect_of(record: Any, state: LiveState) -> str:
 
 
 def detail_of(record: Any) -> str:
-    """Return what a record's effect is about, if `effect_of` does not say it; else nothing."""
+    """Return the details of a record's effect that `effect_of` leaves out, or an empty text."""
     if isinstance(record, security.AccessControlEntryRecord):
         return acl_text(record)
     return ""

@@ -189,10 +189,9 @@ def _steps(
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
 ) -> Iterator[tuple[Batch, set[Token]]]:
-    """Yield each batch that ends outside a transaction, with the tokens touched by then.
+    """Yield each batch that ends outside a transaction, and the tokens touched since the last one.
 
-    These are the tokens touched since the batch yielded before. Tokens of records of other types
-    than `types` may be missing.
+    Tokens of records whose type is not in `types` may be missing.
     """
     first = replayer.next_offset
     noted: set[Token] = set()

@@ -69,13 +69,14 @@ class Target(Protocol):
 
 
 def untouched_until(past: PastTopics, target: Target, at: int, end: int) -> int:
-    """Return the last known offset up to which no record from `at` on touches the object.
+    """Return the last of `past.end_offsets()` up to which no record from `at` on touches the
+    object.
 
     While the object's topic is unchanged, the object's name cannot mean another object. Topics that
     later take that name must also be unchanged, and so must namespaces and partition removals.
 
     Args:
-        at: One of `past.end_offsets()`.
+        at: One of `past.end_offsets()`; returned if the object was touched before the next one.
         end: Upper limit of the result.
     """
     state = past.state(at, target.ids, target.partition_id)

@@ -111,9 +111,9 @@ def _existing(source: TimedSource, offset: int) -> int:
 
 
 def _counted_back(source: TimedSource, count: int) -> int:
-    """Return the offset `count` before the last one.
+    """Return the offset that lies `count` offsets before the last one.
 
-    At least 0, or -1 (the state before the first record) if the history starts at 0.
+    The result is at least 0, or -1 (the state before the first record) if the history starts at 0.
     """
     offset = source.end_offset - 1 - count
     return max(offset, -1 if source.history_start == 0 else 0)

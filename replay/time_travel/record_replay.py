@@ -21,9 +21,9 @@ class RecordReplay:
     """Replays a log row by row.
 
     Attributes:
-        before: The image before the last record that may have changed something; without changes of
-            partitions right before it, unless only one object is followed.
-        image: The image after that record.
+        before: The image before the last record that may have changed something.
+        image: The image after that record. If all objects are followed, both images may lack the
+            latest changes of partitions.
     """
 
     def __init__(self, image: MetadataImage, only: ObjectName | None = None) -> None:

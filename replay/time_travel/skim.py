@@ -33,7 +33,7 @@ class SkimmableSource(BatchSource, Protocol):
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Yield the batches in [from_offset, to_offset) with a needle, and possibly others."""
+        """Yield the batches in [from_offset, to_offset) that contain a needle, perhaps others."""
 
 
 def can_skim(source: BatchSource, name: ObjectName) -> bool:

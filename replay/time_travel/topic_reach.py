@@ -91,7 +91,11 @@ class TopicReach:
         )
 
     def want(self, name: str) -> None:
-        """Search for all topics that have this name, without the namespace, at any time."""
+        """Also search for every topic that has this name at any time.
+
+        Args:
+            name: The topic's name without its namespace.
+        """
         self.wanted.add(name)
         self._search(name)
 
