@@ -83,6 +83,9 @@ class Causes:
         self._down: dict[int, Cause | None] = {
             broker.broker_id: None for broker in state.brokers() if not is_up(broker)
         }
+        # Those of them that the batch unregistered. Later none of them is down: it is not in the
+        # state, from which a range starts, and its partitions left it in the same batch.
+        self._unregistered: set[int] = set()
         # Records of the batch about each broker.
         self._batch: dict[int, list[Envelope]] = {}
         # Brokers that lose a lead in the batch.
@@ -94,6 +97,8 @@ class Causes:
 
     def enter(self, rows: Sequence[Envelope]) -> None:
         """Start the next batch: examine its rows before they are replayed."""
+        for broker_id in tuple(self._unregistered):
+            self._forget(broker_id)
         if BROKER_RECORDS.isdisjoint([type(row.payload) for row in rows]):
             if self._batch:
                 self._batch, self._leading = {}, set()
@@ -145,11 +150,21 @@ class Causes:
         """Update the brokers that are down after a broker's record was applied."""
         broker_id = broker_of(row.payload)
         cause = self.down_by(row, before)
+        now = self._state.broker(broker_id)
+        if before is None:
+            self._forget(broker_id)
+        elif now is None:
+            self._unregistered.add(broker_id)
         if cause is not None:
             # The first one counts: a broker that shut down is fenced because of that.
             self._down.setdefault(broker_id, cause)
-        elif is_up(self._state.broker(broker_id)):
+        elif is_up(now):
             self._down.pop(broker_id, None)
+
+    def _forget(self, broker_id: int) -> None:
+        """Forget what took a broker down, because its registration has ended."""
+        self._down.pop(broker_id, None)
+        self._unregistered.discard(broker_id)
 
     def take_over(
         self, past: "Causes", asked: Iterable[Cause], load: Callable[[int], MetadataImage]
@@ -179,6 +194,7 @@ class Causes:
             broker_id: cause and decided.get(cause.offset, cause)
             for broker_id, cause in past._down.items()
         }
+        self._unregistered = past._unregistered
         return decided
 
     def of_broker(self, broker_id: int) -> Cause | None:

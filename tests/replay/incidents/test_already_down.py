@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from metadata_log.log_reader import LogReader
 from records.base import Record
-from records.brokers import FenceBrokerRecord
+from records.brokers import FenceBrokerRecord, UnregisterBrokerRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.causes import NO_HEARTBEAT_OR_STOPPED
 from replay.incidents.outage import Outages
@@ -76,6 +76,37 @@ def test_a_lead_of_a_partition_that_is_whole_again_tells_why_its_broker_was_fenc
     causes = {each.cause.text for each in found.intervals if each.cause is not None}
     assert causes == {f"broker {fenced} was fenced ({reason})"}
     assert found == of_range(log, at)
+
+
+def test_an_unregistered_broker_is_the_cause_only_in_its_batch_and_new_if_it_registers_again() -> (
+    None
+):
+    history = batches(
+        (*UP, *TOPICS, broker(4)),
+        (change("a", 0, isr=(1, 2)), UnregisterBrokerRecord(broker_id=3, broker_epoch=10)),
+        (UnregisterBrokerRecord(broker_id=4, broker_epoch=10), change("a", 0, isr=(1, 2, 3))),
+        (change("b", 0, isr=(1, 2)),),
+        (change("b", 0, isr=(1, 2, 3)),),
+        (broker(3), broker(4), change("b", 0, isr=(1, 2))),
+    )
+    log = FakeLog(history)
+    found = of_range(log, 0)
+    third, fifth, last = (history[i].base_offset for i in (1, 3, 5))
+    causes = {
+        (each.object, each.from_offset): each.cause.text
+        for each in found.intervals
+        if each.cause is not None and each.from_offset and each.from_offset >= third
+    }
+    assert causes == {
+        ("partition:a/0", third): "broker 3 was unregistered",
+        ("partition:b/0", fifth): "leader 1 took 3 out of the ISR: too far behind",
+        ("broker:3", last): "broker 3 registered, still fenced",
+        ("broker:4", last + 1): "broker 4 registered, still fenced",
+        ("partition:b/0", last + 2): "broker 3 registered, still fenced",
+    }
+    in_range = of_range(log, last)
+    for snapshot in (each.end_offset - 1 for each in history[1:5]):
+        assert of_range(log, last, snapshot) == in_range, snapshot
 
 
 def test_only_what_matters_to_what_is_down_is_decoded_before_the_snapshot() -> None:
