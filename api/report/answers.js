@@ -1,6 +1,5 @@
-// Answers: why a value is as it is, the history of an object, who set its fields, its outages.
-// They come from the data of the page; where a service is at hand it is asked, for it knows the log
-// from its beginning.
+// Answers to the reader's questions: why, history, blame and outages. A report answers them from its
+// own data; a served page asks the service, because the service has the whole log.
 
 import { blameCommand, historyCommand, newestCommand, outagesCommand, whyCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -18,10 +17,10 @@ export const HISTORY_MAX = 1000;
 /** @typedef {{object: string, kind: string, from: number, to: number|null, duration: number, cause: string}} Outage */
 
 /**
- * A service that is asked; offsets are inclusive. Each may throw an error with a message to be shown.
+ * The questions that a service answers. Offsets are inclusive. Each may throw an error, whose message is shown.
  * @typedef {object} Questions
  * @property {(name: string, at: number) => Promise<Why>} why
- * @property {(name: string, at: number, count: number) => Promise<Past[]>} history The newest.
+ * @property {(name: string, at: number, count: number) => Promise<Past[]>} history The newest changes.
  * @property {(name: string, at: number) => Promise<Setter[]>} blame
  * @property {(from: number, to: number, name: string|null) => Promise<Outage[]>} outages
  */
@@ -29,7 +28,7 @@ export const HISTORY_MAX = 1000;
 export class Answers {
   element = make("div", { class: "answer", role: "region", "aria-label": "why", tabindex: "-1", hidden: true });
 
-  /** @param {import("report/data.js").Data|null} data Null: only the service answers. @param {import("report/selection.js").Selection} selection @param {Questions|null} questions */
+  /** @param {import("report/data.js").Data|null} data Null if only the service can answer. @param {import("report/selection.js").Selection} selection @param {Questions|null} questions */
   constructor(data, selection, questions) {
     this.data = data;
     this.selection = selection;
@@ -37,7 +36,7 @@ export class Answers {
     this.asked = 0;
   }
 
-  /** What the data say of an object at the end of the selection; null if it is absent.
+  /** Call `tell` for an object, as of the end of the selection; null if there is no such object.
    * @template T @param {string} name @param {(data: import("report/data.js").Data, object: number, row: number) => T} tell */
   _own(name, tell) {
     if (this.data === null) return null;
@@ -45,12 +44,12 @@ export class Answers {
     return object === null ? null : tell(this.data, object, row);
   }
 
-  /** Why a field of an object has its value at the end of the selection.
+  /** Show why a field of an object has its value at the end of the selection.
    * @param {string} name @param {string|null} field */
   why(name, field) {
     const { to } = this.selection, whole = field === null ? name : `${name}#${field.replaceAll("#", "%23")}`;
     const show = (/** @type {Why|null} */ found) => {
-      if (found === null) return { nodes: [make("p", {}, plain(`${name} is not there at ${to}.`))], command: whyCommand(name, to) };
+      if (found === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: whyCommand(name, to) };
       const heading = make("h3", {}, plain(`${found.name}#${found.field} is ${valueText(found.value)} at ${to}`));
       const notes = found.notes.map((note) => make("p", { class: "remark" }, plain(note)));
       return { nodes: [heading, ...notes, this._list(found.chain, (link) => this._link(link))], command: whyCommand(`${found.name}#${found.field}`, to) };
@@ -58,7 +57,7 @@ export class Answers {
     return this._show("why", () => this.questions?.why(whole, to), show, () => this._own(name, (data, object, row) => whyOf(data, object, field, row)));
   }
 
-  /** Every change of an object. @param {string} name */
+  /** Show every change of an object. @param {string} name */
   history(name) {
     const { first, last, to } = this.selection;
     const count = HISTORY_MAX, asks = this.questions !== null;
@@ -71,18 +70,18 @@ export class Answers {
     return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => pastOf(this.data, name), (found) => show(found, false));
   }
 
-  /** The fields of an object at the end of the selection, and who set each. @param {string} name */
+  /** Show the fields of an object at the end of the selection, each with the record that set it. @param {string} name */
   blame(name) {
     const { to } = this.selection;
     const show = (/** @type {Setter[]|null} */ setters) => {
-      if (setters === null) return { nodes: [make("p", {}, plain(`${name} is not there at ${to}.`))], command: blameCommand(name, to) };
+      if (setters === null) return { nodes: [make("p", {}, plain(`${name} does not exist at offset ${to}.`))], command: blameCommand(name, to) };
       const heading = make("h3", {}, plain(`${name} at ${to}, and who set it`));
       return { nodes: [heading, this._list(setters, (setter) => this._setter(name, setter))], command: blameCommand(name, to) };
     };
     return this._show("blame", () => this.questions?.blame(name, to), show, () => this._own(name, blameOf));
   }
 
-  /** What was down in the selection; a service is asked. @param {string|null} name */
+  /** Show the outages in the selection; only a service can answer. @param {string|null} name Null: all objects. */
   outages(name) {
     const { from, to } = this.selection;
     const show = (/** @type {Outage[]} */ outages) => {
@@ -97,7 +96,7 @@ export class Answers {
     this.element.hidden = true;
   }
 
-  /** Shows what a service answers; without one, or while it does not answer, what the data say.
+  /** Show the service's answer; if there is no service or it is unreachable, answer from the page's data.
    * @template T
    * @param {string} label @param {() => Promise<T>|undefined} ask
    * @param {(found: T) => {nodes: Node[], command: string}} show @param {() => T} own
@@ -162,20 +161,20 @@ export class Answers {
   _setter(/** @type {string} */ name, /** @type {Setter} */ { field, value, setter }) {
     const shown = make("button", { type: "button", class: "value", title: "why?", onclick: () => this.why(name, field) }, plain(valueText(value)));
     return make("li", {}, make("div", { class: "set" }, make("span", { class: "field" }, plain(`${field}: `)), shown),
-      ...(setter === null ? [make("span", { class: "by" }, "set before what is known")]
+      ...(setter === null ? [make("span", { class: "by" }, "set by an earlier record, which is not known")]
         : [...this._record(setter), make("span", { class: "by" }, plain(`by ${setter.by}`))]));
   }
 
   _outage(/** @type {Outage} */ outage) {
     const { object, from, to } = outage;
-    const pick = make("button", { type: "button", class: "link offset", title: "select its time", onclick: () => this.selection.set({ from, to: to ?? Infinity, object }) }, plain(object));
+    const pick = make("button", { type: "button", class: "link offset", title: "select the time of this outage", onclick: () => this.selection.set({ from, to: to ?? Infinity, object }) }, plain(object));
     return make("li", {}, pick, make("span", { class: "type" }, outage.kind.replaceAll("_", " ")), make("span", {}, durationText(outage.duration)),
-      make("span", { class: "by" }, to === null ? `since ${from}, lasting` : `from ${from} to ${to}`),
+      make("span", { class: "by" }, to === null ? `since ${from}, still in progress` : `from ${from} to ${to}`),
       make("div", { class: "text" }, plain(outage.cause)));
   }
 }
 
-/** The changes of all objects of a name in the data, oldest first. @returns {Past[]} */
+/** The changes of all objects that had a name in the data, oldest first. @returns {Past[]} */
 function pastOf(/** @type {import("report/data.js").Data|null} */ data, /** @type {string} */ name) {
   if (data === null) return [];
   const steps = data.named(name).flatMap((object) => data.historyOf(object)).sort((a, b) => a.row - b.row);

@@ -1,4 +1,4 @@
-// Axis: times to pixels. Idle time is squeezed, so that a night fits on a screen.
+// Axis: converts times to pixels. Idle time is compressed, so that a night fits on a screen.
 
 const GAP_PX = 54;
 const SHARE_OF_GAPS = 0.4;
@@ -10,8 +10,8 @@ const LEAST_MARGIN_MS = 60000;
 
 export class Axis {
   /**
-   * @param {ArrayLike<number>} times At which something happens, ascending.
-   * @param {number} begin @param {number} end Of the view, ms since 1970.
+   * @param {ArrayLike<number>} times Times of all records, ascending.
+   * @param {number} begin @param {number} end Begin and end of the view, ms since 1970.
    * @param {number} width In pixels.
    */
   constructor(times, begin, end, width) {
@@ -29,7 +29,7 @@ export class Axis {
     return [begin - used, end + used];
   }
 
-  /** The largest gaps without anything, in order of time. @param {ArrayLike<number>} times */
+  /** The largest gaps without records, in order of time. @param {ArrayLike<number>} times */
   _idle(times) {
     const gaps = gapsOf(times, this.begin, this.end);
     const most = Math.floor((this.width * SHARE_OF_GAPS) / GAP_PX);
@@ -40,7 +40,7 @@ export class Axis {
   /** @param {[number, number][]} idle @returns {Piece[]} */
   _pieces(idle) {
     const total = this.end - this.begin;
-    // A gap keeps some of its length at both sides, so that what borders on it can be seen.
+    // A gap keeps a margin at both ends, so that the records next to it can be seen.
     const margin = Math.min(...idle.map(([a, b]) => (b - a) / 10), marginOf(idle, total));
     const cuts = idle.map(([a, b]) => [a + margin, b - margin]);
     const busy = total - cuts.reduce((sum, [a, b]) => sum + (b - a), 0);
@@ -62,7 +62,7 @@ export class Axis {
     return pieces;
   }
 
-  /** The place of a time. @param {number} time */
+  /** The x position of a time, in pixels. @param {number} time */
   x(time) {
     if (time <= this.begin) return 0;
     if (time >= this.end) return this.width;
@@ -76,14 +76,14 @@ export class Axis {
     return piece.x0 + ((time - piece.start) / (piece.end - piece.start)) * (piece.x1 - piece.x0);
   }
 
-  /** The time at a place. @param {number} x */
+  /** The time at an x position. @param {number} x */
   time(x) {
     const piece = this.pieces.find((p) => x <= p.x1) ?? this.pieces[this.pieces.length - 1];
     const share = Math.min(1, Math.max(0, (x - piece.x0) / (piece.x1 - piece.x0)));
     return piece.start + share * (piece.end - piece.start);
   }
 
-  /** Round times for marks, at least so many pixels apart. @param {number} apart */
+  /** Round times for the axis labels. @param {number} apart Minimum distance in pixels. */
   ticks(apart) {
     /** @type {number[]} */
     const found = [];
@@ -103,7 +103,7 @@ export class Axis {
   }
 }
 
-/** The gaps that may be squeezed.
+/** The gaps that may be compressed.
  * @param {ArrayLike<number>} times @param {number} begin @param {number} end */
 function gapsOf(times, begin, end) {
   /** @type {[number, number][]} */
@@ -120,7 +120,7 @@ function gapsOf(times, begin, end) {
   return gaps;
 }
 
-/** How much of a gap stays at its sides: little of a year between two busy hours.
+/** The margin kept at the ends of each gap, in ms: a small share of a year between two busy hours.
  * @param {[number, number][]} gaps @param {number} total */
 function marginOf(gaps, total) {
   const busy = total - gaps.reduce((sum, [a, b]) => sum + (b - a), 0);

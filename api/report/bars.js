@@ -1,4 +1,4 @@
-// Bars: the picture. One canvas; the names beside it are HTML.
+// Bars: draws the picture on one canvas. The names beside it are HTML.
 
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
 import { above } from "report/numbers.js";
@@ -16,7 +16,7 @@ export const LEGEND = [
   [SHUTTING_DOWN, "shutting down", "the broker hands over its leads"],
 ];
 
-/** Colours of the style sheet, and patterns: the states differ also without colour vision. */
+/** The colours of the style sheet, with patterns that tell states apart without colour vision. */
 export class Paint {
   /** @param {CanvasRenderingContext2D} context @param {Element} element */
   constructor(context, element) {
@@ -59,7 +59,7 @@ function pattern(context, bit, color, ground) {
   return found;
 }
 
-/** The swatches of the legend by their bits. @param {Element} element @returns {Map<number, HTMLCanvasElement>} */
+/** The swatches of the legend, by state bit. @param {Element} element @returns {Map<number, HTMLCanvasElement>} */
 export function swatches(element) {
   /** @type {Paint|null} */
   let paint = null;
@@ -83,12 +83,12 @@ export function swatches(element) {
  * @property {import("report/states.js").Row[]} rows
  * @property {(row: import("report/states.js").Row) => import("report/states.js").Steps} stepsOf
  * @property {ReturnType<import("report/states.js").States["health"]>} health
- * @property {any[][]} terms Offset, time, epoch, node.
- * @property {number} historyTime Before it no state is known.
- * @property {number|null} unconfirmedTime From it on records may still be replaced.
+ * @property {any[][]} terms Each: offset, time, epoch, node.
+ * @property {number} historyTime Before this time the state is unknown.
+ * @property {number|null} unconfirmedTime From this time on, records may still be replaced.
  * @property {number[]} wentBack Times at which clocks went back.
  * @property {number} scroll How far the rows are scrolled, in pixels.
- * @property {number} height Of the canvas.
+ * @property {number} height Height of the canvas, in pixels.
  */
 
 /** @param {HTMLCanvasElement} canvas @param {Scene} scene */
@@ -135,7 +135,7 @@ function drawRow(context, paint, scene, row, y) {
       const thin = row.kind === "broker" ? height : height / 3;
       context.fillRect(x, top + (height - thin) / 2, end - x, thin);
       if (bit) {
-        // A topic's bar is as high as the share of its partitions, but always to be seen.
+        // A topic's bar is as high as the share of its partitions in an outage, but always visible.
         const full = row.kind === "topic" ? Math.max(height * Math.sqrt(share[x]), height * 0.45) : height;
         context.fillStyle = paint.fills.get(bit) ?? "";
         context.fillRect(x, top + (height - full) / 2, end - x, full);
@@ -145,7 +145,7 @@ function drawRow(context, paint, scene, row, y) {
   }
 }
 
-/** The worst state of each pixel: a flap of a millisecond is still one pixel.
+/** The worst state in each pixel, so that an outage of one millisecond is still visible.
  * @param {import("report/states.js").Steps} steps @param {import("report/axis.js").Axis} axis */
 export function pixels(steps, axis) {
   const width = Math.max(1, Math.ceil(axis.width));
@@ -195,7 +195,7 @@ function drawHealth(context, paint, scene) {
   }
 }
 
-/** The largest count at any time, in pieces that fit an argument list.
+/** The largest number of partitions in an outage at any time, as the only item of an array.
  * @param {{leaderless: number[], under: number[]}} health */
 function sampledMaxima(health) {
   let most = 0;
@@ -226,7 +226,7 @@ function drawTerms(context, paint, scene) {
   });
 }
 
-/** What is not known, or not final, is hatched behind all rows.
+/** Hatch, behind all rows, the times at which the state is unknown or not final.
  * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {Scene} scene @param {number} bottom */
 function drawUnknown(context, paint, scene, bottom) {
   context.fillStyle = paint.unknown;
@@ -255,7 +255,7 @@ function drawAxis(context, paint, scene, bottom) {
     const middle = (piece.x0 + piece.x1) / 2;
     context.fillStyle = paint.color("muted");
     const length = piece.end - piece.start;
-    // Of a longer gap nobody wants the seconds.
+    // Seconds are irrelevant for a longer gap.
     const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
     context.fillText(`⟨${text}⟩`, middle, bottom + 15);
     context.fillText("idle", middle, bottom + 30);

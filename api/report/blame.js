@@ -1,4 +1,4 @@
-// Blame: which record of the data set each field of an object, as `metalog blame`.
+// Blame: the record that last set each field of an object, like `metalog blame`.
 
 import { GONE } from "report/object_states.js";
 import { byText } from "report/words.js";
@@ -19,7 +19,7 @@ export function blameOf(data, object, row) {
   return Object.entries(state).map(([field, value]) => ({ field, value, setter: setterOf(data, rows.get(field) ?? 0) }));
 }
 
-/** Null for the state before the data. @param {import("report/data.js").Data} data @param {number} row */
+/** The record of a row as a setter; null for row 0, the state before the data. @param {import("report/data.js").Data} data @param {number} row */
 function setterOf(data, row) {
   if (row === 0) return null;
   const record = data.recordOf(row);

@@ -1,4 +1,4 @@
-// Columns: unpacks what replay/report packed; docs/report.md describes the format.
+// Columns: unpacks the columns that replay/report packed (format: docs/report.md).
 
 /** @typedef {Record<string, any>} Header */
 
@@ -23,21 +23,21 @@ export async function unpack(packed) {
 
 /** @param {Uint8Array<ArrayBuffer>} packed */
 async function inflated(packed) {
-  // Not by a Blob: its stream comes from another process.
+  // A Blob's stream would come from another process.
   const { writable, readable } = new DecompressionStream("deflate-raw"), writer = writable.getWriter();
   const written = Promise.all([writer.write(packed), writer.close()]);
   const [found] = await Promise.all([new Response(readable).arrayBuffer(), written]);
   return new Uint8Array(found);
 }
 
-/** Numbers of seven bits a byte, lowest first, one after the other. */
+/** A sequence of variable-length numbers: seven bits per byte, lowest bits first. */
 export class Column {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
     this.bytes = bytes;
   }
 
-  /** How many numbers there are. */
+  /** The number of numbers. */
   count() {
     const { bytes } = this;
     let count = 0;
@@ -45,20 +45,20 @@ export class Column {
     return count;
   }
 
-  /** All of them. @returns {Float64Array<ArrayBuffer>} */
+  /** All numbers. @returns {Float64Array<ArrayBuffer>} */
   unsigned() { return this._into(new Float64Array(this.count())); }
 
-  /** All of them, each below 2^31. @returns {Int32Array<ArrayBuffer>} */
+  /** All numbers, if each is below 2^31. @returns {Int32Array<ArrayBuffer>} */
   small() { return this._into(new Int32Array(this.count())); }
 
-  /** All of them, each the sum of those before and itself. @returns {Float64Array<ArrayBuffer>} */
+  /** The running sums of all numbers, which are signed differences. @returns {Float64Array<ArrayBuffer>} */
   summed() {
     const numbers = this.unsigned();
     for (let i = 0, sum = 0; i < numbers.length; i++) numbers[i] = sum += signed(numbers[i]);
     return numbers;
   }
 
-  /** As `summed`, each below 2^30. @returns {Int32Array<ArrayBuffer>} */
+  /** Like `summed`, if each is below 2^30. @returns {Int32Array<ArrayBuffer>} */
   smallSummed() {
     const numbers = this.small();
     for (let i = 0, sum = 0; i < numbers.length; i++) numbers[i] = sum += (numbers[i] >>> 1) ^ -(numbers[i] & 1);
@@ -72,7 +72,7 @@ export class Column {
       numbers.set(bytes);
       return numbers;
     }
-    // Written out: a file has millions of them.
+    // Inlined for speed: a file has millions of numbers.
     for (let i = 0, at = 0; i < numbers.length; i++) {
       let byte = bytes[at++], value = byte & 127;
       for (let scale = 128; byte > 127; scale *= 128) {
@@ -85,12 +85,12 @@ export class Column {
   }
 }
 
-/** The number that is stored as one of at least 0. @param {number} value */
+/** Decode a signed number (zigzag). @param {number} value */
 export function signed(value) {
   return value % 2 ? -(value + 1) / 2 : value / 2;
 }
 
-/** What base64 says. @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
+/** Decode base64. @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
 export function bytesOf(base64) {
   const quick = /** @type {any} */ (Uint8Array).fromBase64;
   if (quick) return /** @type {Uint8Array<ArrayBuffer>} */ (quick(base64));

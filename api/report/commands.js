@@ -1,4 +1,4 @@
-// Commands: the command lines that give what the page shows.
+// Commands: the command lines that print what the page shows.
 
 /** How the command line names the log or service. */
 let where = "LOG";
@@ -35,7 +35,7 @@ export function outagesCommand(from, to, object) {
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
 }
 
-/** A word as a shell takes it. @param {string} word */
+/** Quote a word for a shell, if necessary. @param {string} word */
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }

@@ -1,4 +1,4 @@
-// Data: the states and changes of a range, of what the file holds or the service sends.
+// Data: the states and changes in a range, from the columns in the file or from the service.
 
 import { unpack } from "report/columns.js";
 import { above } from "report/numbers.js";
@@ -7,7 +7,7 @@ import { CHANGED, GONE, NEW, ObjectStates } from "report/object_states.js";
 /** @typedef {import("report/object_states.js").Fields} Fields */
 /** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
 
-/** More objects than these are not sorted again. */
+/** Longer lists of objects are not sorted by name. */
 const SORTED_MAX = 2000;
 
 export const LEADERLESS = 1, UNDER_REPLICATED = 2, FENCED = 4, SHUTTING_DOWN = 8;
@@ -18,7 +18,7 @@ export async function openData(packed) {
   return new Data(await unpack(packed));
 }
 
-/** Newer data, of what the service sent: what is new is added to those that are there.
+/** Extend data by the newer columns that the service sent; new data if it sent all columns.
  * @param {Data} data @param {Uint8Array<ArrayBuffer>} packed */
 export async function renewedData(data, packed) {
   const block = await unpack(packed);
@@ -30,7 +30,7 @@ export async function renewedData(data, packed) {
 export class Data extends ObjectStates {
   /** @type {Set<number>|null} */ _moved = null;
   /** @type {Map<string, number[]>|null} */ _topics = null;
-  /** @type {{start: Int32Array, of: Int32Array}|null} Those of topic i stand in `of` from start[i] to start[i + 1]. */
+  /** @type {{start: Int32Array, of: Int32Array}|null} The partitions of topic i are of[start[i]] to of[start[i + 1] - 1]. */
   _partitions = null;
   /** @type {boolean|null} */ _shared = null;
   _seen = new Uint8Array(this.objects);
@@ -38,7 +38,7 @@ export class Data extends ObjectStates {
   /** @param {import("report/decoded.js").Block} block */
   grow(block) {
     const hasMoved = super.grow(block);
-    // They are found out again when they are asked for.
+    // Computed again on the next use.
     this._moved = this._topics = this._shared = null;
     if (hasMoved) {
       this._partitions = null;
@@ -47,7 +47,7 @@ export class Data extends ObjectStates {
     return hasMoved;
   }
 
-  /** The name of an object after a row, with its kind.
+  /** The name of an object, with its kind, after a row.
    * @param {number} object @param {number} row */
   nameAt(object, row) {
     return `${this.kinds[this.objectKind[object]]}:${this.labelAt(object, row)}`;
@@ -59,7 +59,7 @@ export class Data extends ObjectStates {
     if (topic) return `${this.labelAt(topic - 1, row)}/${this.objectNumber[object]}`;
     const first = this.header.labels[this.firstLabel[object]];
     if (this.kinds[this.objectKind[object]] !== "topic") return first;
-    // Only a topic that moves gets another name.
+    // Only a topic that was moved has another name.
     if (!this.moved.has(object)) return first;
     const state = this.stateAt(object, row);
     return state === null ? first : escapedName(state.name);
@@ -79,7 +79,7 @@ export class Data extends ObjectStates {
     return this._moved;
   }
 
-  /** What a touch changed. @param {number} touch @returns {Change[]} */
+  /** The fields that a touch changed. @param {number} touch @returns {Change[]} */
   changesOf(touch) {
     const object = this.object[touch], row = this.rowOf[touch];
     return this._changes(touch, this.stateAt(object, row - 1), this.stateAt(object, row));
@@ -98,9 +98,9 @@ export class Data extends ObjectStates {
     return differing(object, label, this._inOrder(object, before), this._inOrder(object, after), set);
   }
 
-  /** A state with its fields in the order in which the commands show them. */
+  /** A state with its fields in the order in which the commands print them. */
   _inOrder(/** @type {number} */ object, /** @type {Fields|null} */ state) {
-    // Configs are shown by name; the fields of all others come in the order of their records.
+    // Configs are printed by name, all other fields in the order of the record.
     if (state === null || this.kinds[this.objectKind[object]] !== "config") return state;
     return Object.fromEntries(Object.entries(state).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -120,7 +120,7 @@ export class Data extends ObjectStates {
     }
     for (let i = lowest; i <= highest; i++) if (seen[i]) found.push(i);
     seen.fill(0, lowest, highest + 1);
-    // They are in order already, but for topics that moved or got the name of another.
+    // Already in order, except topics that were moved or that took the name of another.
     const isSorted = found.length > SORTED_MAX || !this.hasSharedNames;
     return isSorted ? found : this._sorted(found, before, after);
   }
@@ -143,7 +143,7 @@ export class Data extends ObjectStates {
     return differing(object, label, old, now, old && now ? this.differingFields(object, before, after) : null);
   }
 
-  /** Its name; its id if the name means another object at the other end. */
+  /** The name of an object in a diff; its id if the name means another object at the other end. */
   _diffName(/** @type {number} */ object, /** @type {number} */ before, /** @type {number} */ after, /** @type {boolean} */ isThere) {
     const label = this.labelAt(object, isThere ? after : before);
     const topic = this.objectTopic[object] ? this.objectTopic[object] - 1 : object;
@@ -155,7 +155,7 @@ export class Data extends ObjectStates {
     return topic === object ? id : `${id}/${this.objectNumber[object]}`;
   }
 
-  /** Another topic of a name that is there after a row. */
+  /** Another topic that has this name after a row; null if there is none. */
   _topicNamed(/** @type {string} */ label, /** @type {number} */ row, /** @type {number} */ but) {
     for (const object of this.topicsByLabel.get(label) ?? []) {
       if (object !== but && this.isThere(object, row) && this.labelAt(object, row) === label) return object;
@@ -163,7 +163,7 @@ export class Data extends ObjectStates {
     return null;
   }
 
-  /** The same partition of another topic, if it is there. */
+  /** The partition with the same number in another topic; null if it does not exist then. */
   _partition(/** @type {number} */ topic, /** @type {number} */ like, /** @type {number} */ row) {
     for (const object of this.partitionsOf(topic)) {
       if (this.objectNumber[object] === this.objectNumber[like] && this.objectKind[object] === this.objectKind[like]) {
@@ -173,7 +173,7 @@ export class Data extends ObjectStates {
     return null;
   }
 
-  /** Topics by every name that they had. @returns {Map<string, number[]>} */
+  /** The topics that had each name. @returns {Map<string, number[]>} */
   get topicsByLabel() {
     if (this._topics) return this._topics;
     /** @type {Map<string, number[]>} */
@@ -199,7 +199,7 @@ export class Data extends ObjectStates {
     return this._shared;
   }
 
-  /** The partitions of a topic, all that it ever had in the range. @param {number} topic @returns {number[]} */
+  /** All partitions that a topic had at any time in the range. @param {number} topic @returns {number[]} */
   partitionsOf(topic) {
     this._partitions ??= this._partitionsByTopic();
     const { start, of } = this._partitions;
@@ -216,15 +216,15 @@ export class Data extends ObjectStates {
     return { start, of };
   }
 
-  /** The object of a name such as `partition:orders/0`, preferably one that is there after a row;
-   * null if there never was one.
+  /** The object with a name such as `partition:orders/0`, preferably one that exists after a row;
+   * null if no object ever had the name.
    * @param {string} name @param {number} row @returns {number|null} */
   find(name, row) {
     const found = this.named(name);
     return found.find((object) => this.isThere(object, row)) ?? found.at(-1) ?? null;
   }
 
-  /** All objects that had a name at some time: a topic may be made again. @param {string} name @returns {number[]} */
+  /** All objects that had a name at any time: a topic may be deleted and created again. @param {string} name @returns {number[]} */
   named(name) {
     const colon = name.indexOf(":"), kind = this.kinds.indexOf(name.slice(0, colon)), label = name.slice(colon + 1);
     if (kind < 0) return [];
@@ -251,7 +251,7 @@ export class Data extends ObjectStates {
     return at < 0 ? [] : [this.kindStart[this.kinds.indexOf("topic")] + at];
   }
 
-  /** Type, time, and who caused a row. @param {number} row */
+  /** The record of a row: its offset, time, type and origin. @param {number} row */
   recordOf(row) {
     const origin = this.header.origins[this.origin[row]];
     return {
@@ -261,7 +261,7 @@ export class Data extends ObjectStates {
   }
 }
 
-/** The changes of some fields; of all if the object is there on one side only.
+/** The changes of some fields; of all fields if the object exists before or after only.
  * @param {number} object @param {string} label @param {Fields|null} before @param {Fields|null} after
  * @param {Set<string>|null} fields @returns {Change[]} */
 function differing(object, label, before, after, fields) {
@@ -271,7 +271,7 @@ function differing(object, label, before, after, fields) {
     .map((field) => ({ object, label, field, before: old[field] ?? null, after: now[field] ?? null, fate }));
 }
 
-/** Compares names so that `orders/10` comes after `orders/9`. @param {string} a @param {string} b */
+/** Compare names so that `orders/10` comes after `orders/9`. @param {string} a @param {string} b */
 function naturally(a, b) {
   const [left, right] = [a, b].map((label) => label.split("/"));
   for (let i = 0; i < left.length && i < right.length; i++) {
@@ -283,7 +283,7 @@ function naturally(a, b) {
   return left.length - right.length;
 }
 
-/** A name as in labels: a # begins a field. @param {string} name */
+/** Escape a name as in labels, where # begins a field. @param {string} name */
 function escapedName(name) {
   return name.replace(/%(23|25|2C|3C)/g, "%25$1").replaceAll("#", "%23");
 }

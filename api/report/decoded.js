@@ -1,5 +1,5 @@
-// Decoded columns: rows, touches and objects of a range as arrays of numbers. A growth appends to
-// them; what is there stays, but for the places of objects, which new ones shift.
+// Decoded columns: rows, touches and objects of a range as arrays of numbers. A touch is the effect of
+// a row on one object. Newer rows and touches are appended; new objects shift the indices of others.
 
 import { Column, signed } from "report/columns.js";
 import { Events } from "report/events.js";
@@ -7,32 +7,32 @@ import { above, appended, Insertion } from "report/numbers.js";
 
 const NONE = new Float64Array(), SMALL = new Int32Array();
 
-/** Lists of the header that a growth makes longer. */
+/** Lists in the header that newer data extend. */
 const LISTS = ["fields", "shapes", "types", "origins", "values", "texts", "links", "causes", "broker_links"];
-/** Fields of the header that a growth replaces. */
+/** Fields of the header that newer data replace. */
 const REPLACED = ["last", "confirmed_end", "opens", "times"];
 
 /** @typedef {{header: import("report/columns.js").Header, column: (name: string) => Column}} Block */
 
 export class Decoded {
-  // Of each row: offset of its record and of its effect, times, and its first touch.
+  // By row: offset of the record, offset at which it took effect, times, and first touch.
   offset = NONE; effect = NONE; time = NONE; axisTime = NONE; type = SMALL; origin = SMALL; rows = 0;
   firstTouch = new Int32Array(1);
-  // Of each row but the first, for `why`.
+  // By row, without the first: used by `why`.
   text = SMALL; cause = SMALL;
   /** @type {number[]} Times on the axis at which clocks went back. */
   wentBack = [];
-  // Of each object.
+  // By object.
   objectKind = SMALL; objectTopic = SMALL; objectNumber = NONE; objects = 0;
   firstLabel = SMALL;
   /** @type {number[]} The first object of each kind. */
   kindStart = [];
-  // Of each touch; those of object i stand in ofObject from ofStart[i] to ofStart[i + 1].
+  // By touch. The touches of object i are ofObject[ofStart[i]] to ofObject[ofStart[i + 1] - 1].
   object = SMALL; shape = SMALL; outages = SMALL; rowOf = SMALL;
   ofStart = SMALL; ofObject = SMALL;
-  // Of each touch its first value, and the values. They are most of the file, and read on demand.
+  // The values, and the first value of each touch. They are most of the file, and decoded on demand.
   _valueStart = new Int32Array(1); _value = NONE;
-  /** @type {Block[]} Those whose values are not read yet. */
+  /** @type {Block[]} The blocks whose values are not decoded yet. */
   _unread = [];
 
   /** @param {Block} block */
@@ -46,14 +46,14 @@ export class Decoded {
     this._take(block);
   }
 
-  /** Take what came after the last row; true if objects have other places now.
+  /** Append newer data; true if the indices of objects have changed.
    * @param {Block} block */
   grow(block) {
     const { header, hasValues } = this, more = block.header;
     if (more.after !== this.last) throw new Error(`what is new begins after ${more.after}, not after ${this.last}`);
     for (const name of LISTS) for (const each of more[name]) header[name].push(each);
     for (const name of REPLACED) if (name in more) header[name] = more[name];
-    // The begin that was asked for first is still what is left out.
+    // The requested begin stays: the rows that were left out there are still missing.
     header.asked[1] = more.asked[1];
     header.about = { ...header.about, ...more.about };
     header.terms.splice(more.terms_at, Infinity, ...more.terms);
@@ -74,7 +74,7 @@ export class Decoded {
     return hasMoved;
   }
 
-  /** True once values were read. */
+  /** True if all values are decoded. */
   get hasValues() { return this._unread.length === 0; }
 
   readValues() {
@@ -106,7 +106,7 @@ export class Decoded {
     for (let i = 0, at = this.firstTouch[begin]; i < firstTouch.length; i++) firstTouch[i] = at += firstTouch[i];
     this.firstTouch = appended(this.firstTouch, firstTouch);
     this.rows = begin + firstTouch.length;
-    // Clocks may go back; a place on the axis must not.
+    // Clocks may go back; times on the axis must not.
     const { time } = this;
     this.axisTime = appended(this.axisTime, time.slice(begin));
     const { axisTime } = this;
@@ -114,7 +114,7 @@ export class Decoded {
       axisTime[i] = Math.max(time[i], axisTime[i - 1]);
       if (time[i] < time[i - 1]) this.wentBack.push(axisTime[i]);
     }
-    // The state before the range begins with it.
+    // The state before the range begins at the first record's time, or earlier.
     if (this.rows > 1) axisTime[0] = Math.min(time[0] || axisTime[1], axisTime[1]);
   }
 
@@ -127,7 +127,7 @@ export class Decoded {
     const isOld = this.objectTopic;
     for (let i = 0; i < before; i++) if (isOld[i]) isOld[i] = into.moved[isOld[i] - 1] + 1;
     if (header !== whole) {
-      // Of objects in no topic the labels, and of topics the ids, are lists of their own.
+      // Labels are stored only for objects that are in no topic, ids only for topics.
       const withLabel = (/** @type {Int32Array} */ of) => (/** @type {number} */ i) => of[i] === 0;
       const topic = this.kinds.indexOf("topic"), isTopic = (/** @type {Int32Array} */ of) => (/** @type {number} */ i) => of[i] === topic;
       whole.labels = into.listOf(whole.labels, withLabel(this.objectTopic), header.labels, withLabel(topics));
@@ -171,7 +171,7 @@ export class Decoded {
     const fields = /** @type {any[][]} */ (this.header.fields);
     const sets = /** @type {number[][]} */ (this.header.shapes.map((/** @type {any} */ each) => each[1]));
     const columns = fields.map((_, i) => column(`value:${i}`).unsigned());
-    // Of each counter the last value of every object; later blocks hold counters whole.
+    // The last value of each counter, by object: the first block contains differences, later ones values.
     const last = fields.map((field) => (field[2] && isFirst ? new Float64Array(this.objects) : null));
     const read = new Int32Array(fields.length), value = new Float64Array(columns.reduce((sum, of) => sum + of.length, 0));
     const start = new Int32Array(end - first), before = this._value.length;

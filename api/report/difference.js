@@ -1,4 +1,4 @@
-// The difference: what the selection changed, as `metalog diff`; and the questions about it.
+// The difference between before and after the selection, like `metalog diff`, and links to the answers.
 
 import { diffCommand } from "report/commands.js";
 import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
@@ -22,13 +22,13 @@ export class Difference {
     this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.foot);
     this.shown = 0;
     selection.watch(() => {
-      // An answer that is being read stays while the end moves on.
+      // An open answer stays open while the selection follows the end.
       if (!selection.isGrowing) this.answers.close();
       this.show();
     });
   }
 
-  /** The rows before and at the end of the selection. */
+  /** The last row before the selection, and its last row. */
   ends() {
     return [this.data.rowAt(this.selection.from - 1), this.data.rowAt(this.selection.to)];
   }
@@ -55,7 +55,7 @@ export class Difference {
     this._count(about, objects, before, after);
   }
 
-  /** To read the values takes time: what happened is painted before. */
+  /** Decode the values, which takes time, after the list of events is painted. */
   _showLater() {
     this.body.setAttribute("aria-busy", "true");
     const { data } = this;
@@ -70,7 +70,7 @@ export class Difference {
   _nothing(/** @type {string|null} */ object, /** @type {number|null} */ only, /** @type {number} */ after) {
     if (object === null) return "Nothing differs.";
     if (only === null) return `There is no ${object} in this report.`;
-    return this.data.stateAt(only, after) === null ? "It is not there, neither before nor after." : "It is the same before and after.";
+    return this.data.stateAt(only, after) === null ? "It does not exist before or after." : "It is the same before and after.";
   }
 
   _links(/** @type {string|null} */ object) {
@@ -84,7 +84,7 @@ export class Difference {
     ];
   }
 
-  /** Counts over all objects, a little at a time: there may be 100,000 of them. */
+  /** Count the differences of all objects, in slices of time: there may be 100,000 objects. */
   _count(/** @type {HTMLElement} */ about, /** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
     const ticket = ++this.shown;
     const { from, to } = this.selection;
@@ -133,7 +133,7 @@ export class Difference {
     return [make("div", { class: "line" }, "new:", ...parts)];
   }
 
-  /** A value that tells why it is so. */
+  /** A value as a button that shows why the field has it. */
   _value(/** @type {string} */ name, /** @type {Change} */ change) {
     const onclick = () => this.why(name, change.field);
     return make("button", { type: "button", class: "value", title: "why?", onclick }, plain(valueText(change.after)));
@@ -147,7 +147,7 @@ export class Difference {
 
   why(/** @type {string} */ name, /** @type {string|null} */ field) { this.answers.why(name, field); }
 
-  /** Why of what is selected: its first value that differs, or its default one. */
+  /** Show why: for the default field of the selected object, or for the first value of the difference. */
   whyOfSelection() {
     const { object } = this.selection;
     if (object !== null) {

@@ -1,8 +1,8 @@
-// Elements of the page.
+// Makes elements of the page, and runs actions later.
 
 /**
  * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag @param {Record<string, any>} [properties] Events begin with `on`; the rest are attributes.
+ * @param {T} tag @param {Record<string, any>} [properties] Names that begin with `on` are event handlers; all others are attributes.
  * @param {...(Node|string|null)} children
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -10,7 +10,7 @@ export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    // As an attribute it would be inline style, which the service's page does not allow.
+    // A style attribute would be inline style, which the served page does not allow.
     else if (name === "style") element.style.cssText = value;
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null) element.setAttribute(name, String(value));
@@ -27,7 +27,7 @@ export function commandLine(command) {
     try {
       await navigator.clipboard.writeText(command);
     } catch {
-      // A file on disk may not use the clipboard: select, so that one key copies.
+      // A page loaded from a file may not use the clipboard: select the text, so that one key copies it.
       getSelection()?.selectAllChildren(code);
       if (!document.execCommand("copy")) return;
     }
@@ -39,24 +39,24 @@ export function commandLine(command) {
 
 const IDLE_MS = 200;
 
-/** Do something once nothing else is to be done, soon at the latest. @param {() => void} action */
+/** Run an action when the browser is idle, after 200 ms at the latest. @param {() => void} action */
 export function whenIdle(action) {
-  // WebKit has none.
+  // WebKit does not have requestIdleCallback.
   if ("requestIdleCallback" in window) requestIdleCallback(action, { timeout: IDLE_MS });
   else setTimeout(action, 20);
 }
 
-/** Do something once the page was painted. @param {() => void} action */
+/** Run an action after the page is next painted. @param {() => void} action */
 export function afterPaint(action) {
-  // A page that is not seen is not painted.
+  // A hidden page is not painted.
   if (document.hidden) setTimeout(action);
   else requestAnimationFrame(() => setTimeout(action));
 }
 
-/** Fills a list piece by piece, so that a long one does not hold up the page. While more is to come
- * by itself the list is `aria-busy`.
- * @param {Element} list @param {Iterator<Node>} items @param {number} count How many until more are asked for.
- * @param {number} [atOnce] How many of them before the page is painted. */
+/** Fill a list in steps, so that a long one does not block the page. The list is `aria-busy` until
+ * the first `count` items are in it; a button adds more.
+ * @param {Element} list @param {Iterator<Node>} items @param {number} count Number of items added without pressing the button.
+ * @param {number} [atOnce] Number of items added before the page is painted. */
 export function fill(list, items, count, atOnce = count) {
   list.querySelector(":scope > .more")?.remove();
   list.removeAttribute("aria-busy");
@@ -71,6 +71,6 @@ export function fill(list, items, count, atOnce = count) {
   list.append(more);
   if (!rest) return;
   list.setAttribute("aria-busy", "true");
-  // The list may be about something else by then.
+  // The list may have been filled with other items meanwhile.
   whenIdle(() => { if (more.parentNode === list) fill(list, items, rest); });
 }

@@ -1,4 +1,4 @@
-// Events: what happened in a range, in words. A growth replaces those that changed and adds new ones.
+// Events of a range, described in words. Newer data replace changed events and add new ones.
 
 import { above, appended, Insertion } from "report/numbers.js";
 
@@ -8,19 +8,19 @@ const NONE = new Float64Array(), SMALL = new Int32Array();
 const FLAP = 0;
 
 export class Events {
-  // Of each event, in order.
+  // By event, in order.
   key = SMALL; from = NONE; to = NONE; time = NONE; cause = NONE;
   /** @type {string[]} */ kind = [];
   /** @type {string[]} */ text = [];
   /** @type {(string|null)[]} */ principal = [];
-  // The names of event i are those whose indices stand in `object` from start[i] to start[i + 1].
+  // The names of event i are names[object[k]] for k from start[i] to start[i + 1] - 1.
   start = new Int32Array(1); object = SMALL;
   /** @type {string[]} */ names = [];
 
-  /** How many there are. */
+  /** The number of events. */
   get length() { return this.from.length; }
 
-  /** Take the events of a block. @param {import("report/decoded.js").Block} block */
+  /** Add the events of a block. @param {import("report/decoded.js").Block} block */
   take({ header, column }) {
     const more = new Events(), { event_kinds: kinds, event_texts: texts, principals } = header;
     more.key = column("event_key").small();
@@ -39,11 +39,11 @@ export class Events {
     else this._merge(more, header.flaps === true);
   }
 
-  /** @param {Events} more New ones, and changed ones with the names that they got. @param {boolean} hasFlaps Flaps are all anew. */
+  /** @param {Events} more New events, and changed events with only their additional names. @param {boolean} hasFlaps True if `more` contains all flaps, which replace the earlier ones. */
   _merge(more, hasFlaps) {
     if (!more.length && !hasFlaps) return;
     const changed = new Map(Array.from(more.key, (key, i) => [key, i]));
-    /** @type {Map<number, number>} Of each event that changed the index that it had. */
+    /** @type {Map<number, number>} The earlier index of each changed event, by its index in `more`. */
     const was = new Map();
     /** @type {number[]} */
     const kept = [];
@@ -101,7 +101,7 @@ export class Events {
     for (let i = above(this.from, from - 1); i < end; i++) yield this._event(i, to);
   }
 
-  /** Events that began before a range and go on in it.
+  /** Events that began before a range and end in or after it.
    * @param {number} from @param {number} to @returns {Told[]} */
   toldBefore(from, to) {
     const found = [];
@@ -112,7 +112,7 @@ export class Events {
     return found;
   }
 
-  /** What was pinned to offsets: a note that is written is an event of its own, with an object.
+  /** Notes at the offsets that they are about. The record of a note is another event, which has an object.
    * @param {number} last @returns {Generator<Told>} */
   *notes(last) {
     for (let i = 0; i < this.length; i++) {
@@ -120,7 +120,7 @@ export class Events {
     }
   }
 
-  /** How many events begin in a range. @param {number} from @param {number} to */
+  /** The number of events that begin in a range. @param {number} from @param {number} to */
   count(from, to) {
     return above(this.from, to) - above(this.from, from - 1);
   }
@@ -130,7 +130,7 @@ export class Events {
     const { names } = this, objects = this._objectsOf(i);
     return {
       from: this.from[i], to: this.to[i], time: this.time[i], kind: this.kind[i], text: this.text[i],
-      // There may be thousands, and most events are never opened.
+      // Computed on demand: there may be thousands, and most events are never opened.
       get objects() { return Array.from(objects, (name) => names[name]); },
       count: objects.length,
       cause: this.cause[i] ? this.cause[i] - 1 : null,
@@ -140,7 +140,7 @@ export class Events {
   }
 }
 
-/** The order of events: by their first record, then flaps, groups of records, notes, each by number. */
+/** Compare events: by first record, then flaps before groups of records before notes, then by number. */
 function comesAfter(/** @type {Events} */ left, /** @type {number} */ i, /** @type {Events} */ right, /** @type {number} */ j) {
   const a = left.key[i], b = right.key[j];
   return left.from[i] - right.from[j] || (a % 3) - (b % 3) || a - b;

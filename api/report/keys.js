@@ -1,26 +1,26 @@
-// Keys: everything that the mouse does.
+// Keys: the keyboard does everything that the mouse does.
 
 import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
 
 /** @type {[string, string][]} */
 const HELP = [
-  ["← →", "previous, next change; of the selected object if there is one"],
+  ["← →", "select the previous or next change (of the selected object, if any)"],
   ["Shift ← →", "make the selection longer or shorter at its end"],
   ["/", "search: a name, an offset, a time"],
-  ["w", "why: what led to the value"],
+  ["w", "why: the records that led to the value"],
   ["h", "history of the selected object"],
-  ["b", "blame: its fields, and who set each"],
+  ["b", "blame: its fields, each with the record that set it"],
   ["z", "zoom to the selection"],
   ["0", "show the whole report"],
   ["a", "select the whole report"],
-  ["Esc", "close what is open; then no object"],
+  ["Esc", "close the open answer; if none is open, deselect the object"],
   ["?", "this help"],
 ];
 
 /** @type {[string, string][]} */
 const HELP_SERVED = [
-  ["o", "outages in the selection, of the selected object if there is one"],
+  ["o", "outages in the selection (of the selected object, if any)"],
   ["n", "now: select the end, and follow it"],
 ];
 
@@ -78,7 +78,7 @@ export class Keys {
     if (offset !== undefined && offset >= selection.from) selection.set({ to: offset });
   }
 
-  /** Where the selected object changed; without one, where anything did. */
+  /** The offsets at which the selected object changed; without an object, those of all changes. */
   _offsets() {
     const { data, selection, picture } = this.page;
     const object = selection.object === null ? null : data.find(selection.object, data.rowAt(selection.to));

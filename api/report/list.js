@@ -1,4 +1,4 @@
-// The list: what happened in the selection, in the words of `metalog timeline`.
+// The list of events in the selection, in the words of `metalog timeline`.
 
 import { timelineCommand } from "report/commands.js";
 import { commandLine, fill, make } from "report/dom.js";
@@ -16,9 +16,9 @@ export class List {
     this.list = make("ol", { class: "events" });
     this.foot = make("div");
     this.element = make("section", { class: "panel", "aria-labelledby": "happened" }, this.title, this.list, this.foot);
-    // To ask where a list is scrolled to would lay the page out.
+    // Reading scrollTop would force a layout.
     this.isScrolled = false;
-    /** @type {Set<string>} Events that are open; they stay so while the end moves on. */
+    /** @type {Set<string>} Expanded events; they stay expanded while the selection follows the end. */
     this.opened = new Set();
     this.list.addEventListener("scroll", () => { this.isScrolled = true; }, { passive: true });
     selection.watch(() => this.show());
@@ -40,7 +40,7 @@ export class List {
     this.foot.replaceChildren(this._earlier(from, to), from > to ? "" : commandLine(timelineCommand(from, to)));
   }
 
-  /** What began before the selection, folded. */
+  /** The collapsed list of events that began before the selection. */
   _earlier(/** @type {number} */ from, /** @type {number} */ to) {
     const found = this.data.events.toldBefore(from, to);
     if (!found.length) return "";
@@ -63,7 +63,7 @@ export class List {
       make("span", { class: `text ${told.kind}` }, parts.text),
       parts.by ? make("span", { class: "by" }, parts.by) : null);
     const item = make("li", {}, line);
-    if (told.goesOn) line.append(make("span", { class: "by" }, "goes on after the selection"));
+    if (told.goesOn) line.append(make("span", { class: "by" }, "continues after the selection"));
     line.addEventListener("click", () => this._open(item, line, told));
     if (this.opened.has(eventName(told))) this._open(item, line, told);
     return item;
@@ -93,5 +93,5 @@ export class List {
   }
 }
 
-/** What an event is called while it grows. @param {import("report/events.js").Told} told */
+/** A key of an event that stays the same when newer data extend the event. @param {import("report/events.js").Told} told */
 function eventName(told) { return `${told.from} ${told.kind}`; }

@@ -1,4 +1,4 @@
-// The page of a report: draws what stands in the file.
+// The page of a report: shows the data in its file.
 
 import { bytesOf } from "report/columns.js";
 import { openData } from "report/data.js";

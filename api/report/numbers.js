@@ -1,6 +1,6 @@
-// Numbers: arrays of them are searched, get longer, and new ones are put among them.
+// Arrays of numbers: search, append and insert.
 
-/** The index of the first number above a limit, in ascending numbers.
+/** The index of the first number greater than a limit; the numbers are ascending.
  * @param {ArrayLike<number>} numbers @param {number} limit */
 export function above(numbers, limit) {
   let low = 0, high = numbers.length;
@@ -12,8 +12,8 @@ export function above(numbers, limit) {
   return low;
 }
 
-/** Numbers with more after them; those that are there are copied only now and then.
- * @template {Float64Array|Int32Array} T @param {T} numbers Not to be used any more. @param {T} more @returns {T} */
+/** Append numbers. The result has spare capacity, so that few appends copy the earlier numbers.
+ * @template {Float64Array|Int32Array} T @param {T} numbers Must not be used afterwards. @param {T} more @returns {T} */
 export function appended(numbers, more) {
   if (!numbers.length || !more.length) return numbers.length ? numbers : more;
   const Kind = /** @type {new (of: any) => T} */ (numbers.constructor), length = numbers.length + more.length;
@@ -26,14 +26,14 @@ export function appended(numbers, more) {
   return /** @type {T} */ (room.subarray(0, length));
 }
 
-/** Where new items come to stand among old ones, which keep their order. */
+/** Insertion of new items among old ones, which keep their order. */
 export class Insertion {
-  /** @param {number} old @param {number} count How many are new. @param {Int32Array|null} places Of the new ones, ascending; null: after the old. */
+  /** @param {number} old @param {number} count Number of new items. @param {Int32Array|null} places Index of each new item in the result, ascending; null: all after the old ones. */
   constructor(old, count, places) {
     this.length = old + count;
-    /** The place of each old item. */
+    /** The index in the result of each old item. */
     this.moved = new Int32Array(old);
-    /** Of each place the index of its item: old ones from 0, new ones from -1 down. */
+    /** By index in the result: the index of an old item, or ~index of a new one. */
     this.from = new Int32Array(this.length);
     for (let place = 0, at = 0, next = 0; place < this.length; place++) {
       const isNew = places === null ? place >= old : next < count && places[next] === place;
@@ -46,7 +46,7 @@ export class Insertion {
     }
   }
 
-  /** Both together. @template {Float64Array|Int32Array} T @param {T} old @param {T} fresh @returns {T} */
+  /** The result for two arrays of numbers. @template {Float64Array|Int32Array} T @param {T} old @param {T} fresh @returns {T} */
   of(old, fresh) {
     if (!old.length) return fresh;
     const { from } = this, found = /** @type {T} */ (new /** @type {any} */ (old.constructor)(from.length));
@@ -54,12 +54,12 @@ export class Insertion {
     return found;
   }
 
-  /** Both lists together. @template T @param {T[]} old @param {T[]} fresh @returns {T[]} */
+  /** The result for two lists. @template T @param {T[]} old @param {T[]} fresh @returns {T[]} */
   ofList(old, fresh) {
     return Array.from(this.from, (from) => (from < 0 ? fresh[~from] : old[from]));
   }
 
-  /** Two lists of something that only some items have.
+  /** The result for two lists that have an entry for some items only.
    * @template T @param {T[]} old @param {(i: number) => boolean} hasOld @param {T[]} fresh @param {(i: number) => boolean} hasFresh @returns {T[]} */
   listOf(old, hasOld, fresh, hasFresh) {
     /** @type {T[]} */

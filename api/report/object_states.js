@@ -1,5 +1,5 @@
-// States of objects: what the touches of one made of it. A state now and then is kept, so that none
-// is put together from many touches.
+// States of objects, computed from the touches of each object. Every 64th state is kept, so that few
+// touches need to be applied.
 
 import { Decoded } from "report/decoded.js";
 import { above } from "report/numbers.js";
@@ -11,15 +11,15 @@ export const NEW = 0, CHANGED = 1, GONE = 2;
 /** @type {number[]} */
 const NO_FIELDS = [];
 
-/** After so many touches of an object its state is kept. */
+/** The number of touches between two states that are kept. */
 const KEPT_EVERY = 64;
 
 export class ObjectStates extends Decoded {
-  /** Of an object the states after each 64 of its touches; with null for fields that were taken away.
+  /** By object: the states after every 64 touches. A removed field is null.
    * @type {Map<number, (Fields|null)[]>} */
   _kept = new Map();
 
-  // By field the numbers of two states' values; NaN where there is none.
+  // By field: the value numbers of two states; NaN if the state does not have the field.
   _old = new Float64Array(); _now = new Float64Array();
   /** @type {number[][]} The fields of each kind. */
   _ownFields = [];
@@ -58,13 +58,13 @@ export class ObjectStates extends Decoded {
     return this.ofObject.subarray(this.ofStart[object], this.ofStart[object + 1]);
   }
 
-  /** How often an object changed after the state before the range. @param {number} object */
+  /** The number of changes of an object in the range. @param {number} object */
   changeCount(object) {
     const start = this.ofStart[object], count = this.ofStart[object + 1] - start;
     return count && this.rowOf[this.ofObject[start]] === 0 ? count - 1 : count;
   }
 
-  /** What became of an object by a touch: NEW, CHANGED or GONE. @param {number} touch @returns {number} */
+  /** The effect of a touch on the object: NEW, CHANGED or GONE. @param {number} touch @returns {number} */
   fateOf(touch) {
     return this.header.shapes[this.shape[touch]][0];
   }
@@ -80,7 +80,7 @@ export class ObjectStates extends Decoded {
     });
   }
 
-  /** What an object is in after a row: bits. @param {number} object @param {number} row */
+  /** The outages that an object is in after a row, as bits. @param {number} object @param {number} row */
   outagesAt(object, row) {
     const index = this._touchAfter(object, row) - 1;
     return index < this.ofStart[object] ? 0 : this.outages[this.ofObject[index]];
@@ -92,13 +92,13 @@ export class ObjectStates extends Decoded {
     return this._stateBefore(object, this._touchAfter(object, row));
   }
 
-  /** True if an object is there after a row. @param {number} object @param {number} row */
+  /** True if an object exists after a row. @param {number} object @param {number} row */
   isThere(object, row) {
     const index = this._touchAfter(object, row) - 1;
     return index >= this.ofStart[object] && this.fateOf(this.ofObject[index]) !== GONE;
   }
 
-  /** The states of an object around each of its touches up to a row, oldest first.
+  /** The states of an object before and after each touch up to a row, oldest first.
    * @param {number} object @param {number} row @returns {{touch: number, before: Fields|null, after: Fields|null}[]} */
   stepsOf(object, row) {
     const end = this._touchAfter(object, row), found = [];
@@ -112,7 +112,7 @@ export class ObjectStates extends Decoded {
     return found;
   }
 
-  /** How many fields of an object differ between two rows; nothing is made for it, since there may
+  /** The number of fields of an object that differ between two rows. Makes no states, because there may
    * be 100,000 objects. @param {number} object @param {number} before @param {number} after */
   countDifferences(object, before, after) {
     let count = 0;
@@ -120,15 +120,15 @@ export class ObjectStates extends Decoded {
     return count;
   }
 
-  /** The names of the fields of an object that differ between two rows: by the numbers of their
-   * values, since a secret looks the same before and after.
+  /** The names of the fields of an object that differ between two rows. Compares the numbers of the
+   * values, because a secret is shown alike before and after.
    * @param {number} object @param {number} before @param {number} after @returns {Set<string>} */
   differingFields(object, before, after) {
     const differing = this._compared(object, before, after).filter((field) => !this._isSame(field));
     return new Set(differing.map((field) => this.header.fields[field][1]));
   }
 
-  /** The fields of which `_old` and `_now` are filled; none if no touch is between the rows. */
+  /** Fill `_old` and `_now`; return the fields to compare, none if no touch is between the rows. */
   _compared(/** @type {number} */ object, /** @type {number} */ before, /** @type {number} */ after) {
     const middle = this._touchAfter(object, before), end = this._touchAfter(object, after);
     if (middle === end) return NO_FIELDS;
@@ -145,7 +145,7 @@ export class ObjectStates extends Decoded {
     return old[field] === now[field] || (Number.isNaN(old[field]) && Number.isNaN(now[field]));
   }
 
-  /** The first touch of an object after a row, as an index of `ofObject`. */
+  /** The index in `ofObject` of the first touch of an object after a row. */
   _touchAfter(/** @type {number} */ object, /** @type {number} */ row) {
     let low = this.ofStart[object], high = this.ofStart[object + 1];
     while (low < high) {
@@ -156,13 +156,13 @@ export class ObjectStates extends Decoded {
     return low;
   }
 
-  /** The state that the touches of an object before one of them made. @returns {Fields|null} */
+  /** The state of an object before the touch at index `end` of `ofObject`. @returns {Fields|null} */
   _stateBefore(/** @type {number} */ object, /** @type {number} */ end) {
     const begin = this.ofStart[object], kept = Math.floor((end - begin) / KEPT_EVERY);
     return withoutNulls(this._advanced(this._keptState(object, kept), begin + kept * KEPT_EVERY, end));
   }
 
-  /** The state after so many times 64 touches. */
+  /** The state after `index` times 64 touches. */
   _keptState(/** @type {number} */ object, /** @type {number} */ index) {
     if (index === 0) return null;
     const kept = this._kept.get(object) ?? [null], begin = this.ofStart[object];
@@ -174,7 +174,7 @@ export class ObjectStates extends Decoded {
     return kept[index];
   }
 
-  /** A state after more touches; the one that is given stays as it is. @returns {Fields|null} */
+  /** A copy of a state with more touches applied. @returns {Fields|null} */
   _advanced(/** @type {Fields|null} */ state, /** @type {number} */ start, /** @type {number} */ end) {
     const { fields, shapes, values } = this.header, { valueStart, value: numbers } = this;
     let found = state === null ? null : { ...state };
@@ -191,21 +191,21 @@ export class ObjectStates extends Decoded {
     return found;
   }
 
-  /** Put the numbers of the values that touches set into an array by field. */
+  /** Set the numbers of the values that touches set, by field. */
   _setValues(/** @type {Float64Array} */ into, /** @type {number[]} */ own, /** @type {number} */ start, /** @type {number} */ end) {
     const { fields, shapes } = this.header, { ofObject, shape, value, valueStart } = this;
     for (let i = start; i < end; i++) {
       const touch = ofObject[i], [fate, set] = shapes[shape[touch]];
       if (fate !== CHANGED) for (const field of own) into[field] = NaN;
       for (let j = 0, at = valueStart[touch]; j < set.length; j++, at++) {
-        // Of all values the first is null.
+        // Value 0 is null.
         into[set[j]] = value[at] === 0 && !fields[set[j]][2] ? NaN : value[at];
       }
     }
   }
 }
 
-/** A state without the fields that were taken away. @param {Fields|null} state */
+/** A state without its removed fields. @param {Fields|null} state */
 function withoutNulls(state) {
   if (state === null || !Object.values(state).includes(null)) return state;
   return Object.fromEntries(Object.entries(state).filter(([, value]) => value !== null));

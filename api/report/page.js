@@ -1,4 +1,4 @@
-// The page: puts its parts together, and takes newer data.
+// The page: assembles its parts, and shows newer data.
 
 import { Answers } from "report/answers.js";
 import { LEGEND, swatches } from "report/bars.js";
@@ -21,7 +21,7 @@ export class Page {
 
   /**
    * @param {import("report/data.js").Data} data @param {Command} command
-   * @param {import("report/answers.js").Questions|null} questions The service, if there is one.
+   * @param {import("report/answers.js").Questions|null} questions The service; null for a report in a file.
    */
   constructor(data, command, questions) {
     setPlace(command.where);
@@ -39,7 +39,7 @@ export class Page {
     this._tellOfData();
   }
 
-  /** Fill a document. @param {Document} document @param {...Element} more Parts of the header. */
+  /** Show the page in a document. @param {Document} document @param {...Element} more Further parts of the header. */
   show(document, ...more) {
     const { keys, search } = this;
     const help = make("button", { type: "button", class: "help", "aria-label": "help: keys", onclick: () => keys.help.showModal() }, "?");
@@ -53,7 +53,7 @@ export class Page {
     Object.assign(window, { report: this });
   }
 
-  /** Show newer data; what is selected, opened and asked stays. @param {import("report/data.js").Data} data */
+  /** Show newer data; the selection, expanded events and open answers stay. @param {import("report/data.js").Data} data */
   renew(data) {
     for (const part of [this, this.answers, this.difference, this.search, this.list]) part.data = data;
     this.picture.renew(data);
@@ -72,7 +72,7 @@ export class Page {
   _say() {
     const { to } = this.selection, time = this.picture.timeAt(to);
     const text = `At offset ${to}, ${timeText(time)}: ${this.picture.healthAt(time)}.`;
-    // What is set again is read aloud again.
+    // A screen reader repeats a text that is set again, even if it is the same.
     if (this.said.textContent !== text) this.said.textContent = text;
   }
 }
@@ -83,7 +83,7 @@ function openOnMostEventful(selection, data) {
   if (opens) [selection.from, selection.to] = opens;
 }
 
-/** The range of the data, in times and offsets. @param {import("report/data.js").Data} data */
+/** The text of the range of the data, with times and offsets. @param {import("report/data.js").Data} data */
 function rangeText(data) {
   const [begin, end] = data.header.times;
   if (begin === undefined) return `no records · the state at offset ${data.last}${data.axisTime[0] ? `, ${timeText(data.axisTime[0])}` : ""}`;
@@ -92,13 +92,13 @@ function rangeText(data) {
   return `${range} · offsets ${data.first} – ${data.last}`;
 }
 
-/** What the reader must know about what is missing. @param {import("report/data.js").Data} data @param {any} command */
+/** Remarks on what the page does not show, or shows differently. @param {import("report/data.js").Data} data @param {any} command */
 function remarks(data, command) {
   const { header } = data, { about } = header;
   /** @type {string[]} */
   const found = [];
   if (header.asked[0] !== data.first || header.asked[1] !== data.last) {
-    found.push(`This is a part of offsets ${header.asked[0]} – ${header.asked[1]}: all of them would be too large for one page.`);
+    found.push(`This is a part of offsets ${header.asked[0]} – ${header.asked[1]}: the whole range would be too large for one page.`);
   }
   if (about.not_understood) found.push(`${countText(about.not_understood.records, "record")} not understood by this release.`);
   if (header.history_from > data.first) found.push(`Before offset ${header.history_from} the state is unknown: the log begins there (hatched).`);
@@ -111,7 +111,7 @@ function remarks(data, command) {
 /** @param {{data: import("report/data.js").Data, picture: Picture, selection: Selection}} page */
 export function legend(page) {
   const { picture, selection } = page;
-  // The first two are of topics, the others of brokers.
+  // The first two are states of topics, the others of brokers.
   const states = page.data.header.is_of_topics ? LEGEND.slice(0, 2) : LEGEND;
   const items = states.map(([bit, name, title]) => make("li", { title, "data-outage": String(bit) }, name));
   const list = make("ul", { class: "legend", "aria-label": "states" }, make("li", { class: "healthy" }, "healthy"), ...items);

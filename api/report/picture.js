@@ -1,4 +1,4 @@
-// The picture: names of the rows, the canvas beside them, and the range that is dragged on it.
+// The picture: the names of the rows, the canvas beside them, and selection by dragging.
 
 import { Axis } from "report/axis.js";
 import { AXIS_PX, draw, HEALTH_PX, ROW_PX, TERMS_PX, TOP_PX } from "report/bars.js";
@@ -27,7 +27,7 @@ export class Picture {
       make("div", { class: "names-bottom", style: `height:${AXIS_PX}px` }, "UTC")),
     this.plot);
 
-  // What happens at which offset, and when; ascending.
+  // Offsets and times of all changes and events, ascending.
   offsets = new Float64Array();
   times = new Float64Array();
   viewBegin = 0;
@@ -40,7 +40,7 @@ export class Picture {
   /** @type {Row[]} */ topics = [];
   shownBrokers = 0;
   shownTopics = 0;
-  /** @type {Map<string, HTMLElement>} Of the rows that were shown. */
+  /** @type {Map<string, HTMLElement>} The name elements of the rows that were shown. */
   _nodes = new Map();
   /** @type {Set<string>} Names of topics. */
   opened = new Set();
@@ -63,7 +63,7 @@ export class Picture {
   _take() {
     this.plot.append(this.pins.element);
     const { brokers, topics } = this.states.rows();
-    // Brokers that changed come first only where not all can be shown.
+    // Brokers that changed come first only if not all can be shown.
     this.brokers = brokers.length <= BROKERS_AT_FIRST ? brokers : [...brokers].sort((a, b) => b.noise - a.noise || a.object - b.object);
     this.topics = topics;
     this.shownBrokers = Math.max(this.shownBrokers, this._worthShowing(this.brokers, BROKERS_AT_FIRST));
@@ -71,7 +71,7 @@ export class Picture {
     [this.offsets, this.times] = moments(this.data);
   }
 
-  /** Show other data; a view of the whole stays one.
+  /** Show other data; a view of the whole report stays one.
    * @param {import("report/data.js").Data} data */
   renew(data) {
     this.data = data;
@@ -84,7 +84,7 @@ export class Picture {
     this._fillNames();
   }
 
-  /** Rows that changed, but at least some. */
+  /** The number of rows to show at first: those that changed, at least 3, up to a maximum. */
   _worthShowing(/** @type {Row[]} */ rows, /** @type {number} */ most) {
     return Math.min(most, rows.length, Math.max(3, rows.filter((row) => row.noise > 0).length));
   }
@@ -101,14 +101,14 @@ export class Picture {
     this._fillNames();
   }
 
-  /** The begin and end of the report. */
+  /** The times at which the report begins and ends. */
   whole() {
     const { times } = this, [first, last] = this.data.header.times;
     const begin = Math.min(first ?? Infinity, times[0] ?? 0), end = Math.max(last ?? -Infinity, times[times.length - 1] ?? 1);
     return Axis.withMargin(times, begin, end);
   }
 
-  /** Show the selected range, with something on both sides; or everything.
+  /** Zoom to the selection with a margin, or to the whole report.
    * @param {boolean} all */
   zoom(all) {
     this.isWhole = all;
@@ -122,7 +122,7 @@ export class Picture {
     this.redraw();
   }
 
-  /** Move the view to a selection that is not in it: by a key, the search or a link. */
+  /** Move the view to the selection if it lies outside, as after a key, a search or a link. */
   _reveal() {
     const { selection } = this, begin = this.timeAt(selection.from), end = this.timeAt(selection.to);
     const isSeen = end >= this.viewBegin && begin <= this.viewEnd;
@@ -151,7 +151,7 @@ export class Picture {
     if (quiet > 0) nodes.push(this._more(countText(quiet, "more broker"), () => { this.shownBrokers = this.brokers.length; }));
     if (topics > 0) nodes.push(this._more(countText(topics, "more topic"), () => { this.shownTopics += 50; }));
     const { scrollTop } = this.names, { children } = this.names;
-    // A button that is replaced while it is pressed is never clicked.
+    // A button that is replaced while it is pressed gets no click.
     if (nodes.length !== children.length || nodes.some((node, i) => node !== children[i])) {
       const focused = this.names.contains(document.activeElement) ? document.activeElement?.getAttribute("data-object") : null;
       this.names.replaceChildren(...nodes);
@@ -172,11 +172,11 @@ export class Picture {
 
   _named(/** @type {Row} */ row) { return this.data.nameAt(row.object, this.data.rows - 1); }
 
-  /** The name of a row; the same element while the row is the same. */
+  /** The name of a row; the same element as long as the row stays the same. */
   _nameNode(/** @type {Row} */ row, /** @type {Set<HTMLElement>} */ used) {
     const name = this._named(row), isOpen = this.opened.has(name), canOpen = row.kind === "topic" && this.data.partitionsOf(row.object).length > 0;
     const key = `${row.kind} ${name} ${canOpen} ${isOpen}`, known = this._nodes.get(key);
-    // A name may mean several topics, one after the other.
+    // A name may have meant several topics in succession.
     const node = known && !used.has(known) ? known : this._nameOf(row, name, canOpen, isOpen);
     this._nodes.set(key, node);
     used.add(node);
@@ -224,7 +224,7 @@ export class Picture {
     this._mark();
   }
 
-  /** The time of an offset on the axis: of the last moment at or before it. @param {number} offset */
+  /** The time of an offset on the axis: that of the last change at or before it. @param {number} offset */
   timeAt(offset) {
     return this.times[Math.max(0, above(this.offsets, offset) - 1)] ?? 0;
   }
@@ -272,7 +272,7 @@ export class Picture {
     this.plot.addEventListener("dblclick", () => this.zoom(!this.isWhole));
   }
 
-  /** A click selects what happened nearest, and the row. */
+  /** Select the change nearest to a click, and the row's object. */
   _pick(/** @type {number} */ x, /** @type {number} */ y) {
     const index = above(this.times, this.axis.time(x));
     const near = [index - 1, index].filter((i) => i >= 0 && i < this.times.length)
@@ -283,7 +283,7 @@ export class Picture {
     this.selection.set({ ...range, ...(inRows ? { object: this._named(row) } : {}) });
   }
 
-  /** What the health is at the end of the selection, in words. @param {number} time */
+  /** The health at a time, in words. @param {number} time */
   healthAt(time) {
     const i = above(this.health.time, time) - 1;
     if (i < 0) return "no partitions";
@@ -292,11 +292,11 @@ export class Picture {
   }
 }
 
-/** Every offset at which something happens, with its time on the axis, which never goes back.
+/** The offsets of all changes and events, and their times on the axis, which never go back.
  * @param {import("report/data.js").Data} data */
 function moments(data) {
   const { events } = data, rows = data.rows - 1;
-  // Where nothing happens, there still is the state before.
+  // Without changes there is still the state before the range.
   if (!events.length && rows < 1) return [Float64Array.of(data.last), Float64Array.from(data.axisTime)];
   const offsets = new Float64Array(events.length + rows), times = new Float64Array(events.length + rows);
   let e = 0, r = 1, last = -Infinity;

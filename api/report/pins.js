@@ -1,4 +1,4 @@
-// Pins: notes on the axis, each at the record that it is about.
+// Pins: notes on the axis, each at the record that the note is about.
 
 import { make } from "report/dom.js";
 import { plain } from "report/words.js";
@@ -20,7 +20,7 @@ export class Pins {
       const button = make("button", {
         type: "button", class: "pin", title: words, "aria-label": words,
         onclick: () => selection.set({ from, to: from }),
-        // It would begin the drag of a range.
+        // Otherwise the press would start the selection of a range.
         onpointerdown: (/** @type {Event} */ event) => event.stopPropagation(),
       }, "✎");
       this.byOffset.set(from, button);

@@ -1,6 +1,5 @@
-// Rehearsal: what selections do, done once when the page is idle. Browsers compile code when it has
-// run for a while, and some tables are made when they are first needed; without this the first
-// selection would wait for both.
+// Rehearsal: runs the code of a selection while the page is idle. A browser compiles code only after
+// some runs, and some tables are computed on first use; the first selection would wait for both.
 
 import { whenIdle } from "report/dom.js";
 

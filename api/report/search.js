@@ -1,4 +1,4 @@
-// Search: objects by name, offsets, times.
+// Search: finds objects by name, offsets, and times.
 
 import { above } from "report/numbers.js";
 import { make } from "report/dom.js";
@@ -50,7 +50,7 @@ export class Search {
     this._draw();
   }
 
-  /** Offsets, and times such as 2026-01-14T03:12 or 03:12:04. @returns {Found[]} */
+  /** The hits for an offset, or for a time such as 2026-01-14T03:12 or 03:12:04. @returns {Found[]} */
   _places(/** @type {string} */ text) {
     const { data, picture } = this;
     const found = [];
@@ -69,14 +69,14 @@ export class Search {
     return found;
   }
 
-  /** Names that begin with the text come first. @returns {Found[]} */
+  /** The hits for objects; names that begin with the text come first. @returns {Found[]} */
   _objects(/** @type {string} */ text) {
     const { data } = this, wanted = text.toLowerCase();
     const row = data.rows - 1;
     /** @type {[number, number][]} */
     const hits = [];
     for (let object = 0; object < data.objects && hits.length < 400; object++) {
-      // Partitions are found by their whole name only: there may be 100,000.
+      // Partitions are searched only for a text with a slash: there may be 100,000 partitions.
       if (data.objectTopic[object] && !wanted.includes("/")) continue;
       const name = data.nameAt(object, row).toLowerCase(), label = name.slice(name.indexOf(":") + 1);
       const spoken = name.replace(":", " ");
@@ -115,7 +115,7 @@ export class Search {
   }
 }
 
-/** A time in UTC; one without a day is on that of `near`. @param {string} text @param {number} near */
+/** Parse a time in UTC; without a date, the next such time after `near`. @param {string} text @param {number} near */
 function timeOf(text, near) {
   if (/^\d{1,2}:\d{2}(:\d{2}(\.\d{1,3})?)?$/.test(text)) {
     const found = Date.parse(`${timeText(near).slice(0, 10)}T${text.padStart(5, "0")}Z`);

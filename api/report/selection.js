@@ -1,9 +1,9 @@
-// Selection: a range of offsets and an object. It is the link of what is shown.
+// Selection: a range of offsets and an object. The page's address is a link to the selection.
 
-/** The address changes no more often: browsers take time for it, and some refuse 100 in 30 s. */
+/** Minimum time between two changes of the address: they are slow, and some browsers refuse 100 in 30 s. */
 const LINK_EVERY_MS = 300, AFTER_PAINT_MS = 40;
 
-/** A `to` of Infinity is the end of the range, also when it grows.
+/** A `to` of Infinity follows the end of the range.
  * @typedef {{from: number, to: number, object: string|null}} Selected */
 
 export class Selection {
@@ -15,9 +15,9 @@ export class Selection {
     this.from = first;
     this.to = last;
     this.follows = false;
-    /** True while the watchers are told that the end moved on, and nothing else. */
+    /** True while the watchers are called only because the end has moved. */
     this.isGrowing = false;
-    /** What else the link holds. */
+    /** Further parameters of the link. */
     this.place = "";
     /** @type {string|null} */
     this.object = null;
@@ -34,7 +34,7 @@ export class Selection {
   /** @param {(selected: Selection) => void} watcher */
   watch(watcher) { this.watchers.push(watcher); }
 
-  /** Select; what is left out stays as it is. @param {Partial<Selected>} to */
+  /** Change the selection; omitted parts stay as they are. @param {Partial<Selected>} to */
   set(to) {
     const from = this._within(to.from ?? this.from), end = this._within(to.to ?? this.to);
     [this.from, this.to] = [Math.min(from, end), Math.max(from, end)];
@@ -44,7 +44,7 @@ export class Selection {
     this.tell();
   }
 
-  /** Take a range that changed; what is selected stays, unless it follows the end.
+  /** Set the range of the report. The selection stays, unless it follows the end.
    * @param {number} first @param {number} last */
   grow(first, last) {
     [this.first, this.last] = [first, last];
@@ -57,27 +57,27 @@ export class Selection {
     this.isGrowing = false;
   }
 
-  /** Make the page's address the link of what is selected: after that is painted, since browsers
-   * take up to 20 ms for it, and during a drag not each time. */
+  /** Set the page's address to the link: after the next paint, because browsers take up to 20 ms for
+   * it, and only now and then during a drag. */
   show() {
     const { window } = this, wait = this._shownAt + LINK_EVERY_MS - performance.now();
     window.clearTimeout(this._timer);
     this._timer = window.setTimeout(() => {
       this._shownAt = performance.now();
-      // Replaced, not pushed: a drag would fill the browser's history.
+      // Not pushState: a drag would fill the browser's history.
       window.history.replaceState(null, "", this.link());
     }, Math.max(wait, AFTER_PAINT_MS));
   }
 
   tell() { for (const watcher of this.watchers) watcher(this); }
 
-  /** What follows the address of the file. */
+  /** The fragment of the link. */
   link() {
     const object = this.object === null ? "" : `&object=${encodeURIComponent(this.object)}`;
     return `#from=${this.from}&to=${this.follows ? "end" : this.to}${object}${this.place}`;
   }
 
-  /** Take the selection from the address; false if it has none. */
+  /** Set the selection from the page's address; false if the address contains none. */
   read() {
     const found = new URLSearchParams(this.window.location.hash.slice(1));
     const [from, to] = [found.get("from"), found.get("to")];

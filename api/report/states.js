@@ -1,14 +1,14 @@
-// States: how each row of the picture changes over time. Computed once a row, when it is first seen.
+// States of each row of the picture over time. Computed when the row is first shown.
 
 import { FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED } from "report/data.js";
 import { GONE } from "report/object_states.js";
 
-/** Bits of an object that does not exist. */
+/** The state of an object that does not exist. */
 export const ABSENT = 128;
 
 /**
- * The states of a row of the picture: from `time[i]` on `bits[i]`, with `share[i]` of its objects
- * in an outage.
+ * The states of a row of the picture: from `time[i]` on the state is `bits[i]`, and `share[i]` of the
+ * row's objects are in an outage.
  * @typedef {{time: number[], bits: number[], share: number[]}} Steps
  */
 
@@ -22,7 +22,7 @@ export class States {
     this._steps = new Map();
   }
 
-  /** Brokers by id, topics by how much they changed. @returns {{brokers: Row[], topics: Row[]}} */
+  /** The rows of brokers, by id, and of topics, by number of changes. @returns {{brokers: Row[], topics: Row[]}} */
   rows() {
     const { data } = this;
     /** @type {Row[]} */ const brokers = [];
@@ -93,7 +93,7 @@ export class States {
     return steps;
   }
 
-  /** How many partitions of all are without a leader, or under-replicated, over time. */
+  /** The numbers of leaderless and of under-replicated partitions over time. */
   health() {
     const { data } = this;
     const partition = data.kinds.indexOf("partition");
@@ -126,7 +126,7 @@ class Counter {
     this.under = 0;
   }
 
-  /** Takes a touch; true if a count changed. @param {number} touch */
+  /** Apply a touch; true if a count changed. @param {number} touch */
   take(touch) {
     const { data } = this;
     const object = data.object[touch];
@@ -146,7 +146,7 @@ class Counter {
   }
 }
 
-/** The outage of some bits that is shown: the worst. @param {number} bits */
+/** The worst outage among the bits of a state. @param {number} bits */
 export function worst(bits) {
   for (const bit of [LEADERLESS, FENCED, SHUTTING_DOWN, UNDER_REPLICATED]) if (bits & bit) return bit;
   return bits & ABSENT;

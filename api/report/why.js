@@ -1,5 +1,5 @@
 // Why: the chain of records that led to a value, by the rules of `metalog why`.
-// What the records did and which records caused that stands in the file, in words.
+// The file contains the effects of the records in words, and the records that caused them.
 
 import { GONE } from "report/object_states.js";
 import { chainText } from "report/words.js";
@@ -13,7 +13,7 @@ const DEFAULT_FIELDS = { partition: "leader", broker: "fenced" };
 const OF_INCIDENTS = { partition: ["leader", "isr"], broker: ["fenced", "in_controlled_shutdown"] };
 
 /**
- * Why a field has its value after a row; null if the object is absent then.
+ * The chain of records that led to a field's value after a row; null if the object is absent then.
  * @param {import("report/data.js").Data} data
  * @param {number} object @param {string|null} wanted @param {number} row
  */
@@ -36,7 +36,7 @@ function start(/** @type {import("report/data.js").Data} */ data) {
   return { isWhole: data.header.history_from <= kept, offset: data.header.history_from };
 }
 
-/** The records of a partition in the file, with the states around them. @returns {Step[]} */
+/** The records of a partition in the data, with the states before and after each. @returns {Step[]} */
 function stepsOf(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {number} */ row) {
   return data.stepsOf(object, row).map(({ touch, before, after }) => ({ before, after, row: data.rowOf[touch] }))
     .filter((step) => step.row > 0 && step.after !== null);
@@ -47,7 +47,7 @@ const setsIsr = (/** @type {Step} */ s) =>
   s.before === null || [...s.before.isr].sort().join() !== [...s.after.isr].sort().join();
 const isWhole = (/** @type {any} */ p) => p.isr.length >= p.replicas.length - p.adding_replicas.length;
 
-/** The election, how the lead was lost before it, and what had become of the ISR. */
+/** The last election, the loss of the lead before it, and earlier ISR changes. */
 function leaderSteps(/** @type {Step[]} */ steps) {
   const found = [];
   for (let i = steps.length - 1; i >= 0; i--) {
@@ -62,7 +62,7 @@ function leaderSteps(/** @type {Step[]} */ steps) {
   return found;
 }
 
-/** The changes of the ISR since it was last whole. */
+/** The changes of the ISR since it last contained all replicas. */
 function isrSteps(/** @type {Step[]} */ steps) {
   const found = [];
   for (let i = steps.length - 1; i >= 0; i--) {
@@ -114,7 +114,7 @@ function ofBroker(/** @type {import("report/data.js").Data} */ data, /** @type {
   return { field: null, chain, notes: chain.length ? [] : [sinceBefore(data)] };
 }
 
-/** The records since a broker was last up, or those that made it so. */
+/** The records since a broker was last up; if it is up, they end with the record that brought it up. */
 function brokerLinks(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ broker, /** @type {number} */ row) {
   /** @type {number[]} */
   let found = [];
@@ -149,7 +149,7 @@ function ofSetters(/** @type {import("report/data.js").Data} */ data, /** @type 
   return { field, chain: chain.reverse(), notes: chain.length ? [] : [before] };
 }
 
-/** The field that was set last. */
+/** The name of the field that was set last. */
 function lastField(/** @type {import("report/data.js").Data} */ data, /** @type {number} */ object, /** @type {number} */ row) {
   const set = new Map();
   for (const touch of data.touchesOf(object)) {

@@ -1,4 +1,4 @@
-// Words: values, times and counts as the commands print them.
+// Formats values, times and counts as the commands print them.
 
 /** @param {any} value @returns {string} */
 export function valueText(value) {
@@ -8,18 +8,18 @@ export function valueText(value) {
   return String(value);
 }
 
-/** A value inside the text of a chain. @param {any} value */
+/** A value as printed in the text of a chain. @param {any} value */
 export function chainText(value) {
   if (value === null) return "-";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** In UTC with milliseconds. @param {number} ms */
+/** A time in UTC with milliseconds. @param {number} ms */
 export function timeText(ms) {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`;
 }
 
-/** The time of day; with the date where that is another one than `near`.
+/** The time of day, preceded by the date unless `near` is on the same day.
  * @param {number} ms @param {number} [near] */
 export function clockText(ms, near) {
   const [day, time] = timeText(ms).split("T");
@@ -30,14 +30,14 @@ export function clockText(ms, near) {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-// `toLocaleString` takes 0.2 s when it is first called.
+// The first call of `toLocaleString` would take 0.2 s.
 /** A day in UTC: 14 Jan 2026. @param {number} ms */
 export function dayText(ms) {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms` : `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** A count with its thousands apart: 12,345. @param {number} count */
+/** A count with separated thousands: 12,345. @param {number} count */
 export const grouped = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 
 /** `1 topic`, `2 topics`. @param {number} count @param {string} noun @param {string} [plural] */
@@ -45,7 +45,7 @@ export function countText(count, noun, plural = `${noun}s`) {
   return `${grouped(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** In its two largest units. @param {number} ms */
+/** A duration in its two largest units. @param {number} ms */
 export function durationText(ms) {
   if (ms < 60_000) return `${Number((ms / 1000).toFixed(ms < 10_000 ? 3 : 1))} s`;
   let rest = Math.floor(ms / 1000);
@@ -59,7 +59,7 @@ export function durationText(ms) {
   return parts.slice(0, 2).filter((part) => !part.startsWith("0 ")).join(" ");
 }
 
-/** One line, with control characters escaped: anyone may have written a name.
+/** Text as one line, with control characters escaped, because names are untrusted.
  * @param {string} text */
 export function plain(text) {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (char) => {
@@ -71,7 +71,7 @@ export function plain(text) {
   });
 }
 
-/** The line of an event, as `timeline` prints it, in parts. @param {import("report/events.js").Told} told */
+/** The parts of an event's line, as `metalog timeline` prints it. @param {import("report/events.js").Told} told */
 export function eventParts(told) {
   const isOne = told.kind === "partitions" && told.count === 1;
   const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);
@@ -86,7 +86,7 @@ export function eventParts(told) {
   };
 }
 
-/** The lines of one object's changes; a whole object coming or going is one line.
+/** The lines of one object's changes; one line if the object was created or removed.
  * @param {import("report/data.js").Change[]} changes */
 export function changeLines(changes) {
   const { fate } = changes[0];
@@ -97,7 +97,7 @@ export function changeLines(changes) {
   return changes.map((c) => plain(`${c.field}: ${valueText(c.before)} -> ${valueText(c.after)}`));
 }
 
-/** Who caused a record. @param {{principal?: string|null, command?: string|null, reason?: string|null}} origin */
+/** The origin of a record as text: principal, command and reason. @param {{principal?: string|null, command?: string|null, reason?: string|null}} origin */
 export function byText({ principal, command, reason }) {
   return [principal, command, reason && `(${reason})`].filter(Boolean).join(" ") || "-";
 }

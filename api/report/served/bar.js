@@ -22,7 +22,7 @@ export class Bar {
     if (this.state.textContent !== text) this.state.textContent = plain(text);
   }
 
-  /** How many records came since the reader looked. @param {number} count @param {string} [what] They are called. */
+  /** Show how much is new since the reader last saw the end. @param {number} count @param {string} [what] The noun. */
   tellNew(count, what = "record") {
     this.news.hidden = count <= 0;
     this.news.textContent = countText(count, `new ${what}`);

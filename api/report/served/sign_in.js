@@ -1,10 +1,10 @@
-// Sign-in: asks for a bearer token. It is kept for this tab only, and sent with each request.
+// Sign-in: asks for a bearer token, which is kept for this tab only and sent with each request.
 
 import { make } from "report/dom.js";
 
 /**
  * Show the form until a token is given.
- * @param {Document} document @param {string} why What the service said.
+ * @param {Document} document @param {string} why The reason to ask, as shown.
  * @returns {Promise<string>}
  */
 export function askForToken(document, why) {
@@ -12,7 +12,7 @@ export function askForToken(document, why) {
   const form = make("form", { class: "sign-in", "aria-labelledby": "sign-in" },
     make("h1", { id: "sign-in" }, "Sign in"),
     make("p", { role: "status" }, why),
-    // Password managers keep a token beside a name.
+    // Password managers store a token only together with a user name.
     make("input", { type: "text", name: "username", autocomplete: "username", value: "metalog", hidden: true }),
     make("label", { for: "token" }, "Bearer token"), input,
     make("p", { class: "muted" }, "It is kept until this tab is closed, and sent to this service only."),
