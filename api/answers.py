@@ -63,7 +63,7 @@ class Answers:
         access: Callable[[Caller], Access],
         feed: Callable[[], Feed],
     ) -> None:
-        """Create for the log of a controller.
+        """Create the answers for the log of a controller.
 
         Args:
             history: The committed images; wakes waiting questions.

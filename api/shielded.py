@@ -7,7 +7,7 @@ T = TypeVar("T")
 
 
 async def shielded(future: asyncio.Future[T]) -> T:
-    """Await a future, which goes on if the caller is cancelled; its error is then dropped.
+    """Await a future that continues even if the caller is cancelled; its error is then dropped.
 
     `asyncio.shield` alone leaves such an error to asyncio, which logs it with a traceback.
     """

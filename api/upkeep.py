@@ -35,7 +35,7 @@ class UpkeepOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """The JSON output of both commands."""
+    """The JSON output of `metalog archive` and `metalog retain`."""
 
     history_start: int
     end_offset: int | None = None

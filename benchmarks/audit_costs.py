@@ -33,7 +33,7 @@ Answer = Callable[[SparkSession, LogFiles], object]
 
 
 def main() -> None:
-    """Print a line for each answer asked for, or for all: processor time of Spark, and in scans."""
+    """Print Spark's processor time for the requested answers (default: all), also in scans."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit_costs", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *ANSWERS], default=[])
     parser.add_argument("--records", type=int, default=_RECORDS)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _report(name: str, work: Callable[[], object], scan_s: float | None = None) -> float:
-    """Do some work, and print and return the seconds of processor time that Spark took for it."""
+    """Do some work; print and return the seconds of processor time that Spark used for it."""
     began, began_cpu = time.monotonic(), _cpu_s()
     work()
     cpu_s = _cpu_s() - began_cpu
@@ -60,7 +60,7 @@ def _report(name: str, work: Callable[[], object], scan_s: float | None = None) 
 
 
 def _cpu_s() -> float:
-    """Return the seconds that Java and its children, Spark's Python workers, have used."""
+    """Return the processor time used so far by Java and its children, Spark's Python workers."""
     parents, ticks = {}, {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

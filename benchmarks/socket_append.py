@@ -3,8 +3,9 @@
 The service, which decides each append, is measured by socket_serve.py. Peers are called through
 their Python clients.
 
-Every server is a process of its own on loopback, with its files on the same file system; every
-side has one connection that all callers share, stores the same bytes, and encodes within the time.
+Every server is a separate process on loopback, with its files on the same file system. Every side
+uses one connection that all callers share and stores the same bytes; the measured time includes
+encoding.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ _OURS = 10_000
 
 
 class Peer(Protocol):
-    """A server that was started for us, in a process of its own."""
+    """A server to compare with, in a separate process."""
 
     pid: int
 
@@ -45,7 +46,7 @@ class Peer(Protocol):
 
 
 class Opponent(msgspec.Struct, frozen=True):
-    """How to start a peer, how many records it does in a round, and what ours must reach."""
+    """How to start a peer, how many records it stores in a round, and the ratio to reach."""
 
     started: Callable[[Path], AbstractContextManager[Peer]]
     count: int
@@ -101,7 +102,7 @@ class OverSocket:
     """Our server, and one client, which all callers share.
 
     Attributes:
-        pid: Of the server's process.
+        pid: Id of the server's process.
     """
 
     def __init__(self, port: int, pid: int, source: Iterator[NewBatch]) -> None:
@@ -143,7 +144,7 @@ class OverSocket:
             yield ours
 
     def append(self, count: int, *, callers: int) -> None:
-        """Append `count` batches, by so many callers."""
+        """Append `count` batches, by `callers` concurrent callers."""
         chosen = itertools.islice(self._batches, count)
         self._runner.run(append_all(self._client, chosen, callers))
 

@@ -62,7 +62,7 @@ def run(scratch: Path) -> list[Result]:
 
 
 class _Server(Protocol):
-    """A server in a process of its own, with its client."""
+    """A server in a separate process, with its client."""
 
     pid: int
 
@@ -70,14 +70,14 @@ class _Server(Protocol):
 
 
 class _Sides:
-    """All sides, with what their servers take of the processor."""
+    """All servers to compare, with the processor time that each uses."""
 
     def __init__(self) -> None:
         self.contenders: dict[str, Contender] = {}
         self.costs: dict[str, Cost] = {}
 
     def add(self, name: str, server: _Server, count: int, records: int = 1) -> None:
-        """Add a server that does `count` appends of so many records in a round."""
+        """Add a server that gets `count` appends of `records` records each in a round."""
         cost = Cost(server.pid, count, lambda: server.append(count, callers=_CALLERS))
         self.costs[name] = cost
         self.contenders[name] = Contender(count * records, cost.run)

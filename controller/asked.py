@@ -227,7 +227,10 @@ def _of_limited_size(asked: Asked) -> Asked:
 
 
 def _conditions(request: AppendRecords | AppendRows) -> bytes:
-    """Return an append to log: only its conditions, as the batch itself has the records."""
+    """Return an append request in the form to log: its conditions only.
+
+    The records need not be logged with the request, because they are in the batch itself.
+    """
     if request.expected_end_offset is None and not request.expected_versions:
         return _UNCONDITIONAL
     return msgspec.msgpack.encode(plain_of(_without_records(request), ""))

@@ -167,7 +167,7 @@ def wants_json(arguments: list[str]) -> bool:
 def print_error(
     code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
 ) -> None:
-    """Print an error as one line on standard error; under --json as a document."""
+    """Print an error on standard error: as one line of text, or as JSON under --json."""
     text = " ".join(message.split())
     if ERRORS_AS_JSON.get() or _is_json_logged():
         from api.documents.errors import Error

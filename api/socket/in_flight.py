@@ -51,7 +51,7 @@ class InFlight:
 
         Args:
             size_bytes: Size of the request, which counts towards the limits until it is answered.
-            place: The connection's place.
+            place: The connection's place, which records that a request is in flight.
         """
         place.request_begun()
         for room in self._rooms:

@@ -30,10 +30,10 @@ logging.getLogger("kazoo.client").setLevel(logging.ERROR)
 
 
 class ZooKeeper:
-    """A server of our own and one client, which all callers share.
+    """A server started by this process, and one client, which all callers share.
 
     Attributes:
-        pid: Of its process.
+        pid: Id of the server's process.
     """
 
     def __init__(self, port: int, pid: int) -> None:
@@ -87,7 +87,7 @@ class ZooKeeper:
             call()
 
     def syncs(self) -> int:
-        """How many syncs of its log it has done, as it says itself."""
+        """Return the number of syncs of its log that the server reports."""
         with socket.create_connection((LOOPBACK, self._port)) as connection:
             connection.sendall(b"mntr")
             text = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()

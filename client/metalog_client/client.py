@@ -56,8 +56,9 @@ class Client:
         Args:
             url: URL of the service, such as `http://127.0.0.1:8080`.
             token: The bearer token, if the service requires one.
-            tls: TLS settings for an `https` URL; None means the system's certificate authorities.
-                A certificate that either side refuses is an error at once: TLS_FAILED.
+            tls: TLS settings for an `https` URL; None means the system's certificate authorities. A
+                request fails immediately with TLS_FAILED if either side refuses the other's
+                certificate.
             patience_s: For how long a request is repeated while the service does not answer, in
                 seconds.
 

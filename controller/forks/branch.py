@@ -37,10 +37,10 @@ class Applied:
         self.after = self._followed(state, delta.apply(_provenance(rows)))
 
     def applied_to(self, state: State) -> State:
-        """Return another state after the same rows.
+        """Return the state that results from applying the same rows to another state.
 
-        Where the two states share what the rows read and change, the result is shared too, which
-        takes a fraction of the time.
+        If both states share all objects that the rows read and change, the objects after the rows
+        are shared too, which takes a fraction of the time.
 
         Raises:
             ContradictionError: a row contradicts the state.

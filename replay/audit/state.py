@@ -59,7 +59,7 @@ def part(history: History, name: str) -> DataFrame:
 
 
 def found_in(history: History) -> workers.Found:
-    """Return what all records but those of partitions say, from a job of its own."""
+    """Apply all records except those of partitions, in a separate Spark job; return the result."""
     records = history.rare_in_json.select("position", "record")
     rows = records.mapInArrow(workers.digest_objects, "found string").collect()
     # Without any task there is no row.

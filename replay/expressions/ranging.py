@@ -149,7 +149,7 @@ class ObjectsRange:
         return bool(stale)
 
     def reads(self, token: Token) -> bool:
-        """True if the result depends on `token`: a change of it may change an object's outcome."""
+        """True if a change of `token` may change the outcome of an object, and so the result."""
         return self._stale is None or token in self._readers or self._objects.touches(token)
 
     def __call__(self, env: Env) -> Any:

@@ -29,7 +29,7 @@ class Told(NamedTuple):
 
 
 class EventsMark(NamedTuple):
-    """Mark in `ToldEvents`: the number of calls of `read`, of absences and of notes so far."""
+    """Mark in `ToldEvents`: the numbers of reads, absences and notes so far."""
 
     growths: int = 0
     absences: int = 0
