@@ -8,7 +8,7 @@ import msgspec
 from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
 
-from api.http import asking, changing, events, metrics, openapi, operations, web_page
+from api.http import asking, changing, events, growth, metrics, openapi, operations, web_page
 from api.http.asking import HTML
 from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.posting import Post, Posts
@@ -49,6 +49,7 @@ def make_app() -> Posts:
             get(operations.PATH)(_operations),
             get(list(web_page.FILES))(web_page.serve_file),
             get(web_page.COLUMNS_PATH)(web_page.columns),
+            get(growth.PATH)(growth.follow),
         ],
         openapi_config=None,
         logging_config=None,

@@ -22,6 +22,7 @@ from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
 from api.questions.pages import Page
 from api.questions.question import Question
+from api.questions.report import ReportPiece
 from api.questions.table import QUESTIONS
 from api.service import Service
 from controller.authorization.caller import Caller
@@ -269,9 +270,14 @@ def _line(document: Any) -> bytes:
 
 async def packed_report(answers: Answers) -> bytes:
     """Return the columns of a report in packed form; raises the errors of `ask`."""
+    return b"".join([piece.content for piece in await report_pieces(answers)])
+
+
+async def report_pieces(answers: Answers) -> list[ReportPiece]:
+    """Return the pieces of a report; raises the errors of `ask`."""
     async with _at_once:
-        pieces, _ = await answers.whole()
-        return b"".join([piece.content for piece in pieces])
+        pieces: list[ReportPiece] = (await answers.whole())[0]
+        return pieces
 
 
 async def _report(answers: Answers, *, masked: bool, server: str) -> Response[str]:

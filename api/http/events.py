@@ -55,9 +55,9 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
     """
     asked, room = asked_of(request.scope), room_of(request.scope)
     wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
-    last = asked.headers.get("last-event-id")
+    last = last_event_id(asked)
     if last is not None:
-        wanted = msgspec.structs.replace(wanted, first=str(_offset(last) + 1))
+        wanted = msgspec.structs.replace(wanted, first=str(last + 1))
 
     def is_known() -> bool:
         # SIGHUP may have taken the token away, or given it to somebody else.
@@ -68,7 +68,15 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
     return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-def _offset(text: str) -> int:
+def last_event_id(asked: Asked) -> int | None:
+    """Return the offset after which a client that reconnects continues; None if it is new.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the header `Last-Event-ID` is not an offset.
+    """
+    text = asked.headers.get("last-event-id")
+    if text is None:
+        return None
     if not is_offset(text):
         raise RequestError("INVALID_REQUEST", f"Last-Event-ID {text!r} is not an offset")
     return int(text)

@@ -42,8 +42,8 @@ UNSENT_BYTES_MAX = 64 * 1024
 HEARTBEAT_S = 15.0
 """Silence in a stream of events after which a comment is sent, before proxies close it."""
 
-WAIT_MS_MAX = 15_000
-"""How long a web page's question for what is new may wait: silence is no longer, as above."""
+GROWTH_INTERVAL_S = 0.5
+"""Least time between two growths of a web page: a person sees no more, and each is computed."""
 
 EVENTS_A_CHUNK = 200
 """Records that a stream sends before others have their turn."""

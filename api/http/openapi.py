@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from api.commands import COMMANDS, request_class
 from api.documents.logs import Place
-from api.http import events, examples, web_page
+from api.http import events, examples, growth, web_page
 from api.http.asking import HTML, LINES, MIN_OFFSET, ROUTES, Route, path_of
 from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
@@ -44,6 +44,7 @@ def openapi() -> bytes:
         paths.setdefault(path_of(name), {})["post"] = operation
     paths[events.PATH] = {"get": _followed(schemas)}
     paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}
+    paths[growth.PATH] = {"get": _growth(schemas)}
     for path, text in _OTHERS.items():
         paths[path] = {"get": _operation(path[1:], text, {"*/*": {}}, schemas)}
     document = {
@@ -165,8 +166,20 @@ def _columns(schemas: _Schemas) -> _Schema:
     found["responses"]["304"] = {"description": "The columns of If-None-Match are the newest."}
     found["parameters"] = [
         *[_parameter(p, name, schemas) for p in web_page.PARAMETERS],
-        *map(_flag, ("as", *web_page.GROWING)),
+        _flag("as"),
         _header("If-None-Match", "The ETag of an earlier answer."),
+    ]
+    return found
+
+
+def _growth(schemas: _Schemas) -> _Schema:
+    name = "report growth"
+    content = {events.MEDIA_TYPE: {"schema": {"type": "string"}}}
+    found = _operation(name, "What is new in columns, as it comes.", content, schemas)
+    found["parameters"] = [
+        *[_parameter(p, name, schemas) for p in growth.PARAMETERS],
+        *map(_flag, ("as", *growth.HELD)),
+        _header("Last-Event-ID", "The last offset that was received."),
     ]
     return found
 
@@ -239,9 +252,8 @@ _OFFSET: _Schema = {"type": "integer", "minimum": 0}
 _FLAGS: dict[str, _Schema] = {
     "as": {"type": "string"},
     MIN_OFFSET: _OFFSET,
-    web_page.KNOWN: _OFFSET,
-    web_page.COLUMNS: {"type": "string"},
-    web_page.WAIT: _OFFSET,
+    growth.KNOWN: _OFFSET,
+    growth.COLUMNS: {"type": "string"},
 }
 
 

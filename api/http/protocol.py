@@ -15,6 +15,7 @@ from api.connections import Connections, Place, Quota
 from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.events import PATH as EVENTS
+from api.http.growth import PATH as GROWTH
 from api.http.limits import (
     HEAD_SIZE_BYTES_MAX,
     LINGER_S,
@@ -96,7 +97,7 @@ class Connection(HttpToolsProtocol):
         treated as disconnected.
         """
         is_asking = self._unanswered or self._unread
-        is_following = any(cycle.scope["path"] == EVENTS for cycle in self._cycles)
+        is_following = any(cycle.scope["path"] in (EVENTS, GROWTH) for cycle in self._cycles)
         if self.scheme == "https" or not is_asking or is_following:
             return False
         if self._lingering is None:

@@ -14,9 +14,9 @@ from litestar import Request, Response
 from msgspec.structs import replace
 
 from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_of
-from api.http.callers import WEB_PAGE, authenticated
-from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX, WAIT_MS_MAX
-from api.http.parameters import one, one_offset, read_request
+from api.http.callers import WEB_PAGE
+from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
+from api.http.parameters import read_request
 from api.http.requests import Asked, asked_of, room_of
 from api.http.room import Room
 from api.questions.report import REPORT, ShowReport
@@ -25,7 +25,6 @@ from api.report import assets
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.wire import to_wire
-from records.errors import RequestError
 
 COLUMNS_PATH = "/v1/report/columns"
 BYTES = "application/octet-stream"
@@ -37,13 +36,7 @@ _SERVER = "Metalog-Server"
 """Header with the service's address as the command line takes it."""
 
 _COLUMNS = "Metalog-Columns"
-"""Header that is the same for all columns that can be continued by one another, if their ranges
-begin at the same offset."""
-
-KNOWN, COLUMNS, WAIT = GROWING = ("known", "columns", "wait_ms")
-"""Parameters of a client that has columns already."""
-
-END = "end"
+"""Header with the name of the columns, by which a client continues them."""
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -111,47 +104,32 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
     A reader who may not describe the cluster gets only the columns of topics that this reader may
     describe at the time of the response.
 
-    The question workers compute the columns. A client that already has columns of the same range
-    and topics can send their last offset as `known`, and the header of their response as `columns`.
-    It then gets only the difference. As long as there is none, nothing is computed: the service
-    waits for new records, at most `wait_ms`, and then responds with 304.
+    The question workers compute the columns; `api/http/growth.py` continues them.
 
     Raises:
         RequestError: a parameter is malformed; or as the question `report`.
         UnavailableError: the service cannot answer now.
     """
     asked, room = asked_of(request.scope), room_of(request.scope)
-    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, (*COMMON, *GROWING))
-    known = one_offset(asked.values, KNOWN)
-    wait_s = min(one_offset(asked.values, WAIT) or 0, WAIT_MS_MAX) / 1_000
+    wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
     while True:
         caller = asked.acting_caller()
-        found = _shown(asked, wanted, caller)
+        found = shown_report(asked, wanted, caller)
         headers = _headers(asked, room, found)
-        if to == END and one(asked.values, COLUMNS) == headers[_COLUMNS]:
-            found = replace(found, known=known)
-        is_new = found.known is None or room.feed.end_offset > found.known + 1
-        if not is_new and wait_s and found.known is not None:
-            await room.feed.beyond(found.known + 1, wait_s)
-            wait_s = 0.0
-            _check_known(request, asked, room)
-            continue
-        if not is_new or request.headers.get("if-none-match") == headers["ETag"]:
+        if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(b"", status_code=304, headers=headers)
         packed = await packed_report(Answers(asked.service, REPORT, to_wire(found), to, caller))
         # Rights may have changed meanwhile.
-        if _shown(asked, wanted, asked.acting_caller()).topics == found.topics:
+        if shown_report(asked, wanted, asked.acting_caller()).topics == found.topics:
             return Response(packed, headers=headers)
 
 
-def _check_known(request: Request[Any, Any, Any], asked: Asked, room: Room) -> None:
-    # SIGHUP may have taken the token away, or given it to somebody else.
-    if authenticated(room.entrance, request.scope) != asked.caller:
-        raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+def shown_report(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport:
+    """Return the report request, limited to what the caller may see now.
 
-
-def _shown(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport:
-    """Return the report request, limited to what the caller may see now."""
+    Raises:
+        RequestError: the caller may not see it.
+    """
     access = asked.service.access(caller)
     found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
     guard_of(REPORT).check(access, found)
@@ -163,13 +141,21 @@ def _headers(asked: Asked, room: Room, found: ShowReport) -> dict[str, str]:
     headers = {
         "Content-Type": BYTES,
         "ETag": f'"{_digest(cluster_id, room.feed.end_offset, query, found.topics)}"',
-        _COLUMNS: _digest(cluster_id, found.topics),
+        _COLUMNS: columns_name(asked, found),
         "Cache-Control": "private, no-cache",
     }
     # The address of the service stands beside what a reader of some topics may not see.
     if found.topics is None:
         headers[_SERVER] = room.kafka_url(asked.headers)
     return headers
+
+
+def columns_name(asked: Asked, found: ShowReport) -> str:
+    """Return the name of a report's columns: the same while they can be continued.
+
+    Columns whose ranges begin at different offsets may have the same name.
+    """
+    return _digest(asked.service.settings.cluster_id, found.topics)
 
 
 def _digest(*parts: object) -> str:

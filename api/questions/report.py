@@ -43,7 +43,8 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
 
     `first` and `last` are the offsets of the range, inclusive. `narrowed` is true if the range is
     smaller than requested, because the report would have been too large. `opens` is the most
-    eventful range, which the page shows first.
+    eventful range, which the page shows first. `after` is the request's `known` if only changes
+    after it are reported, else None.
     """
 
     first: int
@@ -53,6 +54,7 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     opens: tuple[int, int] | None
     narrowed: bool
     content: bytes
+    after: int | None = None
 
 
 def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
@@ -129,6 +131,7 @@ def _pieces(found: Report, *, narrowed: bool) -> Iterator[ReportPiece]:
             opens=found.most_eventful,
             narrowed=narrowed,
             content=found.packed[start : start + MIB],
+            after=found.after,
         )
 
 

@@ -18,11 +18,12 @@ export async function openData(packed) {
   return new Data(await unpack(packed));
 }
 
-/** Extend data by the newer columns that the service sent; new data if it sent all columns.
+/** Extend data by the growth that the service sent. Throws an error if it does not come next.
  * @param {Data} data @param {Uint8Array<ArrayBuffer>} packed */
 export async function renewedData(data, packed) {
   const block = await unpack(packed);
-  if (block.header.after === undefined) return new Data(block);
+  const { after } = block.header;
+  if (after !== data.last) throw new Error(`what is new comes after offset ${after}, not ${data.last}`);
   data.grow(block);
   return data;
 }

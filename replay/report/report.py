@@ -48,6 +48,7 @@ class Report(NamedTuple):
         first, last: First and last offset of the range, inclusive.
         changes: Number of object states in the report, without each object's first state.
         most_eventful: First and last offset of the most eventful range; None if nothing changed.
+        after: Last offset of the earlier report, if this is only the difference from it.
     """
 
     first: int
@@ -56,6 +57,7 @@ class Report(NamedTuple):
     changes: int
     most_eventful: tuple[int, int] | None
     packed: bytes
+    after: int | None = None
 
 
 class _Mark(NamedTuple):
@@ -202,7 +204,8 @@ class GrowingReport:
         }
         block = packed(self._redaction.mask(header), encoded | of_words | of_events)
         rows, changes = self._columns.rows - 1, self._columns.touches - self._before
-        return Report(self._first, last, rows, changes, self._window.found, block)
+        after = header.get("after")
+        return Report(self._first, last, rows, changes, self._window.found, block, after)
 
     def _read(self, source: BatchSource, last: int, progress: Progress) -> None:
         """Read the records up to offset `last`, and store a mark at it, for `after`."""

@@ -1,10 +1,10 @@
-// Live: asks for what is new again and again; the service answers once there is something.
+// Live: follows the stream of what is new; after a lost connection it goes on where it was.
 
+import { renewedData } from "report/data.js";
+import { EventStream, unlessSilent } from "served/event_stream.js";
 import { Refused } from "served/service.js";
 
 const RETRY_MS = 500, RETRY_MAX_MS = 15_000;
-/** The service answers within 15 s, but for a long time of computing. */
-const SILENCE_MAX_MS = 60_000;
 /** After new columns that took some time to be drawn, the page rests for so many times as long. */
 const REST = 4, REST_MIN_MS = 500;
 
@@ -12,65 +12,106 @@ const REST = 4, REST_MIN_MS = 500;
 /** @typedef {{isNew: (data: Data) => void, isConnected: () => void, isAway: (error: Error) => void, ended: (error: Refused) => void}} Watcher */
 
 export class Live {
-  /** @param {import("served/service.js").Service} service @param {Watcher} watcher */
-  constructor(service, watcher) {
+  connection = new AbortController();
+  isStopped = false;
+  /** True if all columns are to be loaded again. */
+  isOld = false;
+  wait = RETRY_MS;
+  /** Characters of what was new. */
+  received = 0;
+
+  /** @param {import("served/service.js").Service} service @param {Data} data What is there. @param {Watcher} watcher */
+  constructor(service, data, watcher) {
     this.service = service;
+    this.data = data;
     this.watcher = watcher;
-    this.stopped = new AbortController();
   }
 
-  /** Follow what comes after some data until it is stopped or refused. @param {Data} data */
-  async follow(data) {
-    let wait = RETRY_MS;
+  /** Follow what is new until it is stopped or refused. */
+  async follow() {
     this.watcher.isConnected();
-    while (!this.stopped.signal.aborted) {
+    while (!this.isStopped) {
       await seen();
       try {
-        const newer = await this._newer(data);
-        if (this.stopped.signal.aborted) return;
-        wait = RETRY_MS;
-        this.watcher.isConnected();
-        if (newer === null) continue;
-        data = newer;
-        const begun = performance.now();
-        this.watcher.isNew(data);
-        await this._pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
+        await this._connected();
       } catch (error) {
-        if (this.stopped.signal.aborted) return;
+        if (this.isStopped) return;
         if (!(error instanceof Refused)) {
-          // What is there may be in disorder: all of it comes anew.
+          // The columns may be inconsistent.
           console.error(error);
-          this.service.columnsName = null;
+          this.isOld = true;
         } else if (!error.isAway) {
           this.watcher.ended(error);
           return;
         }
-        this.watcher.isAway(/** @type {Error} */ (error));
-        await this._pause(wait);
-        wait = Math.min(wait * 2, RETRY_MAX_MS);
+        // A page that is no longer seen closed its stream itself.
+        if (!document.hidden) this.watcher.isAway(/** @type {Error} */ (error));
+        await pause(this.wait);
+        this.wait = Math.min(this.wait * 2, RETRY_MAX_MS);
       }
     }
   }
 
-  stop() { this.stopped.abort(); }
+  stop() {
+    this.isStopped = true;
+    this.connection.abort();
+  }
 
-  _pause(/** @type {number} */ ms) { return new Promise((go) => setTimeout(go, ms)); }
-
-  async _newer(/** @type {Data} */ data) {
-    const silence = new AbortController(), stop = () => silence.abort();
-    const timer = setTimeout(stop, SILENCE_MAX_MS);
-    this.stopped.signal.addEventListener("abort", stop);
+  /** Follow one stream until it is over; it is closed when the page is no longer seen. */
+  async _connected() {
+    const connection = this.connection = new AbortController(), { signal } = connection;
+    document.addEventListener("visibilitychange", () => { if (document.hidden) connection.abort(); }, { signal });
     try {
-      return await this.service.newer(data, silence.signal);
+      if (this.isOld) await this._load(connection);
+      const response = await unlessSilent(this.service.growth(this.data, signal), connection);
+      if (response.body === null || this.isStopped) return;
+      this.watcher.isConnected();
+      const stream = new EventStream(response.body, connection);
+      for (let events = await stream.take(); events.length && !this.isStopped; events = await stream.take()) await this._take(events);
     } finally {
-      clearTimeout(timer);
-      this.stopped.signal.removeEventListener("abort", stop);
+      connection.abort();
     }
+    if (!this.isStopped && !this.isOld) await pause(this.wait);
+  }
+
+  /** Show what some events say. @param {import("served/event_stream.js").ServerEvent[]} events */
+  async _take(events) {
+    let isGrown = false;
+    for (const { event, data } of events) {
+      if (event === "growth") {
+        this.data = await renewedData(this.data, Uint8Array.from(atob(data), (character) => character.charCodeAt(0)));
+        this.received += data.length;
+        isGrown = true;
+      } else if (event === "anew") {
+        this.isOld = true;
+        return;
+      } else if (event === "error") {
+        if (isGrown) await this._show();
+        const { detail, status, code } = JSON.parse(data);
+        throw new Refused(detail, status, code);
+      }
+    }
+    await this._show();
+  }
+
+  /** Load all columns, of what the reader may see now. */
+  async _load(/** @type {AbortController} */ connection) {
+    this.data = await unlessSilent(this.service.columns(String(this.data.first), null, connection.signal), connection);
+    this.isOld = false;
+    if (!this.isStopped) await this._show();
+  }
+
+  async _show() {
+    this.wait = RETRY_MS;
+    const begun = performance.now();
+    this.watcher.isNew(this.data);
+    await pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
   }
 }
 
-/** Once the page is seen: in a tab behind others nothing is asked and nothing is drawn. */
-function seen() {
-  if (!document.hidden) return Promise.resolve();
-  return new Promise((go) => document.addEventListener("visibilitychange", go, { once: true }));
+const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
+
+/** Once the page is seen: in a tab behind others there is no stream, and nothing is drawn. */
+async function seen() {
+  while (document.hidden) await new Promise((go) => document.addEventListener("visibilitychange", go, { once: true }));
 }

@@ -156,7 +156,7 @@ class Served {
       bar.say("still", "not live: the range has an end");
       return;
     }
-    this.live = new Live(this.service, {
+    this.live = new Live(this.service, page.data, {
       isNew: (data) => this._renew(data),
       isConnected: () => bar.say("live", "live"),
       isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
@@ -165,7 +165,7 @@ class Served {
         bar.say("still", `not live: ${error.message}`);
       },
     });
-    this.live.follow(page.data);
+    this.live.follow();
   }
 
   /** Show newer data. @param {import("report/data.js").Data} data */
@@ -181,6 +181,8 @@ class Served {
       return;
     }
     this._take(data);
+    // Its end did not fit.
+    if (this.to !== null) this._follow();
   }
 }
 

@@ -88,7 +88,7 @@ class Own {
 
   _follow() {
     const { bar } = this;
-    new Live(this.service, {
+    this.live = new Live(this.service, this.data, {
       isNew: (data) => this._renew(data),
       isConnected: () => bar.say("live", "live"),
       isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
@@ -96,7 +96,8 @@ class Own {
         if (error.status === 401) location.reload();
         bar.say("still", `not live: ${error.message}`);
       },
-    }).follow(this.data);
+    });
+    this.live.follow();
   }
 
   /** Show newer data; if they are other data, the reader may see other topics now.

@@ -1,11 +1,9 @@
 // The service over HTTP, asked as the reader of the page.
 
-import { openData, renewedData } from "report/data.js";
+import { openData } from "report/data.js";
 import { byText, changeLines, chainText } from "report/words.js";
 
 const TOKEN = "metalog-token";
-/** How long the service waits for something new. */
-const WAIT_MS = 15_000;
 
 /** A request that was refused, or not answered. */
 export class Refused extends Error {
@@ -26,8 +24,6 @@ export class Service {
     this.where = "";
     /** What the service calls the columns that came last. @type {string|null} */
     this.columnsName = null;
-    /** Bytes of what was new. */
-    this.received = 0;
   }
 
   /** Kept for this tab until it is closed. */
@@ -65,23 +61,17 @@ export class Service {
     return (await this.get(path, parameters)).json();
   }
 
-  /** The columns of a range. @param {string|null} from @param {string|null} to Points. */
-  async columns(from, to) {
-    const response = await this.get("report/columns", { from, to });
+  /** The columns of a range. @param {string|null} from @param {string|null} to Points. @param {AbortSignal} [signal] */
+  async columns(from, to, signal) {
+    const response = await this.get("report/columns", { from, to }, {}, signal);
     this._remember(response);
     return openData(await bytesOf(response));
   }
 
-  /** The columns that came last with what is new since; once there is something, or null after a while.
-   * They are other data if the service sends all of them anew.
+  /** The stream of what comes after some data; the columns that came last are theirs.
    * @param {import("report/data.js").Data} data @param {AbortSignal} signal */
-  async newer(data, signal) {
-    const response = await this.get("report/columns", { from: String(data.first), known: data.last, columns: this.columnsName, wait_ms: WAIT_MS }, {}, signal);
-    if (response.status === 304) return null;
-    const packed = await bytesOf(response);
-    this._remember(response);
-    this.received += packed.length;
-    return renewedData(data, packed);
+  growth(data, signal) {
+    return this.get("report/growth", { from: String(data.first), columns: this.columnsName }, { "Last-Event-ID": String(data.last) }, signal);
   }
 
   _remember(/** @type {Response} */ response) {

@@ -23,7 +23,7 @@ from api.cli.main import run
 from api.http.asking import MIN_OFFSET
 from tests.api.services import serving
 
-LEFT_OUT = ("/v1/events", "/v1/tail", "/v1/records/append")
+LEFT_OUT = ("/v1/events", "/v1/report/growth", "/v1/tail", "/v1/records/append")
 """Paths whose answers wait for what is to come, and the one that takes JSON lines."""
 
 _KEPT_OFFSET = 100

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from api.connections import Connections
+from api.http import growth
 from api.http.limits import HEAD_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
+from api.http.web_page import COLUMNS_PATH
 from tests.api.http.conftest import Web
 
 LINE = b'{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%d"}}'
@@ -275,8 +277,13 @@ async def test_half_a_request_before_the_end_is_not_waited_for(web: Web, client:
     assert _end(web) == end + 1
 
 
-async def test_a_follower_that_sends_nothing_more_is_gone(web: Web, client: Client) -> None:
-    client.transport.write(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+@pytest.mark.parametrize("path", ["/v1/events", growth.PATH])
+async def test_a_follower_that_sends_nothing_more_is_gone(
+    web: Web, client: Client, path: str
+) -> None:
+    columns = (await web.http.get(COLUMNS_PATH)).headers["Metalog-Columns"]
+    query = f"?known={_end(web) - 1}&columns={columns}" if path == growth.PATH else ""
+    client.transport.write(f"GET {path}{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert b"200 OK" in await client.pieces.get()
     client.transport.write_eof()
     await client.rest()

@@ -35,7 +35,7 @@ def test_every_command_has_an_example(command: str) -> None:
 async def test_examples_are_answered_as_declared(web: Web) -> None:
     paths = (await web.http.get("/openapi.json")).json()["paths"]
     for path, methods in paths.items():
-        if path == "/v1/events":
+        if path in ("/v1/events", "/v1/report/growth"):
             continue
         for method, of in methods.items():
             given = {p["name"]: p["example"] for p in of.get("parameters", []) if "example" in p}

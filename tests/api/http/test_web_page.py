@@ -1,17 +1,25 @@
 """The web page over HTTP: its files, and the columns it draws."""
 
 import asyncio
+import base64
 import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import msgspec
 import pytest
 
-from api.http import web_page
+from api.http import asking, growth, heartbeats, web_page
+from api.http.asking import Answers
 from api.http.options import HttpOptions
 from api.http.room import reachable_url
 from api.http.web_page import COLUMNS_PATH, FILES
+from api.questions.report import ReportPiece
+from controller.decisions.notes import AddNote
+from metadata_log.limits import MIB
 from tests.api.http.conftest import Web
 from tests.api.http.test_authentication import _with_tokens
 from tests.api.kafka.servers import server
@@ -94,29 +102,212 @@ async def test_columns_are_computed_anew_only_once_the_log_has_grown(web: Web) -
     assert (await web.http.get(COLUMNS_PATH, headers=known)).status_code == 200
 
 
+class Growth:
+    """A stream of growths, and the columns that it continues."""
+
+    def __init__(self, web: Web, client: httpx.AsyncClient | None = None) -> None:
+        self.http = client or web.http
+        self.known: dict[str, str] = {}
+        self.last = -1
+        self._fields: dict[str, str] = {}
+
+    async def columns(self) -> bytes:
+        """Get all columns."""
+        whole = await self.http.get(COLUMNS_PATH)
+        header = Unpacked(whole.content).header
+        self.last = header["last"]
+        self.known = {"from": str(header["first"]), "columns": whole.headers["Metalog-Columns"]}
+        return whole.content
+
+    def stream(self, **headers: str) -> AbstractAsyncContextManager[httpx.Response]:
+        """Follow what comes after the columns."""
+        params = self.known | {"known": str(self.last)}
+        return self.http.stream("GET", growth.PATH, params=params, headers=headers)
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[dict[str, str]]:
+    fields: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line and not line.startswith(":"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif not line and fields:
+            yield fields
+            fields = {}
+
+
+def _header(event: dict[str, str]) -> Any:
+    assert event["event"] == "growth", event
+    return Unpacked(base64.b64decode(event["data"])).header
+
+
+async def _create(web: Web, name: str) -> int:
+    body = {"topics": [{"name": name}]}
+    end: int = (await web.http.post("/v1/topics/create", json=body)).json()["log_end"]
+    return end - 1
+
+
 async def test_a_client_with_columns_gets_what_is_new(web: Web) -> None:
-    await web.http.post("/v1/topics/create", json=TOPIC)
-    whole = await web.http.get(COLUMNS_PATH)
-    last = Unpacked(whole.content).header["last"]
-    known: dict[str, str | int] = {"known": last, "from": 0}
-    known |= {"columns": whole.headers["Metalog-Columns"]}
-    assert (await web.http.get(COLUMNS_PATH, params=known)).status_code == 304
-    async with asyncio.TaskGroup() as tasks:
-        waiting = tasks.create_task(web.http.get(COLUMNS_PATH, params=known | {"wait_ms": 60_000}))
-        topic = {"topics": [{"name": "payments"}]}
-        created = (await web.http.post("/v1/topics/create", json=topic)).json()
-    grown = Unpacked(waiting.result().content).header
-    assert (grown["after"], grown["last"]) == (last, created["log_end"] - 1)
-    assert grown["labels"] == ["payments"]
-    assert len(waiting.result().content) < len(whole.content)
+    await _create(web, "orders")
+    page = Growth(web)
+    whole = await page.columns()
+    async with page.stream() as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        found, last = _events(response), page.last
+        for name in ("payments", "refunds"):
+            created = await _create(web, name)
+            event = await anext(found)
+            header = _header(event)
+            assert (header["after"], header["last"], event["id"]) == (last, created, str(created))
+            assert header["labels"] == [name]
+            assert len(event["data"]) < len(whole)
+            last = created
 
 
-async def test_a_client_with_columns_of_other_topics_gets_all(web: Web) -> None:
-    created = (await web.http.post("/v1/topics/create", json=TOPIC)).json()
-    known = {"known": created["log_end"] - 1, "columns": "others", "from": 0}
-    header = Unpacked((await web.http.get(COLUMNS_PATH, params=known)).content).header
-    assert "after" not in header
-    assert header["last"] == created["log_end"] - 1
+async def test_a_client_that_comes_back_gets_each_record_once(web: Web) -> None:
+    page = Growth(web)
+    await page.columns()
+    first = await _create(web, "before")
+    async with page.stream() as response:
+        event = await anext(_events(response))
+    assert event["id"] == str(first)
+    last = await _create(web, "between")
+    async with page.stream(**{"Last-Event-ID": event["id"]}) as response:
+        header = _header(await anext(_events(response)))
+    assert (header["after"], header["last"], header["labels"]) == (first, last, ["between"])
+
+
+async def test_growths_that_come_too_fast_are_one(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Growth(web)
+    await page.columns()
+    is_over = asyncio.Event()
+    resting = [is_over.wait]
+
+    async def rest(seconds: float) -> None:
+        assert seconds == 0.5
+        await resting[0]()
+
+    async with page.stream() as response:
+        found = _events(response)
+        monkeypatch.setattr(growth, "sleep", rest)
+        first = await _create(web, "first")
+        assert _header(await anext(found))["last"] == first
+        for name in ("second", "third"):
+            last = await _create(web, name)
+        is_over.set()
+        header = _header(await anext(found))
+    assert (header["after"], header["last"]) == (first, last)
+    assert header["labels"] == ["second", "third"]
+
+
+async def test_nothing_is_computed_for_a_client_that_takes_nothing(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth, "GROWTH_INTERVAL_S", 0.0)
+    page = Growth(web)
+    await page.columns()
+    computed = []
+    real = asking.report_pieces
+
+    async def report_pieces(answers: Answers) -> list[ReportPiece]:
+        pieces = await real(answers)
+        computed.append(pieces[0].last)
+        # Larger than what the buffers of a connection take.
+        return [msgspec.structs.replace(pieces[0], content=bytes(16 * MIB))]
+
+    monkeypatch.setattr(asking, "report_pieces", report_pieces)
+    async with page.stream() as response:
+        chunks = response.aiter_raw()
+        await anext(chunks)
+        first = await _create(web, "first")
+        size = len(await anext(chunks))
+        for name in ("second", "third"):
+            last = await _create(web, name)
+        # The service answers others meanwhile, as often as it would have computed more.
+        for _ in range(20):
+            await web.http.get("/health")
+        assert computed == [first]
+        async for chunk in chunks:
+            size += len(chunk)
+            if len(computed) == 2:
+                break
+    assert size > 16 * MIB
+    assert computed == [first, last]
+
+
+async def test_a_client_with_columns_of_other_topics_loads_them_anew(web: Web) -> None:
+    page = Growth(web)
+    await page.columns()
+    page.known["columns"] = "others"
+    async with page.stream() as response:
+        events = [event async for event in _events(response)]
+    assert events == [{"event": "anew", "data": "{}"}]
+
+
+async def test_a_position_inside_a_batch_is_loaded_anew(web: Web) -> None:
+    page = Growth(web)
+    await page.columns()
+    page.last = await _create(web, "orders") - 1
+    async with page.stream() as response:
+        events = [event async for event in _events(response)]
+    assert events == [{"event": "anew", "data": "{}"}]
+
+
+async def test_a_growth_is_not_sent_if_the_token_ends_while_it_is_computed(tmp_path: Path) -> None:
+    async with _with_tokens(tmp_path) as (at, client):
+        client.headers["Authorization"] = "Bearer new"
+        web = Web(at, client)
+        page = Growth(web)
+        await page.columns()
+        real = asking.report_pieces
+
+        async def report_pieces(answers: Answers) -> list[ReportPiece]:
+            pieces = await real(answers)
+            at.http_room.entrance = msgspec.structs.replace(
+                at.http_room.entrance, tokens={b"x": "y"}
+            )
+            return pieces
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(asking, "report_pieces", report_pieces)
+            async with page.stream() as response:
+                await at.client.run(AddNote(at_offset=0, text="grows"))
+                (event,) = [event async for event in _events(response)]
+        assert event["event"] == "error"
+        problem = msgspec.json.decode(event["data"])
+        assert (problem["status"], problem["code"]) == (401, "AUTHENTICATION_FAILED")
+
+
+async def test_a_silent_stream_of_growths_has_heartbeats_and_ends_with_the_service(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeats, "BEAT_S", 0.01)
+    page = Growth(web)
+    await page.columns()
+    async with page.stream() as response:
+        lines = response.aiter_lines()
+        found = [await anext(lines) for _ in range(5)]
+        assert [line for line in found if line][1:] == [": nothing new"] * 2
+        web.at.http_room.close()
+        assert ": the service ends" in [line async for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("params", "headers"),
+    [
+        ({"from": "0"}, {}),
+        ({"known": "x"}, {}),
+        ({"known": "1", "to": "3"}, {}),
+        ({"known": "1"}, {"Last-Event-ID": "x"}),
+    ],
+)
+async def test_growth_of_no_known_columns_is_refused(
+    web: Web, params: dict[str, str], headers: dict[str, str]
+) -> None:
+    refused = await web.http.get(growth.PATH, params=params, headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_REQUEST")
 
 
 _LIMITED: list[tuple[str, dict[str, int]]] = [

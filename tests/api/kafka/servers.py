@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from api.client import MetadataClient
+from api.http.protocol import Connection
 from api.http.room import Room
 from api.kafka.messages.brokers import (
     BrokerHeartbeatRequest,
@@ -54,6 +55,14 @@ class Server:
         """What the handlers of HTTP share."""
         assert self._http is not None
         return self._http.room
+
+    def cut_connections(self, path: str) -> None:
+        """Break the HTTP connections whose last request was for a path."""
+        assert self._http is not None
+        for connection in list(self._http._state.connections):
+            assert isinstance(connection, Connection), "the acceptor makes no others"
+            if connection.scope is not None and connection.scope["path"] == path:
+                connection.transport.abort()
 
     @property
     def socket_client(self) -> SocketClient:

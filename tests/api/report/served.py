@@ -1,24 +1,30 @@
 """A service in a thread of its own, and its web page in a browser."""
 
+import asyncio
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-from anyio.from_thread import start_blocking_portal
+import msgspec
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from playwright.sync_api import Browser, Page
 
+from api.http import growth
 from api.http.options import HttpOptions
-from tests.api.kafka.servers import server
+from tests.api.kafka.servers import Server, server
 from tests.api.report.conftest import SHOWN
 
 
 class Served:
     """A running service with one broker, and a client of its HTTP listener."""
 
-    def __init__(self, http: httpx.Client) -> None:
+    def __init__(self, http: httpx.Client, at: Server, portal: BlockingPortal) -> None:
         self.http = http
+        self._at = at
+        self._portal = portal
 
     @property
     def url(self) -> str:
@@ -32,6 +38,34 @@ class Served:
         assert answer.status_code == 200, answer.text
         end: int = answer.json()["log_end"]
         return end - 1
+
+    def wait_for_streams(self, count: int) -> None:
+        """Wait until there are so many open streams of events."""
+
+        async def wait() -> None:
+            async with asyncio.timeout(60):
+                while self._at.service.feed.streams != count:
+                    await asyncio.sleep(0.01)
+
+        self._portal.call(wait)
+
+    @contextlib.contextmanager
+    def without_token(self, token: str) -> Iterator[None]:
+        """Forget a token inside the `with` block, as after SIGHUP."""
+        room, digest = self._at.http_room, hashlib.sha256(token.encode()).digest()
+        before = room.entrance
+        tokens = {known: name for known, name in before.tokens.items() if known != digest}
+        assert len(tokens) == len(before.tokens) - 1
+        room.entrance = msgspec.structs.replace(before, tokens=tokens)
+        self._portal.call(self._at.service.feed.wake)
+        try:
+            yield
+        finally:
+            room.entrance = before
+
+    def cut_streams(self) -> None:
+        """Break the connections of the pages' streams, without an end of their answers."""
+        self._portal.call(self._at.cut_connections, growth.PATH)
 
 
 @contextlib.contextmanager
@@ -48,7 +82,7 @@ def served(
             portal.call(at.register, 1)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=at.http_url, timeout=30, headers=headers) as client:
-            yield Served(client)
+            yield Served(client, at, portal)
 
 
 class Visitor:

@@ -20,6 +20,10 @@ LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
 LIVE = ".state.live"
 BOB_READS = {"resource_type": 2, "resource_name": "orders", "operation": 3}
 DASH = "\N{EN DASH}"
+HIDE = """isHidden => {
+  window.isHidden = isHidden;
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +111,11 @@ def test_what_grows_is_small_and_the_same_as_loaded_anew(service: Served, visito
         whole = len(service.http.get("/v1/report/columns").content)
         page.evaluate("report.data.wasThere = true")
         for n in range(4):
-            before = page.evaluate("served.service.received")
+            before = page.evaluate("served.live.received")
             last = service.create(*[f"grown-{n}-{topic}" for topic in range(3)])
             page.wait_for_function("last => report.data.last === last", arg=last)
-            size = page.evaluate("served.service.received") - before
-            assert 0 < size < min(2_500, whole / 4), (n, whole)
+            size = page.evaluate("served.live.received") - before
+            assert 0 < size < min(3_300, whole / 3), (n, whole)
         assert page.evaluate("report.data.wasThere"), "the columns were never loaded again"
         with visitor.visit(linked(service, page), until=LIVE) as fresh:
             grown, anew = [each.evaluate(f"({CONTENTS})(report.data)") for each in (page, fresh)]
@@ -156,21 +160,38 @@ def test_what_is_read_stays_open_while_the_end_is_followed(
         expect(page.locator(".events .objects")).to_have_count(0)
 
 
-def test_a_page_behind_others_asks_for_nothing(service: Served, visitor: Visitor) -> None:
+def test_a_page_behind_others_has_no_stream(service: Served, visitor: Visitor) -> None:
     with visitor.visit(service.url, until=LIVE) as page:
         page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.isHidden })")
-        page.evaluate("window.isHidden = true")
-        service.create("wakes-it")
+        service.create("seen")
         expect(page.locator("button.news")).to_have_text("3 new records")
+        page.evaluate(HIDE, True)
+        service.wait_for_streams(0)
         asked = len(visitor.asked)
         service.create("unseen")
         last = service.create("unseen-too")
         assert service.http.get("/v1/info").json()["log_end"] == last + 1
         assert len(visitor.asked) == asked
-        page.evaluate(
-            "window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))"
-        )
+        page.evaluate(HIDE, False)
         expect(page.locator("button.news")).to_have_text("9 new records")
+        expect(page.locator(LIVE)).to_be_visible()
+
+
+def test_a_page_whose_stream_is_cut_goes_on_where_it_was(service: Served, visitor: Visitor) -> None:
+    with visitor.visit(service.url, until=LIVE) as page:
+        page.evaluate("report.data.wasThere = true")
+        for n in range(3):
+            service.wait_for_streams(1)
+            service.create(f"before-cut-{n}")
+            service.cut_streams()
+            last = service.create(f"after-cut-{n}")
+            page.wait_for_function("last => report.data.last === last", arg=last)
+        assert page.evaluate("report.data.wasThere"), "the columns were never loaded again"
+        with visitor.visit(linked(service, page), until=LIVE) as fresh:
+            grown, anew = [each.evaluate(f"({CONTENTS})(report.data)") for each in (page, fresh)]
+            assert grown == anew
+        streams = [url for url in visitor.asked if "/v1/report/growth" in url]
+        assert len(streams) >= 4
 
 
 def test_the_service_answers_what_is_clicked(service: Served, visitor: Visitor) -> None:
@@ -253,6 +274,7 @@ def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
         # Its pages outlive it.
         visit = visitor.visit(first.url, until=LIVE)
         page = visit.__enter__()
+        page.evaluate("report.data.wasThere = true")
     try:
         expect(page.locator(".state.away")).to_contain_text("What is shown may be old.")
         select(page, 0, page.evaluate("report.data.last"), "topic:before")
@@ -266,6 +288,12 @@ def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
             page.keyboard.press("n")
             page.keyboard.press("a")
             expect(page.locator(".names")).to_contain_text("after")
+            assert page.evaluate("report.data.wasThere"), "the columns were never loaded again"
+            with visitor.visit(linked(again, page), until=LIVE) as fresh:
+                grown, anew = [
+                    each.evaluate(f"({CONTENTS})(report.data)") for each in (page, fresh)
+                ]
+                assert grown == anew
     finally:
         visit.__exit__(None, None, None)
 
@@ -366,9 +394,38 @@ def test_the_page_of_some_topics_is_live_and_knows_no_others(
         expect(page.locator(".changes .name-of").first).to_have_text("topic:team-a")
         topics.nth(1).click()
         expect(page.locator(".links")).to_contain_text("history")
+        # The right goes while the stream is open.
+        guarded.wait_for_streams(1)
         body = {"filters": [{"resource_name": "team-", "principal": "User:bob"}]}
         assert guarded.http.post("/v1/acls/delete", json=body).status_code == 200
         expect(topics).to_have_text(["topic:orders"])
         expect(page.locator(".names .pick")).to_have_text(["orders"])
         expect(page.locator(".changes")).to_be_empty()
         assert "team-a" not in shown_topics(page)
+
+
+def test_a_topic_that_comes_into_sight_appears(guarded: Served, visitor: Visitor) -> None:
+    acl = {"principal": "User:bob", "resource_type": 2, "operation": 3}
+    guarded.create("hidden-a", "hidden-b")
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        page.keyboard.type("bob")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        topics = page.locator(".own .name-of")
+        expect(topics).to_have_text(["topic:orders"])
+        body = {"acls": [{**acl, "resource_name": "hidden-a"}]}
+        assert guarded.http.post("/v1/acls/create", json=body).status_code == 200
+        expect(topics).to_have_text(["topic:hidden-a", "topic:orders"])
+        expect(page.locator(".names .pick")).to_contain_text(["hidden-a", "orders"])
+        assert "hidden-b" not in shown_topics(page)
+
+
+def test_a_reader_whose_token_ends_signs_in_anew(guarded: Served, visitor: Visitor) -> None:
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        page.keyboard.type("ann")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        guarded.wait_for_streams(1)
+        with guarded.without_token("ann"):
+            page.wait_for_selector(".sign-in")
+            expect(page.locator("[role=status]")).to_have_text("This token is not known.")

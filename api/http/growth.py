@@ -1,0 +1,152 @@
+"""What is new in a report's columns, as server-sent events: `id` is their last offset.
+
+    id: 4107
+    event: growth
+    data: the packed columns, in base64
+
+A client that has columns names them in the query. It gets what comes after them; with
+`Last-Event-ID`, what comes after that event. An event `anew` ends the stream if all columns must
+be loaded again: the caller may see other topics now, or the service does not know the difference.
+An event `error` ends it if the caller's token or rights are gone; its data is a problem.
+
+Token and rights are looked up before and after each growth is computed.
+"""
+
+import asyncio
+import base64
+from asyncio import sleep
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.response import Stream
+from msgspec.structs import replace
+
+from api.http import asking, heartbeats
+from api.http.asking import COMMON, Answers
+from api.http.callers import authenticated
+from api.http.events import MEDIA_TYPE, last_event_id
+from api.http.limits import GROWTH_INTERVAL_S
+from api.http.parameters import one, one_offset, read_request
+from api.http.problems import problem_of
+from api.http.requests import asked_of, room_of
+from api.http.web_page import PARAMETERS as OF_COLUMNS
+from api.http.web_page import columns_name, shown_report
+from api.questions.report import REPORT, ReportPiece, ShowReport
+from controller.authorization.caller import Caller
+from controller.wire import to_wire
+from records.errors import MetadataLogError, RequestError
+
+PATH = "/v1/report/growth"
+
+PARAMETERS = tuple([p for p in OF_COLUMNS if p.field in ("first", "topics", "records_max")])
+"""The parameters of the columns that can grow: to their end, with hosts as they are."""
+
+KNOWN, COLUMNS = HELD = ("known", "columns")
+"""Parameters that name the columns of the client: their last offset, and their header
+`Metalog-Columns`."""
+
+_ANEW = b"event: anew\ndata: {}\n\n"
+
+
+async def follow(request: Request[Any, Any, Any]) -> Stream:
+    """Stream what is new in the columns of a range, after each growth of the log.
+
+    Raises:
+        RequestError: a parameter is missing or malformed; or as the question `report`.
+        UnavailableError: the service cannot answer now.
+    """
+    stream = _Growth(request)
+    stream.begin()
+    return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+
+
+class _Growth:
+    """One client's stream of growths."""
+
+    def __init__(self, request: Request[Any, Any, Any]) -> None:
+        self._scope = request.scope
+        self._asked, self._room = asked_of(request.scope), room_of(request.scope)
+        self._feed = self._room.feed
+        values = self._asked.values
+        self._wanted, _ = read_request(PARAMETERS, ShowReport, values, (*COMMON, *HELD))
+        self._name = one(values, COLUMNS)
+        known = last_event_id(self._asked)
+        known = one_offset(values, KNOWN) if known is None else known
+        if known is None:
+            raise RequestError("INVALID_REQUEST", "known or Last-Event-ID is required: an offset")
+        # Last offset that the client has; moved only when a growth is sent.
+        self._known = known
+
+    def begin(self) -> None:
+        """Check the caller's rights, so that a refusal is an answer without a stream."""
+        self._shown()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the events as bytes; ends with the service, after `anew`, and after an error."""
+        with self._room.heartbeats.stream():
+            try:
+                yield b": after offset %d\n\n" % self._known
+                async for chunk in self._chunks():
+                    yield chunk
+            except MetadataLogError as error:
+                found = msgspec.json.encode(problem_of(error))
+                yield b"event: error\ndata: " + found + b"\n\n"
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        sent_at = loop.time()
+        while not self._feed.is_closed:
+            await self._feed.beyond_or_woken(self._known + 1)
+            # The server waits here while the client has not taken what was sent before.
+            yield b""
+            if self._shown() is None:
+                yield _ANEW
+                return
+            if self._feed.end_offset > self._known + 1:
+                yield (event := await self._next())
+                if event == _ANEW:
+                    return
+                sent_at = loop.time()
+                await sleep(GROWTH_INTERVAL_S)
+            elif loop.time() - sent_at >= heartbeats.BEAT_S:
+                yield b": nothing new\n\n"
+                sent_at = loop.time()
+        yield b": the service ends\n\n"
+
+    async def _next(self) -> bytes:
+        """Return the next event."""
+        if (before := self._shown()) is None:
+            return _ANEW
+        caller, found = before
+        wanted = to_wire(replace(found, known=self._known))
+        answers = Answers(self._asked.service, REPORT, wanted, "end", caller)
+        pieces = await asking.report_pieces(answers)
+        # The token, rights and topics may have changed meanwhile.
+        if self._shown() != before or pieces[0].after != self._known:
+            return _ANEW
+        self._known = pieces[0].last
+        return _event(pieces)
+
+    def _shown(self) -> tuple[Caller, ShowReport] | None:
+        """Return the caller and the report that the caller may see now.
+
+        Returns:
+            None if it is not the report whose columns the client has.
+
+        Raises:
+            RequestError: the token is no longer known, or the caller may not see the report.
+        """
+        asked = self._asked
+        # SIGHUP may have taken the token away, or given it to somebody else.
+        if authenticated(self._room.entrance, self._scope) != asked.caller:
+            raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
+        caller = asked.acting_caller()
+        found = shown_report(asked, self._wanted, caller)
+        return (caller, found) if columns_name(asked, found) == self._name else None
+
+
+def _event(pieces: list[ReportPiece]) -> bytes:
+    content = base64.b64encode(b"".join([piece.content for piece in pieces]))
+    return b"id: %d\nevent: growth\ndata: %b\n\n" % (pieces[0].last, content)
