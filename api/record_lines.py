@@ -146,6 +146,8 @@ def _parsed(
                 yield _parse(line, number)
         except ValueError as error:
             raise invalid(number, str(error)) from error
+        except RecursionError as error:
+            raise invalid(number, "it is nested too deeply") from error
 
 
 def invalid(line: int, what: str) -> RequestError:

@@ -43,14 +43,15 @@ class AnswerWriter(asyncio.Transport):
             if not self._has_chunks:
                 self._head = self._head.replace(_CHUNKED, b"\r\n", 1)
                 self._is_unchunked = len(self._head) < len(content)
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         elif self._head is not None:
             head, self._head = self._head, None
             self._transport.write(head + content)
         else:
             self._transport.write(content)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what waits for the next part of the response."""
         if self._head is not None:
             head, self._head = self._head, None
             self._transport.write(head)
@@ -59,7 +60,7 @@ class AnswerWriter(asyncio.Transport):
         return self._transport.is_closing()
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._close(self)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from typing import TYPE_CHECKING
 
 from api.http import web_page
@@ -25,6 +26,9 @@ page asks its reader for a token."""
 _WATCHED = (*_OPEN, METRICS)
 """Paths that are answered also when all places are taken."""
 
+_SLASHES = re.compile("//+")
+"""These count as one slash, as they do for Litestar, so that all checks see the same path."""
+
 _UNKNOWN = problem(401, "AUTHENTICATION_FAILED", "Authorization: Bearer TOKEN is not a known token")
 
 _FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later")
@@ -42,8 +46,7 @@ class Gate:
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
-        # Every path is one with or without a slash at its end.
-        scope["path"] = scope["path"].rstrip("/") or "/"
+        scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
         found = (
             _refused_by_place(scope)
             or refused_by_origin(self._room.entrance, scope)

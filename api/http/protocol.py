@@ -164,8 +164,11 @@ class Connection(HttpToolsProtocol):
                 raise ValueError("this is no proxy")  # for the parser, which stops
             return  # it is read again without
         self.scope["state"][SEND_WHOLE] = self._send_whole
+        is_old = self.parser.get_http_version() == "1.0"
+        if is_old:
+            # RFC 9110, 10.1.1: such clients do not know 100 Continue.
+            self.expect_100_continue = False
         super().on_headers_complete()
-        is_old = self.scope["http_version"] == "1.0"
         self.cycle.transport = AnswerWriter(
             self.transport, self.loop, self._close_behind, has_chunks=not is_old
         )
@@ -209,6 +212,8 @@ class Connection(HttpToolsProtocol):
             body = b""
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
+        assert isinstance(cycle.transport, AnswerWriter), "set once the head is read"
+        cycle.transport.flush()  # 100 Continue may wait there
         self.transport.write(b"%b\r\n%b" % (head, body))
         if not cycle.keep_alive:
             cycle.transport.close()

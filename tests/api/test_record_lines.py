@@ -47,3 +47,12 @@ def test_error_names_line_and_field(data: dict[str, object], message: str) -> No
     with pytest.raises(RequestError, match="line 1: ") as refused:
         _read({"type": "UnregisterBrokerRecord", "data": data})
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("depth", [400, 5_000])
+def test_a_line_nested_too_deeply_is_refused(depth: int) -> None:
+    data = b'{"a":' * depth + b"1" + b"}" * depth
+    line = b'{"type":"NoteRecord","data":%b}' % data
+    with pytest.raises(RequestError, match="line 1: ") as refused:
+        list(line_batches(io.BytesIO(line), size=None))
+    assert refused.value.code == "INVALID_RECORD"

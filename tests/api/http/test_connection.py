@@ -138,6 +138,23 @@ async def test_a_body_that_is_not_sent_is_not_taken_from_the_next_request(
     assert b"connection: close" in answer
 
 
+@pytest.mark.parametrize("line", [LINE % 1, b"{"], ids=["right", "wrong"])
+async def test_an_answer_comes_after_the_100_continue_that_was_asked_for(
+    client: Client, line: bytes
+) -> None:
+    head = POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(line)
+    client.transport.write(head + line)
+    answer = await client.rest()
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ")
+    assert answer.endswith(b"}")
+
+
+async def test_a_client_of_http_1_0_gets_no_100_continue(client: Client) -> None:
+    asking = _append(1).replace(b"Host", b"Expect: 100-continue\r\nHost")
+    client.transport.write(asking.replace(b"HTTP/1.1", b"HTTP/1.0"))
+    assert (await client.rest()).startswith(b"HTTP/1.1 200 OK")
+
+
 async def test_a_stream_ends_with_its_connection_if_a_request_follows(
     web: Web, client: Client
 ) -> None:

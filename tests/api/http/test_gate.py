@@ -81,3 +81,10 @@ async def test_a_type_that_has_no_configs_is_refused(web: Web, resource_type: st
     asked = {"resource_type": resource_type, "resource_name": "x"}
     refused = await web.http.get("/v1/configs/describe", params=asked)
     assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("path", ["/v1//topics/create", "//v1/topics///create//"])
+async def test_several_slashes_are_one_for_each_check(web: Web, path: str) -> None:
+    form = await web.http.post(web.at.http_url + path, content=b"{}")
+    assert form.status_code == 415
+    assert (await web.http.post(web.at.http_url + path, json=TOPIC)).status_code == 200
