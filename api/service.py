@@ -247,28 +247,73 @@ class Service:
             RequestError: as `controller.raw_append.append_records`, and as `submit`; or
                 INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
         """
-        claimed = None if batch.origin is None else batch.origin.principal
-        caller = self.access(caller).acting_as(claimed)
-        self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
-        if batch.timestamp is not None:
-            raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
-        origin = caller.completed(batch.origin, "append")
+        origin = self._append_origin(batch, caller)
         committed = await self._committed_before(origin)
         if committed is not None:
             return committed.result
-        request = AppendRecords(
-            records=batch.records,
-            payloads=batch.payloads,
-            expected_end_offset=expected_end_offset,
-            expected_versions=expected_versions,
+        answer = await shielded(
+            self._decided_append(batch, origin, expected_end_offset, expected_versions)
         )
-        answer = await shielded(self._controller.append(request, origin=origin))
+        return self.append_result(answer)
+
+    def begin_append(
+        self,
+        batch: NewBatch,
+        *,
+        caller: Caller,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> asyncio.Future[Answer[RowsAppended]]:
+        """Decide immediately on a batch without a request id; all else as `append`.
+
+        `append_result` converts the answer. Cancelling the future leaves the outcome unknown.
+
+        Raises (here, and from the future):
+            RequestError, UnavailableError, FencedError: as `append`.
+        """
+        origin = self._append_origin(batch, caller)
+        assert not is_repeatable(origin), "a repeated request is searched in the log first"
+        return self._decided_append(batch, origin, expected_end_offset, expected_versions)
+
+    def append_result(self, answer: Answer[RowsAppended]) -> AppendResult:
+        """Return the answer to an append in the form of `MetadataLog.append`."""
         return AppendResult(
             base_offset=answer.response.base_offset,
             end_offset=answer.response.end_offset,
             leader_epoch=self.controller_epoch,
             timestamp=answer.response.timestamp,
         )
+
+    def _append_origin(self, batch: NewBatch, caller: Caller) -> Origin:
+        """Return the origin to log with a batch that the caller may append.
+
+        Raises:
+            RequestError: INVALID_REQUEST or CLUSTER_AUTHORIZATION_FAILED, as `append`.
+        """
+        access = self.access(caller)
+        claimed = None if batch.origin is None else batch.origin.principal
+        acting = access.acting_as(claimed)
+        if acting is not caller:
+            access = self.access(acting)
+        access.require(Operation.CLUSTER_ACTION, CLUSTER)
+        if batch.timestamp is not None:
+            raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
+        return acting.completed(batch.origin, "append")
+
+    def _decided_append(
+        self,
+        batch: NewBatch,
+        origin: Origin,
+        expected_end_offset: int | None,
+        expected_versions: tuple[ExpectedVersion, ...],
+    ) -> asyncio.Future[Answer[RowsAppended]]:
+        request = AppendRecords(
+            records=batch.records,
+            payloads=batch.payloads,
+            expected_end_offset=expected_end_offset,
+            expected_versions=expected_versions,
+        )
+        return self._controller.append(request, origin=origin)
 
     async def _append_rows(
         self, request: AppendRows, caller: Caller, origin: Origin

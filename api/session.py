@@ -1,11 +1,15 @@
 """A service as used by one caller."""
 
+import asyncio
+
 from api.commands import find_command
 from api.questions.pages import Cursor
 from api.service import Service
 from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
+from controller.pending_answers import Answer
+from controller.raw_append import Appended
 from controller.repeated_requests import identified
 from controller.wire import from_wire, to_wire
 from metadata_log.append_result import AppendResult
@@ -60,6 +64,25 @@ class Session(CommandClient):
             about=b"" if page.about is None else to_wire(page.about),
             cursor=b"" if page.cursor is None else to_wire(page.cursor),
         )
+
+    def begin_append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> asyncio.Future[Answer[Appended]]:
+        """Decide immediately on a batch without a request id; as `Service.begin_append`."""
+        return self._service.begin_append(
+            batch,
+            caller=self._caller,
+            expected_end_offset=expected_end_offset,
+            expected_versions=expected_versions,
+        )
+
+    def append_result(self, answer: Answer[Appended]) -> AppendResult:
+        """Return the result of `begin_append`; as `Service.append_result`."""
+        return self._service.append_result(answer)
 
     async def append(
         self,

@@ -15,7 +15,7 @@ from controller.invariants.checks import check_affected, check_step
 from controller.raw_record_checks import check_after, check_before, invalid, place
 from controller.request import Request
 from controller.result import ControllerResult
-from metadata_log.batch import Batch
+from metadata_log.batch import Batch, EncodedRows
 from metadata_log.block import encode_ahead
 from records.avro.layout import appended_layouts, first_appended
 from records.avro.plain_rows import PlainRows, decode_records
@@ -143,7 +143,7 @@ def _check_effect(
     Violations that already existed, for example in an imported log, are not refused.
     """
     rows = rows_of(context, records)
-    encoded = encode_ahead(rows, payloads)
+    encoded = _encoded(rows, payloads)
     types = frozenset(map(type, records))
     check_before(context.image, records, types)
     after = _replayed(context, rows)
@@ -151,6 +151,21 @@ def _check_effect(
     if not types.isdisjoint(_OF_INVARIANTS):
         _check_invariants(context, after, records)
     return CheckedBatch(records=records, batch=Batch.of(rows), encoded=encoded, after=after)
+
+
+def _encoded(rows: list[Envelope], payloads: tuple[bytes, ...]) -> EncodedRows:
+    """Encode all rows but the first, and check that the log will accept all of them."""
+    first, *others = rows
+    if others or not payloads:
+        return encode_ahead(rows, payloads)
+    # What was decoded can be encoded; its size is checked together with what was asked.
+    return EncodedRows(
+        base_offset=first.offset,
+        leader_epoch=first.leader_epoch,
+        timestamp=first.timestamp,
+        count=0,
+        rows=b"",
+    )
 
 
 _OF_INVARIANTS = AFFECTING | {ProducerIdsRecord}

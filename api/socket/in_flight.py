@@ -2,11 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from api.connections import Place
 from api.log_limit import limited_logger
 from api.socket.refusals import Refused, encode_refused
+from api.socket.requests import PlainAppend
 from api.socket.room import Room
 from records.errors import MetadataLogError, Outcome, UnavailableError
 
@@ -29,12 +33,16 @@ class InFlight:
         self._rooms = rooms
         self._send, self._ended = send, ended
         self._loop = asyncio.get_running_loop()
+        # Kept here, because asyncio keeps no task alive.
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._last_task = 0
+        # Appends that begin together, before any request that came after them; None: none wait.
+        self._waiting: list[tuple[PlainAppend, _Request]] | None = None
         self._count = 0
 
     def __bool__(self) -> bool:
         """True if a request or login is in flight."""
-        return bool(self._tasks)
+        return self._count > 0
 
     def is_full(self, when_free: Callable[[], None]) -> bool:
         """True if no request may be started now; `when_free` is then called once one may be."""
@@ -45,9 +53,13 @@ class InFlight:
         return False
 
     def start(
-        self, answering: Awaitable[bytes], correlation_id: int, size_bytes: int, place: Place
+        self,
+        answering: Awaitable[bytes] | PlainAppend,
+        correlation_id: int,
+        size_bytes: int,
+        place: Place,
     ) -> None:
-        """Await the answer to a request and send it; on an error, send an error frame instead.
+        """Send the answer to a request once it is available, or an error frame instead.
 
         Args:
             size_bytes: Size of the request, which counts towards the limits until it is answered.
@@ -56,45 +68,90 @@ class InFlight:
         place.request_begun()
         for room in self._rooms:
             room.take(size_bytes)
-        self._count = number = self._count + 1
-        self._tasks[number] = self._loop.create_task(
-            self._answer(answering, correlation_id, size_bytes, place, number)
-        )
+        request = _Request(correlation_id, size_bytes, place)
+        if not isinstance(answering, PlainAppend):
+            self._start_task(self._answer(answering, request))
+            return
+        self._count += 1
+        if self._waiting is None:
+            self._waiting = []
+            self._loop.call_soon(self._begin, self._waiting)
+        self._waiting.append((answering, request))
 
     def start_login(self, checking: Coroutine[Any, Any, None]) -> None:
-        """Run a step of a login in the background; the step sends its own answer."""
-        self._count = number = self._count + 1
-        self._tasks[number] = self._loop.create_task(self._log_in(checking, number))
+        """Run a step of a login, which sends its answer itself."""
+        self._start_task(self._log_in(checking))
 
-    async def _answer(
-        self,
-        answering: Awaitable[bytes],
-        correlation_id: int,
-        size_bytes: int,
-        place: Place,
-        number: int,
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._waiting = None  # later appends must not overtake this request
+        self._count += 1
+        self._last_task = number = self._last_task + 1
+        task = self._tasks[number] = self._loop.create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(number))
+
+    def _begin(self, appends: list[tuple[PlainAppend, "_Request"]]) -> None:
+        """Begin the appends that one turn of the event loop has received."""
+        if self._waiting is appends:
+            self._waiting = None
+        for append, request in appends:
+            try:
+                future = append.begin()
+            except Exception as error:
+                self._end(request, _refused(request, error))
+            else:
+                future.add_done_callback(partial(self._committed, append, request))
+
+    def _committed(
+        self, append: PlainAppend, request: "_Request", future: asyncio.Future[Any]
     ) -> None:
         try:
+            answer = append.answer(future.result())
+        except (Exception, asyncio.CancelledError) as error:
+            answer = _refused(request, error)
+        self._end(request, answer)
+
+    async def _answer(self, answering: Awaitable[bytes], request: "_Request") -> None:
+        try:
             answer = await answering
-        except MetadataLogError as error:
-            answer = encode_refused(Refused(correlation_id=correlation_id, error=error))
-        except Exception:
-            _logger.exception("request %d failed", correlation_id)
-            unknown = UnavailableError(
-                "the server failed; the outcome is unknown, see its log", outcome=Outcome.UNKNOWN
-            )
-            answer = encode_refused(Refused(correlation_id=correlation_id, error=unknown))
+        except Exception as error:
+            answer = _refused(request, error)
         finally:
-            del self._tasks[number]
-            place.request_ended()
-            for room in self._rooms:
-                room.give_back(size_bytes)
+            self._give_back(request)
         self._send(answer)
         self._ended()
 
-    async def _log_in(self, checking: Coroutine[Any, Any, None], number: int) -> None:
+    def _end(self, request: "_Request", answer: bytes) -> None:
+        self._give_back(request)
+        self._send(answer)
+        self._ended()
+
+    def _give_back(self, request: "_Request") -> None:
+        self._count -= 1
+        request.place.request_ended()
+        for room in self._rooms:
+            room.give_back(request.size_bytes)
+
+    async def _log_in(self, checking: Coroutine[Any, Any, None]) -> None:
         try:
             await checking
         finally:
-            del self._tasks[number]
+            self._count -= 1
         self._ended()
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """A request that is not answered yet; `size_bytes` is the room that it takes."""
+
+    correlation_id: int
+    size_bytes: int
+    place: Place
+
+
+def _refused(request: _Request, error: BaseException) -> bytes:
+    """Return the frame with the error of a request."""
+    if not isinstance(error, MetadataLogError):
+        _logger.error("request %d failed", request.correlation_id, exc_info=error)
+        error = UnavailableError(
+            "the server failed; the outcome is unknown, see its log", outcome=Outcome.UNKNOWN
+        )
+    return encode_refused(Refused(correlation_id=request.correlation_id, error=error))

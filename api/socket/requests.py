@@ -13,6 +13,7 @@ from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
+from metadata_log.request_window import is_repeatable
 from records.avro.layout import Layout
 from records.errors import RequestError, UnavailableError
 
@@ -36,6 +37,16 @@ class CallerSession(Protocol):
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> Awaitable[AppendResult]: ...
 
+    def begin_append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> asyncio.Future[Any]: ...
+
+    def append_result(self, answer: Any) -> AppendResult: ...
+
     def run_wire(self, request: WireRequest) -> Coroutine[Any, Any, WireAnswer]: ...
 
 
@@ -57,13 +68,57 @@ class LogSession:
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
         """Commit a batch, like `MetadataLog.append`."""
+        return await self.begin_append(
+            batch, expected_end_offset=expected_end_offset, expected_versions=expected_versions
+        )
+
+    def begin_append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> asyncio.Future[AppendResult]:
+        """Queue a batch, and return the future of its commit, like `MetadataLog.append`."""
         if expected_versions:
             raise RequestError("INVALID_REQUEST", "a log without a service knows no objects")
-        return await self._log.append(batch, expected_end_offset=expected_end_offset)
+        return asyncio.ensure_future(
+            self._log.append(batch, expected_end_offset=expected_end_offset)
+        )
+
+    def append_result(self, answer: AppendResult) -> AppendResult:
+        """Return the answer itself."""
+        return answer
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Refuse any command, because there is no controller."""
         raise RequestError("INVALID_REQUEST", "a log without a service runs no commands")
+
+
+class PlainAppend:
+    """An append without a request id: it is decided in one step, so it needs no task."""
+
+    def __init__(self, session: CallerSession, request: Append) -> None:
+        """Start nothing yet."""
+        self._session, self._request = session, request
+
+    def begin(self) -> asyncio.Future[Any]:
+        """Decide; return the future of what `answer` encodes.
+
+        Raises:
+            RequestError: the append is refused; the future may raise the same.
+        """
+        request = self._request
+        return self._session.begin_append(
+            request.batch,
+            expected_end_offset=request.expected_end_offset,
+            expected_versions=request.expected_versions,
+        )
+
+    def answer(self, committed: Any) -> bytes:
+        """Return the frame for the result of the future."""
+        result = self._session.append_result(committed)
+        return encode_appended(Appended(correlation_id=self._request.correlation_id, result=result))
 
 
 class Requests:
@@ -81,15 +136,18 @@ class Requests:
         self._layout = layout
         self._gone = gone
 
-    def begin(self, content: bytes) -> Awaitable[bytes]:
-        """Start a request and return an awaitable of its answer frame.
+    def begin(self, content: bytes) -> Awaitable[bytes] | PlainAppend:
+        """Read a request and return an awaitable of its answer frame, or an append to begin.
 
         Raises:
             RequestError: the request cannot be decoded; nothing was started.
         """
         if content[0] == Kind.RUN:
             return self._run(decode_run(content))
-        return self._append(decode_append(content, self._layout))
+        request = decode_append(content, self._layout)
+        if is_repeatable(request.batch.origin):
+            return self._append(request)
+        return PlainAppend(self._session, request)
 
     async def _append(self, request: Append) -> bytes:
         result = await self._session.append(

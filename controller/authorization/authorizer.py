@@ -132,8 +132,10 @@ class Access(msgspec.Struct, frozen=True):
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED, by the type of
                 the last resource.
         """
-        if not any(self.allows(operation, resource) for resource in resources):
-            self.refuse(operation, resources[-1])
+        for resource in resources:
+            if self.allows(operation, resource):
+                return
+        self.refuse(operation, resources[-1])
 
     def refuse(self, operation: Operation, resource: Resource) -> NoReturn:
         """Refuse an operation on a resource.

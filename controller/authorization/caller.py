@@ -1,6 +1,7 @@
 """Callers: the senders of requests, as identified by their connection or process."""
 
 import enum
+import functools
 import re
 from urllib.parse import quote, unquote
 
@@ -88,7 +89,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         An `origin` of None is replaced by a new one.
         """
         if origin is None:
-            return self.origin(command)
+            return _plain_origin(self, command)
         client = self._client()
         if self.host is not None and (origin.principal, origin.client) == (self.principal, client):
             return origin if origin.command else replace(origin, command=command)
@@ -111,6 +112,12 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
             return client
         broker = self.forwarded_by
         return f"{client} through {_word(broker.principal)} by {broker._client()}"
+
+
+@functools.lru_cache(1_000)
+def _plain_origin(caller: Caller, command: str) -> Origin:
+    """Return the origin of a caller's request that says nothing about itself, as most appends."""
+    return caller.origin(command)
 
 
 def _word(name: str) -> str:

@@ -1,5 +1,6 @@
 """Commands, transactions and expected versions over the socket, as over any other way in."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import Outcome, RequestError
+from records.topics import NamespaceRecord
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import server
 from tests.api.services import serving as serving_process
@@ -60,6 +62,19 @@ async def test_command_is_carried_out_and_answered_with_its_response(directory: 
     )
     assert origin.client is not None
     assert origin.client.startswith("script at 127.0.0.1:")
+
+
+async def test_appends_and_commands_reach_the_log_in_the_order_in_which_they_were_sent(
+    directory: Path,
+) -> None:
+    async with _connected(directory) as (_, client):
+        sent = [
+            client.run(CreateNamespace(f"org{number}")) if number % 3 == 1 else client.append(NOTE)
+            for number in range(30)
+        ]
+        await asyncio.gather(*sent)
+    stored = [type(row.payload) for row in rows(directory)[-30:]]
+    assert stored == [NamespaceRecord if n % 3 == 1 else NoteRecord for n in range(30)]
 
 
 async def test_command_is_refused_with_its_code_and_the_connection_goes_on(
