@@ -16,12 +16,14 @@ from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
+from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
+from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record, Uuid
 from records.control import BeginTransactionRecord, NoteRecord
 from records.envelope import Origin
-from records.errors import RequestError, UnavailableError
+from records.errors import Outcome, RequestError, UnavailableError
 from records.topics import RemoveTopicRecord
 from tests.api.conftest import Metalog
 from tests.api.socket.conftest import CLUSTER_ID
@@ -90,6 +92,21 @@ async def test_another_end_and_a_time_are_refused(directory: Path) -> None:
         dated = NewBatch(records=_note("dated").records, timestamp=5)
         with pytest.raises(RequestError, match="leave the time out"):
             await client.append(dated)
+
+
+async def test_record_that_fits_in_a_frame_but_not_in_a_batch_is_refused_alone(
+    directory: Path,
+) -> None:
+    async with _served(directory) as (_, client):
+        notes = [_note("before"), _note("x" * BATCH_SIZE_BYTES_MAX), _note("after")]
+        before, large, after = await asyncio.gather(
+            *map(client.append, notes), return_exceptions=True
+        )
+    assert isinstance(large, RequestError)
+    assert (large.code, large.outcome) == ("POLICY_VIOLATION", Outcome.NOTHING)
+    assert isinstance(before, AppendResult)
+    assert isinstance(after, AppendResult)
+    assert after.base_offset == before.end_offset
 
 
 async def test_repeated_request_is_committed_once(directory: Path) -> None:
