@@ -1,6 +1,6 @@
-"""What Spark's answers cost, in full scans of the log: `python -m benchmarks.audit_costs`.
+"""Costs of Spark's answers, in full scans of the log: `python -m benchmarks.audit_costs`.
 
-Not one of `make bench`, because all answers over 5,000,000 records take long. The log is kept in
+Not part of `make bench`, because all answers over 5,000,000 records take long. The log is kept in
 the directory for the next run.
 """
 

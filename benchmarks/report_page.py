@@ -51,7 +51,7 @@ _SELECTIONS = """async count => {
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure a page in a browser; nothing where there is none."""
+    """Measure a page in a browser; return no results if there is no browser."""
     log, page = scratch / "log", scratch / "page.html"
     asyncio.run(_write(log))
     first = str(_BROKERS + _TOPICS * (_PARTITIONS + 1))

@@ -1,6 +1,7 @@
 """ZooKeeper, standalone, through kazoo, its Python client.
 
-A create is answered after the sync of the transaction log (`forceSync=yes`), which many share.
+A create is answered after a sync of the transaction log (`forceSync=yes`); creates in flight
+together share a sync.
 """
 
 import contextlib
@@ -68,9 +69,10 @@ class ZooKeeper:
                 zookeeper.close()
 
     def append(self, count: int, *, callers: int) -> None:
-        """Create `count` nodes, so many at a time.
+        """Create `count` nodes, with `callers` creates in flight at a time.
 
-        Callers are chains of callbacks: measured a tenth faster than as many threads.
+        Callers are chains of callbacks, which were measured to be a tenth faster than as many
+        threads.
         """
         chosen = itertools.islice(self._changes, count)
         answers: queue.SimpleQueue[IAsyncResult] = queue.SimpleQueue()
