@@ -69,7 +69,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
 
 
 def last_event_id(asked: Asked) -> int | None:
-    """Return the offset after which a client that reconnects continues; None if it is new.
+    """Return the last offset that a reconnecting client has received; None for a new client.
 
     Raises:
         RequestError: INVALID_REQUEST, the header `Last-Event-ID` is not an offset.

@@ -1,15 +1,16 @@
-"""What is new in a report's columns, as server-sent events: `id` is their last offset.
+"""Newer columns of a report as server-sent events: `id` is the last offset of the columns.
 
     id: 4107
     event: growth
     data: the packed columns, in base64
 
-A client that has columns names them in the query. It gets what comes after them; with
-`Last-Event-ID`, what comes after that event. An event `anew` ends the stream if all columns must
-be loaded again: the caller may see other topics now, or the service does not know the difference.
-An event `error` ends it if the caller's token or rights are gone; its data is a problem.
+A client that has columns identifies them in the query. It gets the columns that continue these or,
+with `Last-Event-ID`, those of that event. An event `anew` ends the stream if all columns must be
+loaded again: the caller may see other topics now, or the service cannot compute the difference. An
+event `error` ends the stream if the caller's token or rights are gone; its data is a problem
+document.
 
-Token and rights are looked up before and after each growth is computed.
+Token and rights are checked before and after the computation of each growth.
 """
 
 import asyncio
@@ -41,17 +42,17 @@ from records.errors import MetadataLogError, RequestError
 PATH = "/v1/report/growth"
 
 PARAMETERS = tuple([p for p in OF_COLUMNS if p.field in ("first", "topics", "records_max")])
-"""The parameters of the columns that can grow: to their end, with hosts as they are."""
+"""The parameters of columns that can grow: columns up to the log's end, without masked hosts."""
 
 KNOWN, COLUMNS = HELD = ("known", "columns")
-"""Parameters that name the columns of the client: their last offset, and their header
-`Metalog-Columns`."""
+"""Parameters that identify the client's columns: their last offset, and the value of the header
+`Metalog-Columns` that came with them."""
 
 _ANEW = b"event: anew\ndata: {}\n\n"
 
 
 async def follow(request: Request[Any, Any, Any]) -> Stream:
-    """Stream what is new in the columns of a range, after each growth of the log.
+    """Stream the newer columns of a range, after each growth of the log.
 
     Raises:
         RequestError: a parameter is missing or malformed; or as the question `report`.
@@ -80,7 +81,7 @@ class _Growth:
         self._known = known
 
     def begin(self) -> None:
-        """Check the caller's rights, so that a refusal is an answer without a stream."""
+        """Check the caller's rights, so that a refusal is sent as a response, not in a stream."""
         self._shown()
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -133,7 +134,7 @@ class _Growth:
         """Return the caller and the report that the caller may see now.
 
         Returns:
-            None if it is not the report whose columns the client has.
+            None if the client's columns are not of that report.
 
         Raises:
             RequestError: the token is no longer known, or the caller may not see the report.

@@ -128,7 +128,7 @@ def shown_report(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport
     """Return the report request, limited to what the caller may see now.
 
     Raises:
-        RequestError: the caller may not see it.
+        RequestError: the caller may not see the report.
     """
     access = asked.service.access(caller)
     found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
@@ -144,14 +144,14 @@ def _headers(asked: Asked, room: Room, found: ShowReport) -> dict[str, str]:
         _COLUMNS: columns_name(asked, found),
         "Cache-Control": "private, no-cache",
     }
-    # The address of the service stands beside what a reader of some topics may not see.
+    # The service's address is shown only to a reader who may describe the cluster.
     if found.topics is None:
         headers[_SERVER] = room.kafka_url(asked.headers)
     return headers
 
 
 def columns_name(asked: Asked, found: ShowReport) -> str:
-    """Return the name of a report's columns: the same while they can be continued.
+    """Return the name of a report's columns, which stays the same as long as they can be continued.
 
     Columns whose ranges begin at different offsets may have the same name.
     """

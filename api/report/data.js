@@ -18,12 +18,12 @@ export async function openData(packed) {
   return new Data(await unpack(packed));
 }
 
-/** Extend data by the growth that the service sent. Throws an error if it does not come next.
+/** Extend data by the newer columns that the service sent. Throws an error if they do not continue it.
  * @param {Data} data @param {Uint8Array<ArrayBuffer>} packed */
 export async function renewedData(data, packed) {
   const block = await unpack(packed);
   const { after } = block.header;
-  if (after !== data.last) throw new Error(`what is new comes after offset ${after}, not ${data.last}`);
+  if (after !== data.last) throw new Error(`the newer columns continue offset ${after}, not ${data.last}`);
   data.grow(block);
   return data;
 }

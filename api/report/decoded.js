@@ -50,7 +50,7 @@ export class Decoded {
    * @param {Block} block */
   grow(block) {
     const { header, hasValues } = this, more = block.header;
-    if (more.after !== this.last) throw new Error(`what is new begins after ${more.after}, not after ${this.last}`);
+    if (more.after !== this.last) throw new Error(`the newer columns continue offset ${more.after}, not ${this.last}`);
     for (const name of LISTS) for (const each of more[name]) header[name].push(each);
     for (const name of REPLACED) if (name in more) header[name] = more[name];
     // The requested begin stays: the rows that were left out there are still missing.

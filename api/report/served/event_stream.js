@@ -1,8 +1,8 @@
-// Server-sent events of a response. An EventSource cannot send the reader's token.
+// Reads the server-sent events of a response, because EventSource cannot send the reader's token.
 
 /** The service sends something every 15 s at least, unless it computes something large. */
 const SILENCE_MAX_MS = 60_000;
-/** With more events pending, nothing is read from the connection; then the service stops sending. */
+/** While more events are pending, nothing is read from the connection, so the service stops sending. */
 const PENDING_MAX = 32;
 
 /** @typedef {{event: string, data: string}} ServerEvent */

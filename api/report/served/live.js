@@ -1,11 +1,11 @@
-// Live: follows the stream of what is new; after a lost connection it goes on where it was.
+// Live: follows the stream of newer columns; continues it after a lost connection.
 
 import { renewedData } from "report/data.js";
 import { EventStream, unlessSilent } from "served/event_stream.js";
 import { Refused } from "served/service.js";
 
 const RETRY_MS = 500, RETRY_MAX_MS = 15_000;
-/** After new columns that took some time to be drawn, the page rests for so many times as long. */
+/** After drawing new columns, the page pauses for this many times the duration of the drawing. */
 const REST = 4, REST_MIN_MS = 500;
 
 /** @typedef {import("report/data.js").Data} Data */
@@ -17,17 +17,17 @@ export class Live {
   /** True if all columns are to be loaded again. */
   isOld = false;
   wait = RETRY_MS;
-  /** Characters of what was new. */
+  /** Number of characters of newer columns received. */
   received = 0;
 
-  /** @param {import("served/service.js").Service} service @param {Data} data What is there. @param {Watcher} watcher */
+  /** @param {import("served/service.js").Service} service @param {Data} data The data to continue. @param {Watcher} watcher */
   constructor(service, data, watcher) {
     this.service = service;
     this.data = data;
     this.watcher = watcher;
   }
 
-  /** Follow what is new until it is stopped or refused. */
+  /** Follow the stream until `stop` is called or the service refuses. */
   async follow() {
     this.watcher.isConnected();
     while (!this.isStopped) {
@@ -57,7 +57,7 @@ export class Live {
     this.connection.abort();
   }
 
-  /** Follow one stream until it is over; it is closed when the page is no longer seen. */
+  /** Follow one stream until it ends; close it when the page becomes hidden. */
   async _connected() {
     const connection = this.connection = new AbortController(), { signal } = connection;
     document.addEventListener("visibilitychange", () => { if (document.hidden) connection.abort(); }, { signal });
@@ -74,7 +74,7 @@ export class Live {
     if (!this.isStopped && !this.isOld) await pause(this.wait);
   }
 
-  /** Show what some events say. @param {import("served/event_stream.js").ServerEvent[]} events */
+  /** Apply some events, and show the data. @param {import("served/event_stream.js").ServerEvent[]} events */
   async _take(events) {
     let isGrown = false;
     for (const { event, data } of events) {
@@ -94,7 +94,7 @@ export class Live {
     await this._show();
   }
 
-  /** Load all columns, of what the reader may see now. */
+  /** Load all columns that the reader may see now. */
   async _load(/** @type {AbortController} */ connection) {
     this.data = await unlessSilent(this.service.columns(String(this.data.first), null, connection.signal), connection);
     this.isOld = false;
@@ -111,7 +111,7 @@ export class Live {
 
 const pause = (/** @type {number} */ ms) => new Promise((go) => setTimeout(go, ms));
 
-/** Once the page is seen: in a tab behind others there is no stream, and nothing is drawn. */
+/** Wait until the page is visible: a hidden tab has no stream and draws nothing. */
 async function seen() {
   while (document.hidden) await new Promise((go) => document.addEventListener("visibilitychange", go, { once: true }));
 }

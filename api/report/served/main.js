@@ -1,4 +1,4 @@
-// The served page: asks the service for a range, draws it, and keeps it up to date.
+// The served page: loads a range from the service, shows it, and keeps it up to date.
 
 import { make } from "report/dom.js";
 import { Page } from "report/page.js";
@@ -19,7 +19,7 @@ class Served {
   seen = -1;
 
   constructor() {
-    // What is loaded: points; the end is not said while it is live.
+    // The first and last point of the loaded range; no last point while the page is live.
     const link = new URLSearchParams(location.hash.slice(1));
     this.from = link.get("first");
     this.to = link.get("last");
@@ -51,7 +51,7 @@ class Served {
     this._follow();
   }
 
-  /** The columns, once the reader is known and the service answers. */
+  /** Load the first columns; sign in and retry as long as necessary. */
   async _firstColumns() {
     for (;;) {
       try {
@@ -65,7 +65,7 @@ class Served {
     }
   }
 
-  /** Do what may help after a refusal. @param {Refused} error */
+  /** React to a refusal, so that another attempt may succeed. @param {Refused} error */
   async _help(error) {
     const { service } = this;
     if (error.isAway) {
@@ -73,7 +73,7 @@ class Served {
     } else if (error.status === 401) {
       service.token = await askForToken(document, service.token !== null ? "This token is not known." : "This service asks who you are.");
     } else if (this.from !== null || this.to !== null) {
-      // A link to what is gone: what is there is shown, and what was asked for is said.
+      // The link's range no longer exists: show the error, and load the default range.
       this.bar.failed.textContent = plain(error.message);
       this.from = this.to = null;
     } else {
@@ -92,7 +92,7 @@ class Served {
     location.reload();
   }
 
-  /** Another range, by the form. */
+  /** Load the range given in the form. */
   async _load() {
     const { bar } = this, [from, to] = [bar.from, bar.to].map((input) => input.value.trim() || null);
     bar.failed.textContent = "";
@@ -113,19 +113,19 @@ class Served {
     }
   }
 
-  /** A link that was opened in this tab may be of another range. */
+  /** Reload the page if a link opened in this tab has another range. */
   _follow_link() {
     const link = new URLSearchParams(location.hash.slice(1));
     const [first, last] = [link.get("first"), link.get("last")];
     if (first !== null && (first !== this.from || last !== this.to)) location.reload();
   }
 
-  /** Say in the link what is loaded. */
+  /** Add the loaded range to the link. */
   _place() {
     const { page } = this;
     if (!page) return;
     this.from = String(page.data.first);
-    // A range that was cut before its end, or does not go to the end, is not live.
+    // A range that the service cut short is not live.
     if (page.data.last < page.data.header.asked[1]) this.to = String(page.data.last);
     page.selection.place = `&first=${this.from}${this.to === null ? "" : `&last=${this.to}`}`;
     [this.bar.from.value, this.bar.to.value] = [this.from, this.to ?? "end"];

@@ -1,6 +1,6 @@
 // The page of a reader who may not describe the cluster: the topics that the reader may see, as bars,
-// what became of them in a range, and who did it. The service leaves out the rest; so there are no
-// brokers and no events. New columns have what the reader may see by then.
+// and their changes in a range. The service sends nothing else, so there are no brokers and no events.
+// Each new set of columns has the topics that the reader may see at that time.
 
 import { Answers } from "report/answers.js";
 import { diffCommand, setPlace } from "report/commands.js";
@@ -16,7 +16,7 @@ const AT_FIRST = 60;
 
 /** @typedef {import("served/service.js").Service} Service */
 
-/** @param {Document} document @param {Service} service @param {import("report/data.js").Data} data Of these topics. @param {() => void} signOut */
+/** @param {Document} document @param {Service} service @param {import("report/data.js").Data} data The data of these topics. @param {() => void} signOut */
 export async function showOwn(document, service, data, signOut) {
   const page = new Own(service, data, await service.historyStart());
   page.show(document, signOut);
@@ -38,9 +38,9 @@ class Own {
   topics = make("ol", { class: "events own" });
   asked = 0;
 
-  /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first Of the log. */
+  /** @param {Service} service @param {import("report/data.js").Data} data @param {number} first First offset of the log. */
   constructor(service, data, first) {
-    // The address of the service stands beside what this reader may not see.
+    // The service does not tell its address to this reader.
     setPlace("--server $METALOG_SERVER");
     this.service = service;
     this.data = data;
@@ -77,7 +77,7 @@ class Own {
     this._follow();
   }
 
-  /** The topics that are there. */
+  /** List the existing topics. */
   _list() {
     const { data } = this, row = data.rows - 1, first = data.kindStart[data.kinds.indexOf("topic")];
     const there = Array.from(data.header.topic_ids, (_, i) => first + i).filter((topic) => data.isThere(topic, row));
@@ -100,7 +100,7 @@ class Own {
     this.live.follow();
   }
 
-  /** Show newer data; if they are other data, the reader may see other topics now.
+  /** Show newer data; if it is another object, the reader may see other topics now.
    * @param {import("report/data.js").Data} data */
   _renew(data) {
     const { selection } = this, isOther = data !== this.data;

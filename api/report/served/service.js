@@ -1,32 +1,32 @@
-// The service over HTTP, asked as the reader of the page.
+// Requests to the service over HTTP, with the credentials of the page's reader.
 
 import { openData } from "report/data.js";
 import { byText, changeLines, chainText } from "report/words.js";
 
 const TOKEN = "metalog-token";
 
-/** A request that was refused, or not answered. */
+/** Thrown for a request that was refused or not answered. */
 export class Refused extends Error {
-  /** @param {string} message @param {number} status 0: there was no answer. @param {string} code */
+  /** @param {string} message @param {number} status HTTP status; 0 if there was no answer. @param {string} code */
   constructor(message, status, code) {
     super(message);
     this.status = status;
     this.code = code;
   }
 
-  /** True while nobody can be answered: later it may go well. */
+  /** True if the service is unavailable, so that a retry may succeed. */
   get isAway() { return this.status === 0 || this.status === 503; }
 }
 
 export class Service {
   constructor() {
-    /** Its address as the command line takes it. */
+    /** The service's address, as given on the command line. */
     this.where = "";
-    /** What the service calls the columns that came last. @type {string|null} */
+    /** The service's name for the last columns received. @type {string|null} */
     this.columnsName = null;
   }
 
-  /** Kept for this tab until it is closed. */
+  /** The bearer token, kept until this tab is closed; null without sign-in. */
   get token() { return sessionStorage.getItem(TOKEN); }
 
   set token(token) {
@@ -35,8 +35,8 @@ export class Service {
   }
 
   /**
-   * An answer that is not an error.
-   * @param {string} path @param {Record<string, string|number|null>} parameters Null is left out.
+   * Send a GET request and return the response. Throws Refused if the request fails.
+   * @param {string} path @param {Record<string, string|number|null>} parameters Those that are null are left out.
    * @param {Record<string, string>} [headers] @param {AbortSignal} [signal]
    */
   async get(path, parameters, headers = {}, signal) {
@@ -61,14 +61,14 @@ export class Service {
     return (await this.get(path, parameters)).json();
   }
 
-  /** The columns of a range. @param {string|null} from @param {string|null} to Points. @param {AbortSignal} [signal] */
+  /** The columns of a range. @param {string|null} from @param {string|null} to Points; null for the defaults. @param {AbortSignal} [signal] */
   async columns(from, to, signal) {
     const response = await this.get("report/columns", { from, to }, {}, signal);
     this._remember(response);
     return openData(await bytesOf(response));
   }
 
-  /** The stream of what comes after some data; the columns that came last are theirs.
+  /** Request the stream of columns that continue `data`, which must be from the last columns received.
    * @param {import("report/data.js").Data} data @param {AbortSignal} signal */
   growth(data, signal) {
     return this.get("report/growth", { from: String(data.first), columns: this.columnsName }, { "Last-Event-ID": String(data.last) }, signal);
@@ -79,12 +79,12 @@ export class Service {
     this.columnsName = response.headers.get("Metalog-Columns");
   }
 
-  /** The first offset whose record the log has; a reader of any topics may know. @returns {Promise<number>} */
+  /** The first offset of the kept history; needs no right on the cluster. @returns {Promise<number>} */
   async historyStart() {
     return (await this._json("topics/list", {})).history_start;
   }
 
-  /** What differs in a range of the objects that the reader may see, object by object.
+  /** The differences between the ends of a range, by object, for objects that the reader may see.
    * @param {number} from @param {number} to @param {string|null} object
    * @returns {Promise<{name: string, changes: any[]}[]>} */
   async difference(from, to, object) {
@@ -135,7 +135,7 @@ export class Service {
   }
 }
 
-/** What a response holds. @param {Response} response */
+/** The body of a response. @param {Response} response */
 async function bytesOf(response) {
   try {
     return new Uint8Array(await response.arrayBuffer());
