@@ -418,6 +418,34 @@ def test_a_topic_that_comes_into_sight_appears(guarded: Served, visitor: Visitor
         expect(topics).to_have_text(["topic:hidden-a", "topic:orders"])
         expect(page.locator(".names .pick")).to_contain_text(["hidden-a", "orders"])
         assert "hidden-b" not in shown_topics(page)
+        filters = {"filters": [{"resource_name": "hidden-a", "principal": "User:bob"}]}
+        assert guarded.http.post("/v1/acls/delete", json=filters).status_code == 200
+        expect(topics).to_have_text(["topic:orders"])
+
+
+def test_a_topic_that_moves_into_sight_appears_and_out_of_it_vanishes(
+    guarded: Served, visitor: Visitor
+) -> None:
+    in_team = {"principal": "User:bob", **BOB_READS, "resource_type": 100, "resource_name": "team"}
+    guarded.create("moves")
+    for path, body in (
+        ("namespaces/create", {"name": "team"}),
+        ("acls/create", {"acls": [in_team]}),
+    ):
+        assert guarded.http.post(f"/v1/{path}", json=body).status_code == 200
+    with visitor.visit(guarded.url, until=".sign-in") as page:
+        page.keyboard.type("bob")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(LIVE)
+        topics = page.locator(".own .name-of")
+        expect(topics).to_have_text(["topic:orders"])
+        moved = {"topic": "moves", "from_namespace": "", "to_namespace": "team"}
+        assert guarded.http.post("/v1/topics/move", json=moved).status_code == 200
+        expect(topics).to_have_text(["topic:orders", "topic:team:moves"])
+        back = {"topic": "moves", "from_namespace": "team", "to_namespace": ""}
+        assert guarded.http.post("/v1/topics/move", json=back).status_code == 200
+        expect(topics).to_have_text(["topic:orders"])
+        assert "moves" not in shown_topics(page)
 
 
 def test_a_reader_whose_token_ends_signs_in_anew(guarded: Served, visitor: Visitor) -> None:
