@@ -264,9 +264,10 @@ class Service:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[RowsAppended]]:
-        """Decide immediately on a batch without a request id; all else as `append`.
+        """Like `append`, but decides immediately; only for a batch without a request id.
 
-        `append_result` converts the answer. Cancelling the future leaves the outcome unknown.
+        `append_result` converts the future's result. Cancelling the future leaves the outcome
+        unknown.
 
         Raises (here, and from the future):
             RequestError, UnavailableError, FencedError: as `append`.
@@ -276,7 +277,7 @@ class Service:
         return self._decided_append(batch, origin, expected_end_offset, expected_versions)
 
     def append_result(self, answer: Answer[RowsAppended]) -> AppendResult:
-        """Return the answer to an append in the form of `MetadataLog.append`."""
+        """Return the answer to an append in the form that `MetadataLog.append` returns."""
         return AppendResult(
             base_offset=answer.response.base_offset,
             end_offset=answer.response.end_offset,

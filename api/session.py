@@ -72,7 +72,7 @@ class Session(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[Appended]]:
-        """Decide immediately on a batch without a request id; as `Service.begin_append`."""
+        """Decide immediately on a batch without a request id; see `Service.begin_append`."""
         return self._service.begin_append(
             batch,
             caller=self._caller,
@@ -81,7 +81,7 @@ class Session(CommandClient):
         )
 
     def append_result(self, answer: Answer[Appended]) -> AppendResult:
-        """Return the result of `begin_append`; as `Service.append_result`."""
+        """Convert the result of `begin_append`'s future; see `Service.append_result`."""
         return self._service.append_result(answer)
 
     async def append(

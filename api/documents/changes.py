@@ -63,7 +63,7 @@ class Matched(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True):
-    """An item without fields of its own, only with its error."""
+    """An item that has no fields except those of its error."""
 
 
 class TopicCreated(msgspec.Struct, frozen=True, kw_only=True):

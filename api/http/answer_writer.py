@@ -51,7 +51,7 @@ class AnswerWriter(asyncio.Transport):
             self._transport.write(content)
 
     def flush(self) -> None:
-        """Send what waits for the next part of the response."""
+        """Send the bytes that wait for the next part of the response."""
         if self._head is not None:
             head, self._head = self._head, None
             self._transport.write(head)

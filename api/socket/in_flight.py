@@ -79,7 +79,7 @@ class InFlight:
         self._waiting.append((answering, request))
 
     def start_login(self, checking: Coroutine[Any, Any, None]) -> None:
-        """Run a step of a login, which sends its answer itself."""
+        """Run a step of a login in the background; the step sends its own answer."""
         self._start_task(self._log_in(checking))
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
@@ -90,7 +90,7 @@ class InFlight:
         task.add_done_callback(lambda _: self._tasks.pop(number))
 
     def _begin(self, appends: list[tuple[PlainAppend, "_Request"]]) -> None:
-        """Begin the appends that one turn of the event loop has received."""
+        """Begin the appends received in one turn of the event loop."""
         if self._waiting is appends:
             self._waiting = None
         for append, request in appends:
@@ -140,7 +140,7 @@ class InFlight:
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A request that is not answered yet; `size_bytes` is the room that it takes."""
+    """A request that is not answered yet; `size_bytes` counts towards the limits."""
 
     correlation_id: int
     size_bytes: int

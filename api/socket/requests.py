@@ -87,7 +87,7 @@ class LogSession:
         )
 
     def append_result(self, answer: AppendResult) -> AppendResult:
-        """Return the answer itself."""
+        """Return `answer` unchanged: it already has the required form."""
         return answer
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
@@ -99,14 +99,14 @@ class PlainAppend:
     """An append without a request id: it is decided in one step, so it needs no task."""
 
     def __init__(self, session: CallerSession, request: Append) -> None:
-        """Start nothing yet."""
+        """Store the request; `begin` starts it."""
         self._session, self._request = session, request
 
     def begin(self) -> asyncio.Future[Any]:
-        """Decide; return the future of what `answer` encodes.
+        """Decide, and return a future of the value to pass to `answer`.
 
         Raises:
-            RequestError: the append is refused; the future may raise the same.
+            RequestError: the append is refused; the future may raise the same error.
         """
         request = self._request
         return self._session.begin_append(
@@ -116,7 +116,7 @@ class PlainAppend:
         )
 
     def answer(self, committed: Any) -> bytes:
-        """Return the frame for the result of the future."""
+        """Return the answer frame, given the result of the future from `begin`."""
         result = self._session.append_result(committed)
         return encode_appended(Appended(correlation_id=self._request.correlation_id, result=result))
 

@@ -116,7 +116,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.lru_cache(1_000)
 def _plain_origin(caller: Caller, command: str) -> Origin:
-    """Return the origin of a caller's request that says nothing about itself, as most appends."""
+    """Return the origin of a request that came without one, like most appends; cached."""
     return caller.origin(command)
 
 

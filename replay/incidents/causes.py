@@ -162,7 +162,7 @@ class Causes:
             self._down.pop(broker_id, None)
 
     def _forget(self, broker_id: int) -> None:
-        """Forget what took a broker down, because its registration has ended."""
+        """Forget the cause of a broker's outage, because the broker's registration has ended."""
         self._down.pop(broker_id, None)
         self._unregistered.discard(broker_id)
 
