@@ -176,4 +176,5 @@ async def measure(request: Request[Any, Any, Any]) -> Response[bytes]:
     asked = asked_of(request.scope)
     asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
     content = room_of(request.scope).metrics.text()
-    return Response(content, media_type=CONTENT_TYPE_LATEST)
+    # As a media type, Litestar would add the charset once more.
+    return Response(content, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
 
 from api import limits
@@ -17,7 +18,7 @@ from tests.api.kafka.test_sasl import as_user, connected, raw_to, secured
 
 async def _metrics(web: Web) -> dict[tuple[str, str], float]:
     response = await web.http.get("/metrics")
-    assert response.status_code == 200
+    assert (response.status_code, response.headers["content-type"]) == (200, CONTENT_TYPE_LATEST)
     return {
         (sample.name, next(iter(sample.labels.values()), "")): sample.value
         for family in text_string_to_metric_families(response.text)
