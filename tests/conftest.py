@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from api.cli.main import run
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.store import SnapshotStore
+from tests.forked_commands import forking
 from tests.postgres import new_database, postgres_server
 from tests.s3 import environment, new_place, s3_server
 
@@ -139,6 +140,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if in_spark and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIME_LIMIT_S))
     items.sort(key=lambda item: rank_of(item.nodeid))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_commands() -> Iterator[None]:
+    """Let commands that begin with METALOG be forked."""
+    with forking():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ are what they print, both streams.
 """
 
 import contextlib
-import multiprocessing
 import os
 import re
 import shlex
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from api.cli.main import run
+from tests.forked_commands import METALOG, forking
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = (
@@ -114,36 +114,15 @@ def _run_in_shell(command: str, directory: Path, output: int) -> None:
 
 
 def _run_forked(arguments: list[str], directory: Path, output: int) -> None:
-    """Run `metalog` in a process that is forked from one that has imported it already.
-
-    Importing takes most of a short run, and a page has a hundred of them.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.loaded_commands"])
-    path = f"/proc/{os.getpid()}/fd/{output}"
-    process = context.Process(target=_metalog, args=(arguments, directory, path, dict(os.environ)))
-    process.start()
-    process.join()
-
-
-def _metalog(
-    arguments: list[str], directory: Path, output: str, environment: dict[str, str]
-) -> None:
-    # That of the process it is forked from is older.
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(directory)
-    with open(output, "a", encoding="utf-8") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    sys.exit(run(arguments))
+    """Run `metalog` in a forked process: a page has a hundred of them."""
+    subprocess.run([*METALOG, *arguments], cwd=directory, stdout=output, stderr=output, check=False)
 
 
 def main(names: list[str]) -> None:
     """Rewrite the console blocks of the documents named, or of all."""
     for name in names or DOCUMENTS:
         path = ROOT / name
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory() as directory, forking():
             text = _BLOCK.sub(
                 lambda match, d=directory: f"```console\n{run_block(match[1], Path(d))}```",  # type: ignore[misc]
                 path.read_text(),

@@ -1,9 +1,15 @@
 """All commands with what they import, for processes that are forked to run one."""
 
 import importlib
+import pkgutil
 
+import api
 from api.cli.main import load_commands
 
 load_commands()
-for _name in ("api.service", "api.client", "replay.snapshot.store", "replay.timeline"):
+for _module in pkgutil.walk_packages(api.__path__, "api."):
+    if not _module.name.endswith("__main__"):
+        importlib.import_module(_module.name)
+# Those that are imported inside functions.
+for _name in ("replay.snapshot.store", "replay.timeline", "litestar.plugins.pydantic", "psutil"):
     importlib.import_module(_name)

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def descriptor_limit(descriptors: int | None) -> Callable[[], None]:
+def descriptor_limit(descriptors: int | None) -> Callable[[], None] | None:
     """Return what limits the open files of a process before it starts, soft and hard.
 
     Args:
         descriptors: None: as this process.
     """
+    if descriptors is None:
+        return None
 
     def limit() -> None:
-        if descriptors is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
     return limit
 

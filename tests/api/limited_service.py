@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import struct
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from metadata_log.creation import create_log
 from records.text import uuid_text
 from tests import processes
+from tests.forked_commands import METALOG
 
 READY_S = 60.0
 
@@ -76,7 +76,7 @@ async def start(directory: Path, descriptors: int | None = None) -> Served:
     errors = directory / "errors.txt"
     with errors.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "api.cli", *command),
+            *(*METALOG, *command),
             stdout=asyncio.subprocess.PIPE,
             stderr=sink,
             preexec_fn=processes.descriptor_limit(descriptors),

@@ -5,9 +5,10 @@ import json
 import os
 import resource
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tests.forked_commands import METALOG
 
 ANY_SIZE = resource.RLIM_INFINITY
 
@@ -66,14 +67,14 @@ def socket_url(ready: str) -> str:
 def serving(
     log: Path,
     *options: object,
-    program: Sequence[str] = ("-m", "api.cli"),
+    command: Sequence[str] = METALOG,
     kafka: str = "127.0.0.1:0",
     socket: str = "127.0.0.1:0",
 ) -> Iterator[Served]:
     """Serve a log on free ports of loopback while the body runs."""
-    command = [sys.executable, *program, "serve", str(log), *map(str, options), "--json"]
+    words = ["serve", str(log), *map(str, options), "--json", "--kafka", kafka, "--socket", socket]
     with subprocess.Popen(
-        [*command, "--kafka", kafka, "--socket", socket],
+        [*command, *words],
         # With `limit_files` Python would leave a truncated .pyc behind.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,

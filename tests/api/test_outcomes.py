@@ -9,6 +9,7 @@ import re
 import resource
 import shutil
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -188,7 +189,7 @@ def test_socket_says_what_became_of_the_batch(
 
 
 def _served(log: Path, trigger: Path) -> AbstractContextManager[Served]:
-    return serving(log, program=("-m", "tests.api.failing_sync", str(trigger)))
+    return serving(log, command=(sys.executable, "-m", "tests.api.failing_sync", str(trigger)))
 
 
 async def _failed(scenario: Scenario, served: Served, trigger: Path) -> MetadataLogError:

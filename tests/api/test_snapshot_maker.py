@@ -1,6 +1,7 @@
 """A service makes snapshots of its log by itself, each in a process of its own."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ def log(demo_log: Path, tmp_path: Path) -> Path:
 
 async def serve(log: Path, started: list[Process], *options: object) -> Process:
     arguments = ("serve", log, "--kafka", ":0", "--session-timeout-ms", 600_000, *options)
-    process = await Process.start(log.parent / "service.txt", *arguments)
+    # Started, not forked: `running_on` finds it by its command line.
+    command = (sys.executable, "-m", "api.cli")
+    process = await Process.start(log.parent / "service.txt", *arguments, command=command)
     started.append(process)
     return await process.is_ready()
 

@@ -5,8 +5,7 @@ import contextlib
 import json
 import resource
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from records.text import uuid_text
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from tests import processes
+from tests.forked_commands import METALOG
 
 READY_S = 120.0
 """Starting Python on a busy machine takes its time."""
@@ -41,17 +41,22 @@ class Process:
         self.ready: dict[str, Any] = {}
 
     @classmethod
-    async def start(cls, log: Path, *arguments: object, descriptors: int | None = None) -> Self:
+    async def start(
+        cls,
+        log: Path,
+        *arguments: object,
+        command: Sequence[str] = METALOG,
+        descriptors: int | None = None,
+    ) -> Self:
         """Start a command; what it writes to standard error is added to `log`.
 
         Args:
+            command: `metalog`, forked or started.
             descriptors: Open files that it may have, soft and hard; None: as this process.
         """
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "api.cli",
+                *command,
                 "--debug",
                 *map(str, arguments),
                 "--json",
@@ -174,7 +179,7 @@ class World:
         """Run a command against the service to its end, and return the document it prints."""
         command = (*arguments, "--server", f"kafka://127.0.0.1:{self.port}", "--json")
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "api.cli", *map(str, command)), stdout=asyncio.subprocess.PIPE
+            *(*METALOG, *map(str, command)), stdout=asyncio.subprocess.PIPE
         )
         output, _ = await process.communicate()
         assert process.returncode == 0, f"{command} exits {process.returncode}"

@@ -1,4 +1,7 @@
-"""A service and two brokers with SASL over TLS and ACLs, used by librdkafka."""
+"""A service and two brokers with SASL over TLS and ACLs, used by librdkafka.
+
+This story starts each command as a user does; the others fork it.
+"""
 
 import asyncio
 import os
@@ -21,9 +24,12 @@ from tests.stories.processes import Process, World
 AUTHORIZER = ("--authorizer", "acl", "--super-user", "User:admin", "--super-user", "User:broker")
 
 
+METALOG = (sys.executable, "-m", "api.cli")
+
+
 def metalog(*arguments: object, client: Path | None = None) -> str:
     environment = {**os.environ, "METALOG_CLIENT": str(client)} if client else None
-    command = [sys.executable, "-m", "api.cli", *map(str, arguments)]
+    command = [*METALOG, *map(str, arguments)]
     return subprocess.check_output(command, env=environment, text=True)
 
 
@@ -95,6 +101,7 @@ async def test_a_secured_cluster_serves_those_who_may(tmp_path: Path) -> None:
     service = await Process.start(
         tmp_path / "service.txt",
         *("serve", world.log, "--kafka", "sasl_ssl://127.0.0.1:0", *tls, *AUTHORIZER),
+        command=METALOG,
     )
     world.service = service
     try:
@@ -107,6 +114,7 @@ async def test_a_secured_cluster_serves_those_who_may(tmp_path: Path) -> None:
                 *("--listen", "sasl_ssl://127.0.0.1:0", "--user", "broker"),
                 *("--password-file", broker, "--heartbeat-ms", 300),
                 *(*tls, *AUTHORIZER),
+                command=METALOG,
             )
         addresses = [(await world.brokers[n].is_ready()).ready["listen"] for n in (1, 2)]
         # Both replicas are in sync before a record is acknowledged by all.

@@ -16,6 +16,7 @@ import pytest
 
 from api.cli.admin import brokers
 from tests.api.conftest import Metalog
+from tests.forked_commands import METALOG
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def served(
 
 @contextlib.contextmanager
 def _serving(log: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "api.cli", "serve", str(log), "--kafka", "127.0.0.1:0"]
+    command = [*METALOG, "serve", str(log), "--kafka", "127.0.0.1:0"]
     with subprocess.Popen(
         [*command, "--session-timeout-ms", "600000", "--json"], stdout=subprocess.PIPE, text=True
     ) as service:
