@@ -91,6 +91,7 @@ class Timeline(LogImages):
             assumed_min_isr=assumed_min_isr,
             progress=progress,
             newest=self.newest_snapshot,
+            index=self._index,
         )
 
     def events(

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
+from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.outage import Outages
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource, Newest, explains, load_image, provenance_at
+from replay.time_travel.change_index import ChangeIndex
 from replay.transactions import Transactions, rows_within
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
@@ -23,6 +25,7 @@ def find_outages(
     assumed_min_isr: int | None = None,
     progress: Callable[[int], None] | None = None,
     newest: Newest = lambda _: None,
+    index: ChangeIndex | None = None,
 ) -> Outages:
     """Return the outages that overlap [from_offset, end_offset).
 
@@ -36,11 +39,12 @@ def find_outages(
             that these are never under_min_isr.
         progress: Called with the end offset of each batch as it is replayed.
         newest: Returns the newest snapshot at or below an offset, if there is one.
+        index: Used to find the beginning of those outages.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
-    watch = _watch_before(source, newest, min(from_offset, end_offset), assumed_min_isr)
+    watch = _watch_before(source, newest, index, min(from_offset, end_offset), assumed_min_isr)
     provenance = watch.provenance
     start = max(source.history_start, provenance.next_offset)
     transactions = Transactions()
@@ -54,7 +58,11 @@ def find_outages(
 
 
 def _watch_before(
-    source: BatchSource, newest: Newest, end_offset: int, assumed_min_isr: int | None
+    source: BatchSource,
+    newest: Newest,
+    index: ChangeIndex | None,
+    end_offset: int,
+    assumed_min_isr: int | None,
 ) -> Watch:
     """Return a watch positioned at one of the newest snapshots below an offset.
 
@@ -70,7 +78,8 @@ def _watch_before(
     past = load_image(source, source.history_start - 1)
     if found is None:
         return Watch(past, assumed_min_isr)
-    _look_back(source, newest, found, Watch(past, assumed_min_isr, found.partitions_down))
+    before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
+    _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
     return found
 
 
@@ -90,16 +99,24 @@ def _snapshots_before(
         end_offset = image.provenance.next_offset - 1
 
 
-def _look_back(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
-    """Find the beginning and cause of each outage at a snapshot, and set them in `watch`.
+def _look_back(
+    source: BatchSource, watch: Watch, past: MetadataImage, assumed_min_isr: int | None
+) -> Watch:
+    """Return a watch that has followed the log up to a snapshot, for what is down there.
 
     Args:
         watch: Positioned at the snapshot.
-        past: Positioned at the start of the history.
+        past: The image at the start of the history.
     """
+    found = Watch(past, assumed_min_isr, watch.partitions_down)
     matters = RowsOf(watch.partitions_down)
     for rows in matters.batches(source, watch.provenance.next_offset):
-        past.replay(rows, matters.chosen(rows))
+        found.replay(rows, matters.chosen(rows))
+    return found
+
+
+def _take_over(source: BatchSource, newest: Newest, watch: Watch, past: Watch) -> None:
+    """Set in `watch` the beginning and cause of each outage at a snapshot, as `past` knows them."""
     last: MetadataImage | None = None
 
     def load(at: int) -> MetadataImage:

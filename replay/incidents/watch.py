@@ -85,6 +85,13 @@ class Watch:
         """The partitions that are in an outage."""
         return [key for key in self._open if not isinstance(key, int)]
 
+    def has_outages_of(self, other: "Watch") -> bool:
+        """True if each object that is in an outage in `other` is in the same kinds of outage."""
+        return all(
+            [it.kind for it in self._open.get(key, _NONE)] == [it.kind for it in of]
+            for key, of in other._open.items()
+        )
+
     def take_over(self, past: "Watch", load: Callable[[int], MetadataImage]) -> None:
         """Take over from `past` the beginning and the cause of each current outage.
 

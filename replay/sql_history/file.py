@@ -1,7 +1,8 @@
 """Reads the SQL history file in a log's directory through the standard library's sqlite3.
 
-Only the offsets of the records that changed an object come from the tables; the records themselves
-are read from the log, so that answers do not depend on the tables. Reading never writes, and waits
+Of an object, only the offsets of the records that changed it come from the tables; the records
+themselves are read from the log. Only the beginnings of outages are found in the states in the
+tables, because they may be anywhere in the log. Reading never writes, and waits
 at most 100 ms for a lock. Tables that are locked, damaged, of another release or of another log are
 ignored, with a warning.
 """
@@ -23,7 +24,8 @@ from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
-from replay.time_travel.change_index import FoundChanges
+from replay.sql_history.outage_beginnings import outage_beginnings
+from replay.time_travel.change_index import FoundChanges, FoundStates
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.labels import config_resource
 from replay.time_travel.objects import ObjectName
@@ -81,6 +83,22 @@ class HistoryFile:
         if tables.is_unsure or len(offsets) > limit:
             return None
         return FoundChanges(offsets, max(end, start))
+
+    def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
+        """Return the states from which the outages in progress before offset `at` began.
+
+        Returns None if the tables end before `at`, do not start with the log, or are unusable.
+        """
+        if self._source.base is not None or self._source.history_start > 0:
+            return None
+        try:
+            with _reading(self._path) as connection:
+                if self._check(connection) < at:
+                    return None
+                return outage_beginnings(connection, at, assumed_min_isr)
+        except (sqlite3.Error, OSError, RequestError, CorruptLogError, ValueError) as error:
+            self._pass_over(error)
+            return None
 
     def _pass_over(self, error: Exception) -> None:
         _LOG.warning("SQL history in %s passed over: %s", self._path, error)

@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 
 from records.base import Uuid
+from records.envelope import Envelope
 from replay.time_travel.objects import ObjectName
 
 HISTORY_NAME = "history.db"
@@ -26,6 +27,19 @@ class FoundChanges(msgspec.Struct, frozen=True):
         end_offset = min(self.end_offset, other.end_offset)
         both = {*self.offsets, *other.offsets}
         return FoundChanges(sorted(each for each in both if each < end_offset), end_offset)
+
+
+class FoundStates(msgspec.Struct, frozen=True):
+    """The states that led to the outages at an offset, and what must be read from the log.
+
+    Attributes:
+        rows: By ascending offset, rows that set the state of a topic, of a partition, or
+            min.insync.replicas.
+        broker_offsets: Ascending offsets of the records that changed brokers.
+    """
+
+    rows: list[Envelope]
+    broker_offsets: list[int]
 
 
 class ChangeIndex(Protocol):
@@ -49,4 +63,13 @@ class ChangeIndex(Protocol):
             name: Name of the object; `broker:*` means all brokers.
             ids: Ids of topics and namespaces that the name is known to mean, in addition to those
                 in the index.
+        """
+
+    def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
+        """Return the states from which the outages in progress before offset `at` began.
+
+        Returns None if the index cannot answer.
+
+        Args:
+            assumed_min_isr: Of topics whose min.insync.replicas is not in the log.
         """

@@ -1,0 +1,72 @@
+"""Finds the beginning of the outages in progress in a snapshot by an index of the log.
+
+The states of partitions come from the index. From the log only the batches with broker records are
+read, because causes are found in whole batches.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+
+from metadata_log.batch import Batch
+from records.envelope import Envelope
+from records.errors import ContradictionError
+from replay.image.metadata import MetadataImage
+from replay.incidents.causes import BROKER_RECORDS
+from replay.incidents.watch import Watch
+from replay.loader import BatchSource
+from replay.time_travel.change_index import ChangeIndex
+
+_OFFSET = attrgetter("offset")
+
+
+def indexed_watch(
+    source: BatchSource,
+    index: ChangeIndex,
+    watch: Watch,
+    past: MetadataImage,
+    assumed_min_isr: int | None,
+) -> Watch | None:
+    """Return a watch that knows the beginning of each outage at a snapshot.
+
+    Returns None if the index does not give the outages that are in progress in the snapshot.
+
+    Args:
+        watch: Positioned at the snapshot.
+        past: The image at the start of the history.
+
+    Raises:
+        CorruptLogError: the log is damaged.
+    """
+    known = index.outage_beginnings(watch.provenance.next_offset, assumed_min_isr)
+    if known is None:
+        return None
+    # It follows no partition from its beginning.
+    found, done = Watch(past, assumed_min_isr, ()), 0
+    try:
+        for batch in _batches_at(source, known.broker_offsets):
+            first = bisect_left(known.rows, batch.base_offset, key=_OFFSET)
+            end = bisect_left(known.rows, batch.end_offset, key=_OFFSET)
+            found.replay(known.rows[done:first])
+            found.replay(batch.rows, _with_brokers(known.rows[first:end], batch))
+            done = end
+        found.replay(known.rows[done:])
+    except ContradictionError:
+        return None  # a pass over the log says where
+    return found if found.has_outages_of(watch) else None
+
+
+def _with_brokers(rows: Sequence[Envelope], batch: Batch) -> list[Envelope]:
+    """Return rows and the broker records of their batch, in order."""
+    brokers = [row for row in batch.rows if type(row.payload) in BROKER_RECORDS]
+    return sorted([*rows, *brokers], key=_OFFSET)
+
+
+def _batches_at(source: BatchSource, offsets: Sequence[int]) -> Iterator[Batch]:
+    """Yield the batches with the given offsets, which must be ascending."""
+    end = 0
+    for offset in offsets:
+        if offset >= end:
+            batch = next(iter(source.batches(offset, offset + 1)))
+            end = batch.end_offset
+            yield batch
