@@ -179,6 +179,13 @@ class Audit:
             relation = changes(history, show_secrets=show_secrets)
             if self._keep:
                 relation = self._kept(relation)
+            elif history.is_one_task:
+                # Known to be one partition, so that sorting needs no sample.
+                relation = relation.coalesce(1)
+            else:
+                # To sort rows, Spark first samples them. It computes them for the sample and again
+                # for the sort, unless a shuffle has stored them.
+                relation = relation.repartition("id")
             self._changes[key] = relation
         return self._changes[key]
 

@@ -13,10 +13,12 @@ from records.control import AbortTransactionRecord, BeginTransactionRecord
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay.audit.audit import Audit, Range
 from replay.audit.changes import COLUMNS, SCHEMA, changes
 from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
+from replay.audit.queries import QUERIES
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -137,3 +139,21 @@ def test_changes_do_not_depend_on_the_number_of_tasks(
     many = changes_in(spark, write_log(tmp_path / "many", history, batches_a_segment=30))
     assert Counter(one) == Counter(many)
     assert {row["in_effect"] for row in one} == {True, False}
+
+
+@pytest.mark.parametrize("batches_a_segment", [1, 100])
+def test_sorting_changes_computes_them_once(
+    spark: "SparkSession", tmp_path: Path, batches_a_segment: int
+) -> None:
+    log = batches((topic("orders"), partition("orders", 0)), (change("orders", 0, leader=2),))
+    files = write_log(tmp_path, log, batches_a_segment=batches_a_segment)
+    with Audit(spark, files) as audit:
+        audit.spark.conf.set("spark.sql.shuffle.partitions", "2")
+        rows = audit.query(QUERIES["changes"], Range(0, files.end_offset - 1))
+        plan = rows._jdf.queryExecution().executedPlan().toString()
+        found = [row.offset for row in rows.collect()]
+    # An exchange by ranges takes a sample first, which computes all that is not behind another.
+    sampled, computed = plan.find("rangepartitioning"), plan.find("MapInArrow")
+    assert computed > 0
+    assert sampled < 0 or sampled < plan.find("hashpartitioning(id") < computed
+    assert found == sorted(found) and len(set(found)) == 3
