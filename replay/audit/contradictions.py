@@ -172,16 +172,14 @@ def _of_markers(history: History) -> DataFrame:
     """Return the first misplaced transaction marker, even of a transaction without effect."""
     at = history.misplaced_marker
     wanted = "false" if at is None else f"position = {at}L"
-    return history.sql(
-        f"""
-        SELECT position, timestamp,
-               CASE WHEN BeginTransactionRecord IS NOT null THEN 'BeginTransactionRecord'
-                    WHEN EndTransactionRecord IS NOT null THEN 'EndTransactionRecord'
-                    ELSE 'AbortTransactionRecord' END AS record,
-               'transaction' AS object,
-               if(BeginTransactionRecord IS NOT null, 'inside a transaction',
-                  'outside a transaction') AS what
-        FROM {{written}} WHERE {wanted}
-        """,
-        written=history.rare_written,
+    # Not by `history.sql`: dropping a view of the frame would drop its cache too.
+    return history.rare_written.where(wanted).selectExpr(
+        "position",
+        "timestamp",
+        """CASE WHEN BeginTransactionRecord IS NOT null THEN 'BeginTransactionRecord'
+                WHEN EndTransactionRecord IS NOT null THEN 'EndTransactionRecord'
+                ELSE 'AbortTransactionRecord' END AS record""",
+        "'transaction' AS object",
+        """if(BeginTransactionRecord IS NOT null, 'inside a transaction',
+              'outside a transaction') AS what""",
     )

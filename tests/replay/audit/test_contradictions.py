@@ -31,6 +31,8 @@ from records.security import (
 from records.topics import RemoveTopicRecord, TopicRecord
 from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
+from replay.audit.contradictions import first_contradiction
+from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES
 from replay.loader import load_image
@@ -128,6 +130,14 @@ def test_first_contradiction_is_that_of_replay(
     expected = by_replay(FakeLog(log))
     assert (expected is None) == (name in ("none", "name that is free again", "aborted", "open"))
     assert by_spark(spark, write_log(tmp_path, log)) == expected
+
+
+def test_rare_records_are_read_from_the_cache(spark: "SparkSession", tmp_path: Path) -> None:
+    files = write_log(tmp_path, list(batches(TAILS["end outside"])))
+    with History(spark, files, files.end_offset - 1, columns=("timestamp",)) as history:
+        found = first_contradiction(history)
+        assert history.rare_written.storageLevel.useMemory
+        assert "InMemoryTableScan" in found._jdf.queryExecution().executedPlan().toString()
 
 
 @sampled
