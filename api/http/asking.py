@@ -12,7 +12,6 @@ from api.commands import named, request_class
 from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
 from api.documents.errors import Error
 from api.documents.logs import End, Place
-from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.replies import JSON
@@ -42,8 +41,6 @@ MIN_OFFSET = "min_offset"
 
 _OF_SERVICE = {"report": "known"}
 """Fields of questions that only the service itself sets."""
-
-_at_once = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -88,8 +85,13 @@ ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items(
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The answer to a caller's question, whose pages are computed on demand."""
+    """The answer to a caller's question, whose pages are computed on demand.
 
+    Attributes:
+        documents: Held while a large answer is made.
+    """
+
+    documents: asyncio.Semaphore
     service: Service
     question: Question
     payload: bytes
@@ -135,6 +137,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
     answers = Answers(
+        asked.documents,
         asked.service,
         route.question,
         to_wire(argument),
@@ -160,7 +163,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
 async def _document(
     document: Document, answers: Answers, wanted: Any, asked: Asked
 ) -> Response[bytes]:
-    async with _at_once:
+    async with answers.documents:
         answer, place = await answers.whole()
         found: Any
         if answers.question.name == "acls explain":
@@ -182,7 +185,7 @@ async def _blame_of(answers: Answers, answer: Any) -> Any:
     if blame is None:
         return None
     told, _ = await Answers(
-        answers.service, BLAME, to_wire(blame), answers.at, answers.caller
+        answers.documents, answers.service, BLAME, to_wire(blame), answers.at, answers.caller
     ).whole()
     return told
 
@@ -275,7 +278,7 @@ async def packed_report(answers: Answers) -> bytes:
 
 async def report_pieces(answers: Answers) -> list[ReportPiece]:
     """Return the pieces of a report; raises the errors of `ask`."""
-    async with _at_once:
+    async with answers.documents:
         pieces: list[ReportPiece] = (await answers.whole())[0]
         return pieces
 
@@ -284,7 +287,7 @@ async def _report(answers: Answers, *, masked: bool, server: str) -> Response[st
     from api.report.page import PageCommand, report_page
 
     packed = await packed_report(answers)
-    async with _at_once:
+    async with answers.documents:
         if masked:
             command = PageCommand(name="report", where="LOG", masked=True)
         else:

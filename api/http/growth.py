@@ -122,7 +122,8 @@ class _Growth:
             return _ANEW
         caller, found = before
         wanted = to_wire(replace(found, known=self._known))
-        answers = Answers(self._asked.service, REPORT, wanted, "end", caller)
+        asked = self._asked
+        answers = Answers(asked.documents, asked.service, REPORT, wanted, "end", caller)
         pieces = await asking.report_pieces(answers)
         # The token, rights and topics may have changed meanwhile.
         if self._shown() != before or pieces[0].after != self._known:

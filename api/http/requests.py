@@ -1,5 +1,6 @@
 """The parts common to all requests: the caller, the query, and headers stored in the log."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,13 @@ _FIELDS_MAX = 5_000
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a request that do not depend on its path."""
+    """The parts of a request that do not depend on its path.
 
+    Attributes:
+        documents: Held while a large answer is made.
+    """
+
+    documents: asyncio.Semaphore
     service: Service
     caller: Caller
     values: Mapping[str, Sequence[str]]
@@ -84,11 +90,12 @@ def asked_of(scope: Mapping[str, Any]) -> Asked:
         UnavailableError: the service is still loading the log.
         RequestError: INVALID_REQUEST, the query cannot be read.
     """
-    service = room_of(scope).service
-    if service is None:
+    room = room_of(scope)
+    if room.service is None:
         raise UnavailableError("the service is loading the log; ask again")
     return Asked(
-        service=service,
+        documents=room.documents,
+        service=room.service,
         caller=scope["state"]["caller"],
         values=_query(scope["query_string"]),
         headers=headers_of(scope),

@@ -1,11 +1,13 @@
 """State that the HTTP handlers share."""
 
+import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from api.feed import Feed
 from api.http.callers import Entrance
 from api.http.heartbeats import Heartbeats
+from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Metrics, Sources
 from api.service import Service
 from records.errors import UnavailableError
@@ -15,11 +17,13 @@ class Room:
     """The service, once the log is loaded, with its feed and metrics.
 
     Attributes:
+        documents: Held while a large answer is made; limits how many are in memory at once.
         entrance: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
     """
 
     def __init__(self, entrance: Entrance) -> None:
+        self.documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
         self.entrance = entrance
         self.service: Service | None = None
         self._kafka = ""

@@ -118,7 +118,8 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
         headers = _headers(asked, room, found)
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(b"", status_code=304, headers=headers)
-        packed = await packed_report(Answers(asked.service, REPORT, to_wire(found), to, caller))
+        answers = Answers(asked.documents, asked.service, REPORT, to_wire(found), to, caller)
+        packed = await packed_report(answers)
         # Rights may have changed meanwhile.
         if shown_report(asked, wanted, asked.acting_caller()).topics == found.topics:
             return Response(packed, headers=headers)
