@@ -121,7 +121,14 @@ def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
 def outages(
     log: LogOrServer,
     from_: From = "start",
-    to: To = "end",
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="POINT",
+            help="Last, inclusive; by default the end, and with --server now.",
+        ),
+    ] = None,
     broker: Annotated[
         int | None,
         Option("--broker", metavar="N", help="Only this broker, and partitions waiting for it."),
@@ -153,15 +160,16 @@ def outages(
     from api.questions.objects import joined
     from api.questions.outages import OUTAGES, ShowOutages
 
+    until = to or ("end" if log.server is None else "now")
     request = ShowOutages(
         first=log.point(from_),
-        until=absolute_point(to),
+        until=absolute_point(until),
         broker=broker,
         topic=topic,
         objects=tuple(objects or ()),
         min_insync_replicas=None if assume is None else _assumed(assume),
     )
-    told = log.ask(OUTAGES, request, at=to)
+    told = log.ask(OUTAGES, request, at=until)
     if json:
         print_json_pieces(told.items, lambda: place_of(told.about()))
     else:

@@ -1,5 +1,6 @@
 """Outages: degraded partitions and brokers, how long they were degraded, and why."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
@@ -24,7 +25,8 @@ class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         first: The point at which the range starts.
         until: The point of the question. Outages that last longer are counted up to this point if
-            the point is a time between two records, else up to the last record before the point.
+            the point is a time between two records, else up to the last record before the point. A
+            service also counts them up to a time after its last record, but not beyond now.
         broker: Only outages of this broker, and of partitions that waited for it.
         topic: Only partitions of a topic, by name, pattern (`orders*`), or `@` and its id.
         min_insync_replicas: The value assumed for topics whose value the log does not contain.
@@ -56,13 +58,11 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
     for text in request.objects:
         _check_has_outages(parse_object(text))
     first = past.first_offset(request.first, at)
-    # Of the time after the last record the log knows nothing.
-    is_end = at + 1 >= past.reader.end_offset
     with past.progress("replaying", at + 1) as advance:
         found = past.timeline.outages(
             first,
             at + 1,
-            until_ms=None if is_end else point_time(past.reader, request.until),
+            until_ms=_counted_until(past, at, request.until),
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )
@@ -74,6 +74,17 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         items=_document(found, chosen, request),
         about=lambda: past.about_provenance(found.provenance, at),
     )
+
+
+def _counted_until(past: Past, at: int, point: str) -> int | None:
+    """Return the time up to which lasting outages are counted; None: up to the last record."""
+    is_end = at + 1 >= past.reader.end_offset
+    # Files may be a copy: they do not say what came after their last record.
+    if is_end and not past.is_live:
+        return None
+    now_ms = time.time_ns() // 1_000_000
+    asked_ms = point_time(past.reader, point, now_ms)
+    return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
 
 
 def _check_existed(past: Past, at: int, request: ShowOutages) -> None:

@@ -51,7 +51,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PagedLog:
-    """Answers questions about one log directory, page by page."""
+    """Answers questions about the log directory of a running service, page by page."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -77,7 +77,7 @@ class PagedLog:
             request = from_wire(payload, question.request)
             with LogReader.open(self._directory) as reader:
                 points = None if cursor is None else dict(cursor.points)
-                past = Past(reader, points=points, kept_reports=self._kept_reports)
+                past = Past(reader, points=points, kept_reports=self._kept_reports, is_live=True)
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
                 return Page(payload=to_wire(told.answer), about=told.about())

@@ -44,6 +44,8 @@ class Past:
     Attributes:
         points: The offsets of the points resolved so far. All pages of an answer share them, so
             that they belong together while the log grows.
+        is_live: True if the log is read by the service that writes it: then the state after the
+            last record is known to hold until now.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Past:
         timeline: Timeline | None = None,
         keep_going: bool = False,
         kept_reports: "KeptReports | None" = None,
+        is_live: bool = False,
     ) -> None:
         """Use a log; by default with the snapshots in its directory.
 
@@ -63,6 +66,7 @@ class Past:
             resolve: Returns the offset of a point in the log.
             timeline: Timeline to use instead of that of the log with its own snapshots.
             kept_reports: Cache of the last report of this log.
+            is_live: True if the caller is the service that writes the log.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists the records that were left out.
 
@@ -77,6 +81,7 @@ class Past:
         self.names_snapshots = timeline is not None
         self.points = points or {}
         self.kept_reports = kept_reports
+        self.is_live = is_live
         self._resolve = resolve
         self._progress = progress
 

@@ -64,11 +64,12 @@ def resolve_point(
     return source.last_offset_at(_clock_time(point, now_ms, zone))
 
 
-def point_time(source: TimedSource, point: str) -> int | None:
+def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
     """Return the time of a point, in ms since 1970; None if the point is an offset.
 
     Args:
-        point: An offset, `start`, `end`, a distance from the log's end, or a time with its zone.
+        point: As for `resolve_point`; a time without a zone is in UTC.
+        now_ms: The current time, ms since 1970.
 
     Raises:
         RequestError: `point` is malformed.
@@ -78,7 +79,7 @@ def point_time(source: TimedSource, point: str) -> int | None:
     if found := _AGE_BEFORE_END.fullmatch(point):
         end_ms = source.end_timestamp()
         return None if end_ms is None else end_ms - _milliseconds(found[1])
-    return _time_ms(point, datetime.UTC)
+    return _clock_time(point, now_ms, datetime.UTC)
 
 
 def age_in(point: str) -> int | None:

@@ -1,6 +1,7 @@
 """Every question has the same answer from a log directory and from the service of that log."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 
 from api.cli.main import run
 from api.questions.table import QUESTIONS
-from tests.api.conftest import Metalog
+from tests.api.conftest import Answer, Metalog
 from tests.api.services import serving
+
+MIN_ISR = "min.insync.replicas"
 
 FILE = "FILE.html"
 """Stands for a file to be written."""
@@ -79,10 +82,10 @@ VERBS: dict[str, list[list[object]]] = {
         ["timeline", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
     ],
     "outages": [
-        ["outages", "LOG"],
+        ["outages", "LOG", "--to", "end"],
         ["outages", "LOG", "--broker", 1, "--from", 150, "--to", "end-20"],
-        ["outages", "LOG", "--object", "partition:__con*/?", "--object", "broker:1"],
-        ["outages", "LOG", "--topic", "__con*", "--assume", "min.insync.replicas=3"],
+        ["outages", "LOG", "--to", "end", "--object", "partition:__con*/?", "--object", "broker:1"],
+        ["outages", "LOG", "--to", "end", "--topic", "__con*", "--assume", f"{MIN_ISR}=3"],
     ],
     "report": [["report", "LOG", FILE], ["report", "LOG", FILE, "--from", 50, "--to", "end-9"]],
     "check": [["check", "LOG"], ["check", "LOG", "--from", 20, "--expect", "size(topics) >= 0"]],
@@ -195,3 +198,27 @@ def test_log_and_service_say_alike_why_an_object_is_absent(
     read, asked = metalog(*arguments, "--log", log), metalog(*arguments, "--server", server)
     assert ": the log holds offsets 0 to " in read.err or "does not exist yet" in read.err
     assert (asked.code, asked.out, asked.err) == (read.code, read.out, read.err)
+
+
+def test_service_counts_what_lasts_up_to_now(metalog: Metalog, served: tuple[Path, str]) -> None:
+    log, server = served
+    recorded = _lasting(metalog("outages", log, "--json"))
+    assert recorded
+    assert _lasting(metalog("outages", log, "--to", "now", "--json")) == recorded
+    assert _lasting(metalog("outages", "--to", "end", "--server", server, "--json")) == recorded
+    for options in ([], ["--to", "now"], ["--to", "2100-01-01T00:00:00Z"]):
+        before_ms = time.time_ns() // 1_000_000
+        live = _lasting(metalog("outages", *options, "--server", server, "--json"))
+        after_ms = time.time_ns() // 1_000_000
+        assert live.keys() == recorded.keys()
+        for (_, _, from_ms), duration_ms in live.items():
+            assert before_ms <= from_ms + duration_ms <= after_ms
+
+
+def _lasting(told: Answer) -> dict[tuple[str, str, int], int]:
+    """Return the durations of the outages that have not ended, by object, kind and beginning."""
+    return {
+        (each["object"], each["kind"], each["from_time"]): each["duration_ms"]
+        for each in told.json["intervals"]
+        if each["to_offset"] is None
+    }
