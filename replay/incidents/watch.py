@@ -9,7 +9,12 @@ from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError, RecordPlace
-from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
+from records.partitions import (
+    ClearElrRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemovePartitionsRecord,
+)
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
@@ -72,6 +77,7 @@ class Watch:
             RemovePartitionsRecord: self._remove_partitions,
             MoveTopicRecord: self._move_topic,
             ConfigRecord: self._set_config,
+            ClearElrRecord: self._clear_elr,
             **dict.fromkeys(BROKER_RECORDS, self._set_broker),
         }
 
@@ -272,6 +278,14 @@ class Watch:
         self._state.replay(row)
         self._state.forget_label(record.topic_id)
         self._see_min_isr(row, [record.topic_id], "the topic moved to another namespace")
+
+    def _clear_elr(self, row: Envelope, _: ClearElrRecord) -> None:
+        """Update the brokers that partitions wait for: without a leader, it may be all replicas."""
+        self._state.replay(row)
+        for topic_id in {topic_id for topic_id, _ in self.partitions_down}:
+            for partition in self._state.partitions(topic_id):
+                for outage in self._open.get((topic_id, partition.partition_id), ()):
+                    outage.wait_for(partition)
 
     def _set_config(self, row: Envelope, record: ConfigRecord) -> None:
         self._state.replay(row)

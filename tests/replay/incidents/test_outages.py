@@ -14,7 +14,7 @@ from records.brokers import (
     UnregisterBrokerRecord,
 )
 from records.configs import ConfigRecord
-from records.partitions import RemovePartitionsRecord
+from records.partitions import ClearElrRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.outage import Outage
@@ -77,6 +77,16 @@ def test_interval_lasts_while_the_state_only_gets_worse() -> None:
 def test_replicas_that_are_being_added_are_not_missed() -> None:
     adding = change("orders", 0, replicas=(1, 2, 3, 4), adding_replicas=(4,))
     assert outages(ORDERS, (adding,)) == []
+
+
+@pytest.mark.parametrize("name", ["", "orders"], ids=["all topics", "its topic"])
+def test_partition_waits_for_all_replicas_once_the_eligible_ones_are_cleared(name: str) -> None:
+    lost = change("orders", 0, leader=-1, isr=(), last_known_elr=(1,))
+    orders = (topic("orders"), partition("orders", 0))
+    replicas = orders[1].replicas
+    found = outages(UP, orders, (lost,), (ClearElrRecord(topic_name=name),))
+    (leaderless,) = [each for each in found if each.kind == "leaderless"]
+    assert leaderless.brokers == replicas
 
 
 def test_removal_of_topic_or_partition_ends_its_intervals() -> None:
