@@ -234,7 +234,7 @@ class Connections:
 
     @classmethod
     def of_process(cls) -> Self:
-        """Create with the process's current limit of open files; raises as `within`."""
+        """Like `within`, for the process's current limit of open files."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return cls.within(_UNLIMITED if soft == resource.RLIM_INFINITY else soft)
 

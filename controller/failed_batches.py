@@ -23,7 +23,11 @@ class FailedBatch(msgspec.Struct, frozen=True):
 
 
 def failed_batch(base_offset: int, error: BaseException) -> FailedBatch:
-    """Return the failure of a batch; the outcome of an unexpected error is unknown."""
+    """Return the failure of a batch, with the error for its callers.
+
+    An error of another type than MetadataLogError becomes a FencedError: the batch may have been
+    written or not.
+    """
     if not isinstance(error, MetadataLogError):
         error = FencedError(f"the log could not be written: {error!r}; the outcome is unknown")
     return FailedBatch(base_offset, error)

@@ -221,7 +221,10 @@ class LogReader:
             yield from self._read(start, first, end, needles)
 
     def position(self, end_offset: int) -> Position:
-        """Return the position at an end offset from `history_start` to `end_offset`, inclusive.
+        """Return the position whose end offset is `end_offset`.
+
+        Args:
+            end_offset: From the reader's `history_start` to its `end_offset`, inclusive.
 
         Raises:
             CorruptLogError: the log is damaged there.

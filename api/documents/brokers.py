@@ -79,7 +79,7 @@ class BrokerList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OneBroker(msgspec.Struct, frozen=True, kw_only=True):
-    """A single broker."""
+    """The answer to `brokers describe`: one broker's registration."""
 
     broker: Registration
 

@@ -85,10 +85,10 @@ ROUTES = {path_of(name): _route(question) for name, question in QUESTIONS.items(
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The answer to a caller's question, whose pages are computed on demand.
+    """A caller's question to a service; computes the pages of the answer on demand.
 
     Attributes:
-        documents: Held while a large answer is made.
+        documents: Semaphore that is held while a large answer is made.
     """
 
     documents: asyncio.Semaphore

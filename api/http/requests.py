@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a request that do not depend on its path.
 
     Attributes:
-        documents: Held while a large answer is made.
+        documents: Semaphore that is held while a large answer is made.
     """
 
     documents: asyncio.Semaphore

@@ -17,7 +17,7 @@ class Room:
     """The service, once the log is loaded, with its feed and metrics.
 
     Attributes:
-        documents: Held while a large answer is made; limits how many are in memory at once.
+        documents: Semaphore that is held while a large answer is made, to limit the memory.
         entrance: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
     """

@@ -70,9 +70,11 @@ class Table(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An unknown record decoded with its table: field values by field name in snake case.
+    """A record of an unknown type, decoded with the field table that was given for the type.
 
-    `unknown_tags`: Tagged fields that the table lacks too.
+    Attributes:
+        fields: Values by field name in snake case.
+        unknown_tags: Tagged fields that are not in the table either.
     """
 
     name: str

@@ -283,7 +283,12 @@ class _Run:
         return None
 
     def replay(self, unit: Sequence[Atom]) -> tuple[list[Atom], bool]:
-        """Apply the rows of a unit; return those that do not contradict, and True if it flips."""
+        """Apply the rows of a unit that do not contradict the state.
+
+        Returns:
+            The applied rows; and True if the expression now has the wanted value and had the other
+            value before.
+        """
         if not self._is_started:
             if unit[0].unit == BASE:
                 kept, _ = self._applied(unit)
