@@ -149,7 +149,7 @@ def test_notes_are_found_in_the_blocks_that_hold_them(seed: int, cut: bool) -> N
     at = rng.randrange(skimmed.history_start - 1, skimmed.end_offset)
     found = {copied(note, Note) for note in notes_until(skimmed, at + 1)}
     assert found == set(load_image(FakeLog(log, base), at).notes())
-    assert len(skimmed.decoded) < len(log) * 2 / 3
+    assert len(skimmed.decoded) <= len(log) / 2
 
 
 def _cut(log: list[Batch], at: int) -> tuple[list[Batch], Base | None]:
