@@ -14,9 +14,10 @@ from controller.decisions.broker_partitions import start_change
 from controller.decisions.brokers import checked_broker
 from controller.decisions.context import Context
 from controller.decisions.items import decide_each
+from controller.decisions.lookup import find_partition, find_topic
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import LEADER_UNCHANGED, RECOVERED, RECOVERING
-from controller.refusals import named_twice, unknown_topic_id
+from controller.refusals import named_twice
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
@@ -114,13 +115,8 @@ def _refused(alteration: PartitionAlteration, refusal: Refusal) -> PartitionResu
 
 def _checked(context: Context, broker_id: int, alteration: PartitionAlteration) -> Partition:
     """Return the partition to change, after checking the request."""
-    if context.image.topic(alteration.topic_id) is None:
-        raise unknown_topic_id(uuid_text(alteration.topic_id))
-    partition = context.image.partition(alteration.topic_id, alteration.partition_id)
-    if partition is None:
-        raise RequestError(
-            "UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {alteration.partition_id}"
-        )
+    topic = find_topic(context.image, alteration.topic_id)
+    partition = find_partition(context.image, topic, alteration.partition_id)
     _check_epochs(broker_id, alteration, partition)
     _check_isr(alteration, partition)
     _check_recovery(alteration, partition)

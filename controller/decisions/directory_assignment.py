@@ -13,8 +13,9 @@ from controller.decisions.context import Context
 from controller.decisions.directories import is_online
 from controller.decisions.items import decide_each
 from controller.decisions.levels import DIRECTORIES_LEVEL
+from controller.decisions.lookup import find_partition, find_topic
 from controller.decisions.outcome import Refusal
-from controller.refusals import named_twice, unknown_topic_id
+from controller.refusals import named_twice
 from controller.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
@@ -95,13 +96,8 @@ def _result(wanted: ReplicaDirectory, refusal: Refusal | None = None) -> Assigne
 
 def _checked(context: Context, broker_id: int, wanted: ReplicaDirectory) -> Partition:
     """Return the partition, after checking that the broker has a replica of it."""
-    if context.image.topic(wanted.topic_id) is None:
-        raise unknown_topic_id(uuid_text(wanted.topic_id))
-    partition = context.image.partition(wanted.topic_id, wanted.partition_id)
-    if partition is None:
-        raise RequestError(
-            "UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {wanted.partition_id}"
-        )
+    topic = find_topic(context.image, wanted.topic_id)
+    partition = find_partition(context.image, topic, wanted.partition_id)
     if broker_id not in partition.replicas:
         raise RequestError(
             "NOT_LEADER_OR_FOLLOWER",
