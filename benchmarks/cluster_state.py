@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from benchmarks.new_partition import new_partition
 from records import brokers, configs, control
 from records.base import Record, Uuid
 from records.partitions import PartitionChangeRecord, PartitionRecord
@@ -150,18 +151,8 @@ class ClusterState:
         replicas = tuple(self.random.sample(BROKER_IDS, _REPLICATION_FACTOR))
         partition = Partition(topic.topic_id, len(topic.partitions), replicas)
         topic.partitions.append(partition)
-        return PartitionRecord(
-            partition_id=partition.partition_id,
-            topic_id=topic.topic_id,
-            replicas=replicas,
-            isr=replicas,
-            removing_replicas=(),
-            adding_replicas=(),
-            leader=partition.leader,
-            leader_epoch=0,
-            partition_epoch=0,
-            directories=self.directories_of(replicas),
-        )
+        directories = self.directories_of(replicas)
+        return new_partition(topic.topic_id, partition.partition_id, replicas, directories)
 
     def topic_config(self, topic: Topic, key: str) -> configs.ConfigRecord:
         """Return the record that sets, or unsets, a config of a topic."""

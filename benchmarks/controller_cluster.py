@@ -5,6 +5,7 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
+from benchmarks.new_partition import new_partition
 from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.context import Context, Settings
 from controller.decisions.features import bootstrap_records
@@ -19,7 +20,6 @@ from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature
 from records.envelope import Envelope
-from records.partitions import PartitionRecord
 from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 
@@ -135,19 +135,7 @@ class DecidedCluster:
             for partition_id in range(in_topic):
                 first = n * in_topic + partition_id
                 replicas = tuple([(first + k) % brokers for k in range(3)])
-                records.append(
-                    PartitionRecord(
-                        partition_id=partition_id,
-                        topic_id=topic_id,
-                        replicas=replicas,
-                        isr=replicas,
-                        removing_replicas=(),
-                        adding_replicas=(),
-                        leader=replicas[0],
-                        leader_epoch=0,
-                        partition_epoch=0,
-                    )
-                )
+                records.append(new_partition(topic_id, partition_id, replicas))
             if len(records) > BATCH_RECORDS_MAX - in_topic - 1:
                 self.write(records)
                 records = []

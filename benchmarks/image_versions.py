@@ -6,10 +6,11 @@ import tracemalloc
 from pathlib import Path
 
 from benchmarks.harness import Result
+from benchmarks.new_partition import new_partition
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.envelope import Envelope
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
@@ -59,21 +60,7 @@ def _id(number: int) -> Uuid:
 
 def _topic(number: int) -> list[Record]:
     topic_id = _id(number)
-    partitions = (
-        PartitionRecord(
-            topic_id=topic_id,
-            partition_id=n,
-            replicas=(0, 1, 2),
-            isr=(0, 1, 2),
-            removing_replicas=(),
-            adding_replicas=(),
-            leader=0,
-            leader_epoch=0,
-            partition_epoch=0,
-            leader_recovery_state=0,
-        )
-        for n in range(_PARTITIONS)
-    )
+    partitions = [new_partition(topic_id, n, (0, 1, 2)) for n in range(_PARTITIONS)]
     return [TopicRecord(topic_id=topic_id, name=f"topic-{number}"), *partitions]
 
 

@@ -11,6 +11,7 @@ from api.cli.main import run as run_command
 from api.questions.pages import PagedLog
 from api.questions.report import REPORT, ShowReport
 from benchmarks.harness import Result
+from benchmarks.new_partition import new_partition
 from benchmarks.own_log import CLUSTER_ID
 from controller.wire import from_wire, to_wire
 from metadata_log.batch import NewBatch
@@ -19,7 +20,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 
 _TOPICS = 1_000
@@ -126,7 +127,7 @@ async def _append(directory: Path, number: int) -> None:
     for topic in range(3):
         topic_id = Uuid(rng.randbytes(16))
         name = TopicRecord(topic_id=topic_id, name=f"new-{number}-{topic}")
-        partitions = [_partition(topic_id, n, (n, n + 1, n + 2)) for n in range(10)]
+        partitions = [new_partition(topic_id, n, (n, n + 1, n + 2)) for n in range(10)]
         await log.append(NewBatch(records=(name, *partitions)))
     await log.close()
 
@@ -174,7 +175,7 @@ def _records() -> Iterator[Record]:
         for partition_id in range(_PARTITIONS):
             chosen = tuple(rng.sample(range(_BROKERS), 3))
             replicas[topic_id, partition_id] = chosen
-            yield _partition(topic_id, partition_id, chosen)
+            yield new_partition(topic_id, partition_id, chosen)
     keys = list(replicas)
     for _ in range(_CHANGES):
         topic_id, partition_id = key = rng.choice(keys)
@@ -185,17 +186,3 @@ def _records() -> Iterator[Record]:
             isr=in_sync,
             leader=rng.choice(in_sync),
         )
-
-
-def _partition(topic_id: Uuid, partition_id: int, replicas: tuple[int, ...]) -> PartitionRecord:
-    return PartitionRecord(
-        topic_id=topic_id,
-        partition_id=partition_id,
-        replicas=replicas,
-        isr=replicas,
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=replicas[0],
-        leader_epoch=0,
-        partition_epoch=0,
-    )

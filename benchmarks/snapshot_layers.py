@@ -10,9 +10,10 @@ from typing import TypeVar
 from sqlalchemy import URL
 
 from benchmarks.harness import Result
+from benchmarks.new_partition import new_partition
 from records.base import Record, Uuid
 from records.envelope import Envelope
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
@@ -78,17 +79,7 @@ def _made() -> Iterator[Record]:
         yield TopicRecord(topic_id=topic_id, name=f"topic-{number}", namespace_id=None)
         for partition_id in range(_PARTITIONS):
             replicas = tuple(rng.sample(_BROKERS, 3))
-            yield PartitionRecord(
-                topic_id=topic_id,
-                partition_id=partition_id,
-                replicas=replicas,
-                isr=replicas,
-                removing_replicas=(),
-                adding_replicas=(),
-                leader=replicas[0],
-                leader_epoch=0,
-                partition_epoch=0,
-            )
+            yield new_partition(topic_id, partition_id, replicas)
 
 
 def _changes() -> Iterator[Record]:

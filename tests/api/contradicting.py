@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from benchmarks.new_partition import new_partition
 from metadata_log.kraft.batch_codec import encode_batch
 from metadata_log.kraft.names import PARTITION_DIRECTORY, segment_name
 from records.base import Record, Uuid
 from records.brokers import FenceBrokerRecord, RegisterBrokerRecord, UnfenceBrokerRecord
 from records.configs import ConfigRecord
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import RemoveTopicRecord, TopicRecord
 from tests.metadata_log.kraft.logs import leader_change, rows
 
@@ -25,20 +26,6 @@ def _broker(broker_id: int, broker_epoch: int) -> RegisterBrokerRecord:
     )
 
 
-def _partition(topic_id: Uuid) -> PartitionRecord:
-    return PartitionRecord(
-        partition_id=0,
-        topic_id=topic_id,
-        replicas=(1, 2),
-        isr=(1, 2),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
-
-
 def _retention(hours: int) -> ConfigRecord:
     return ConfigRecord(
         resource_type=2, resource_name="orders", name="retention.ms", value=str(hours * 3_600_000)
@@ -49,8 +36,8 @@ BATCHES: tuple[tuple[Record, ...], ...] = (
     (leader_change(),),
     (_broker(1, 1), _broker(2, 2)),
     (UnfenceBrokerRecord(id=1, epoch=1), UnfenceBrokerRecord(id=2, epoch=2)),
-    (TopicRecord(name="orders", topic_id=ORDERS), _partition(ORDERS), _retention(1)),
-    (TopicRecord(name="gone", topic_id=GONE), _partition(GONE)),
+    (TopicRecord(name="orders", topic_id=ORDERS), new_partition(ORDERS, 0, (1, 2)), _retention(1)),
+    (TopicRecord(name="gone", topic_id=GONE), new_partition(GONE, 0, (1, 2))),
     (RemoveTopicRecord(topic_id=GONE),),
     (_retention(2), FenceBrokerRecord(id=2, epoch=1)),  # 11, 12: the epoch is one too low
     (PartitionChangeRecord(partition_id=0, topic_id=ORDERS, leader=2),),

@@ -5,6 +5,7 @@ import sys
 import threading
 
 from api.history import History
+from benchmarks.new_partition import new_partition
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.control import (
@@ -13,7 +14,6 @@ from records.control import (
     NoOpRecord,
 )
 from records.envelope import Envelope
-from records.partitions import PartitionRecord
 from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
@@ -23,20 +23,6 @@ A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 
 def created(topic_id: Uuid) -> TopicRecord:
     return TopicRecord(name=topic_id[:1].decode(), topic_id=topic_id)
-
-
-def partition(partition_id: int) -> PartitionRecord:
-    return PartitionRecord(
-        topic_id=A,
-        partition_id=partition_id,
-        replicas=(1,),
-        isr=(1,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
 
 
 class Log:
@@ -91,7 +77,7 @@ def test_follower_several_commits_behind_gets_the_topics_of_all() -> None:
     assert log.touched(first) == {A, B}
     assert log.touched(second) == {B}
     assert log.touched(third) == set()
-    log.write(partition(0))
+    log.write(new_partition(A, 0, (1,)))
     assert log.touched(first) == {A, B}
     assert log.touched(third) == {A}
 
@@ -99,8 +85,8 @@ def test_follower_several_commits_behind_gets_the_topics_of_all() -> None:
 def test_offset_that_is_no_image_or_no_longer_kept_has_no_change() -> None:
     log = Log(images_max=2)
     first = log.write(created(A))
-    middle = log.write(created(B), partition(0)) - 1
-    log.write(partition(1))
+    middle = log.write(created(B), new_partition(A, 0, (1,))) - 1
+    log.write(new_partition(A, 1, (1,)))
     assert log.touched(first) is None
     assert log.touched(middle) is None
     assert log.touched(99) is None

@@ -8,6 +8,7 @@ from typing import Any
 import google_crc32c
 import msgspec
 
+from benchmarks.new_partition import new_partition
 from metadata_log.batch import Batch, offsets_covered
 from metadata_log.position import Position
 from records.base import Record, Uuid
@@ -38,16 +39,8 @@ def namespace(name: str) -> NamespaceRecord:
 
 def partition(topic: str, partition_id: int, **fields: Any) -> PartitionRecord:
     """Return a partition of the topic of id `uid(topic)`, led by 1, on 1, 2 and 3."""
-    defaults: dict[str, Any] = {
-        "replicas": (1, 2, 3),
-        "isr": (1, 2, 3),
-        "removing_replicas": (),
-        "adding_replicas": (),
-        "leader": 1,
-        "leader_epoch": 0,
-        "partition_epoch": 0,
-    }
-    return PartitionRecord(topic_id=uid(topic), partition_id=partition_id, **(defaults | fields))
+    record = new_partition(uid(topic), partition_id, (1, 2, 3))
+    return msgspec.structs.replace(record, **fields)
 
 
 def change(topic: str, partition_id: int, **fields: Any) -> PartitionChangeRecord:

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.new_partition import new_partition
 from records import partitions
 from records.base import Record, Uuid
 from tests.simulated_cluster.state import NAMES, Cluster, Partition, new_id, some
@@ -22,7 +23,7 @@ def change_partition(cluster: Cluster, rng: random.Random, offset: int) -> list[
 
 def rewrite_partition(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
     found = some_partition(cluster, rng)
-    return [] if found is None else [new_partition(cluster, rng, found[0], found[1])]
+    return [] if found is None else [add_partition(cluster, rng, found[0], found[1])]
 
 
 def grow_topic(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
@@ -30,31 +31,21 @@ def grow_topic(cluster: Cluster, rng: random.Random, offset: int) -> list[Record
         return []
     topic_id = rng.choice(list(cluster.topics))
     first = max(cluster.topics[topic_id].partitions, default=-1) + 1
-    return [new_partition(cluster, rng, topic_id, first + n) for n in range(rng.randrange(1, 3))]
+    return [add_partition(cluster, rng, topic_id, first + n) for n in range(rng.randrange(1, 3))]
 
 
 def clear_elr(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
     return [partitions.ClearElrRecord(topic_name=rng.choice(["", "unknown", *NAMES]))]
 
 
-def new_partition(
+def add_partition(
     cluster: Cluster, rng: random.Random, topic_id: Uuid, partition_id: int
 ) -> Record:
     usable = list(cluster.brokers) or [1, 2, 3]
     replicas = tuple(rng.sample(usable, min(len(usable), rng.randrange(1, 4))))
     cluster.topics[topic_id].partitions[partition_id] = Partition(replicas, replicas, replicas[0])
-    return partitions.PartitionRecord(
-        partition_id=partition_id,
-        topic_id=topic_id,
-        replicas=replicas,
-        isr=replicas,
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=replicas[0],
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=rng.choice([(), tuple(new_id(rng) for _ in replicas)]),
-    )
+    directories = rng.choice([(), tuple(new_id(rng) for _ in replicas)])
+    return new_partition(topic_id, partition_id, replicas, directories)
 
 
 def some_partition(cluster: Cluster, rng: random.Random) -> tuple[Uuid, int, Partition] | None:

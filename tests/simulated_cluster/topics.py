@@ -4,7 +4,7 @@ import random
 
 from records import configs, topics
 from records.base import Record, Uuid
-from tests.simulated_cluster.partitions import new_partition
+from tests.simulated_cluster.partitions import add_partition
 from tests.simulated_cluster.state import CONFIG_NAMES, NAMES, TIERS, Cluster, Topic, new_id
 
 
@@ -16,7 +16,7 @@ def create_topic(cluster: Cluster, rng: random.Random, offset: int) -> list[Reco
     topic_id = new_id(rng)
     cluster.topics[topic_id] = Topic(name, namespace_id)
     count = rng.randrange(0, 4)
-    created = [new_partition(cluster, rng, topic_id, n) for n in range(count)]
+    created = [add_partition(cluster, rng, topic_id, n) for n in range(count)]
     record = topics.TopicRecord(name=name, topic_id=topic_id, namespace_id=namespace_id)
     return [*_topic_configs(cluster, rng, topic_id), record, *created]
 
@@ -38,7 +38,7 @@ def recreate_topic(cluster: Cluster, rng: random.Random, offset: int) -> list[Re
     return [
         topics.RemoveTopicRecord(topic_id=old_id),
         topics.TopicRecord(name=old.name, topic_id=topic_id, namespace_id=old.namespace_id),
-        new_partition(cluster, rng, topic_id, 0),
+        add_partition(cluster, rng, topic_id, 0),
     ]
 
 

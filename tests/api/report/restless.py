@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.new_partition import new_partition
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
@@ -10,7 +11,7 @@ from records.base import Record, Uuid
 from records.brokers import RegisterBrokerRecord, UnregisterBrokerRecord
 from records.configs import ConfigRecord
 from records.envelope import Origin
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import RemoveTopicRecord, TopicRecord
 
 ROUNDS = 170
@@ -32,7 +33,7 @@ def _batches() -> Iterator[tuple[Record, ...]]:
     yield tuple(_broker(broker_id, ROUNDS - 1) for broker_id in (1, 2, 3))
     for number in (1, 2):
         topic_id = Uuid(bytes([number]) * 16)
-        yield TopicRecord(topic_id=topic_id, name="restless"), _partition(topic_id)
+        yield TopicRecord(topic_id=topic_id, name="restless"), new_partition(topic_id, 0, (1, 2, 3))
         for count in range(ROUNDS):
             yield _change(topic_id, count), *_others(number, count)
         if number == 1:
@@ -62,20 +63,6 @@ def _broker(broker_id: int, epoch: int) -> RegisterBrokerRecord:
         features=(),
         rack=f"rack-{epoch % 3}" if epoch % 4 else None,
         fenced=False,
-    )
-
-
-def _partition(topic_id: Uuid) -> PartitionRecord:
-    return PartitionRecord(
-        topic_id=topic_id,
-        partition_id=0,
-        replicas=(1, 2, 3),
-        isr=(1, 2, 3),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
     )
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.new_partition import new_partition
 from controller.decisions.features import (
     FeatureUpdate,
     UpdateFeatures,
@@ -22,7 +23,7 @@ from records.base import Uuid
 from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.partitions import PartitionChangeRecord, PartitionRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from tests.controller.cluster import FEATURES, Cluster
 
@@ -229,17 +230,7 @@ def test_a_partition_change_is_written_in_the_layout_of_its_level(level: int, ve
 
 @pytest.mark.parametrize(("level", "version"), [(16, 0), (17, 1), (22, 1), (23, 2), (25, 2)])
 def test_a_partition_is_written_in_the_layout_of_its_level(level: int, version: int) -> None:
-    partition = PartitionRecord(
-        partition_id=0,
-        topic_id=Uuid(bytes(16)),
-        replicas=(1,),
-        isr=(1,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
+    partition = new_partition(Uuid(bytes(16)), 0, (1,))
     assert record_version(partition, level) == version
 
 
