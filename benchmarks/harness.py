@@ -68,6 +68,19 @@ def median_rate(rates: list[float]) -> str:
     return f"{statistics.median(rates):,.0f}/s"
 
 
+def rate_result(
+    name: str, ours: list[float], peer: list[float] | None, target: float | None = None
+) -> Result:
+    """Return our rate in multiples of a peer's; None: the peer is not installed."""
+    return Result(
+        name=name,
+        ours=median_rate(ours),
+        peer="not installed" if peer is None else median_rate(peer),
+        ratio=None if peer is None else median_ratio(ours, peer),
+        target=target,
+    )
+
+
 class Timed(msgspec.Struct, frozen=True):
     """Seconds of each run of both sides."""
 

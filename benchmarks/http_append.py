@@ -9,18 +9,15 @@ one record, of a service that checks it.
 import asyncio
 import contextlib
 import itertools
-import statistics
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.harness import (
     Contender,
     Result,
-    Timed,
-    median_rate,
-    median_ratio,
+    rate_result,
     rates_in_turn,
 )
 from benchmarks.http_streams import Poster, base64_text
@@ -29,11 +26,11 @@ from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.server_process import (
     LOOPBACK,
     PeerMissing,
-    cpu_s,
     free_port,
     listens,
     running,
 )
+from benchmarks.server_cost import Cost, cost_result
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 from metadata_log.creation import create_log
 
@@ -75,21 +72,14 @@ def run(scratch: Path) -> list[Result]:
     return [
         _result(_GRPC, rates, _TARGET),
         _result(_GATEWAY, rates),
-        _cost(_GATEWAY, costs),
-        _cost(_EMPTY, costs),
+        *[cost_result(costs["ours"], name, costs.get(name)) for name in (_GATEWAY, _EMPTY)],
         sync_result(f"HTTP, {_CALLERS} callers", rates),
     ]
 
 
 def _result(name: str, rates: dict[str, list[float]], target: float | None = None) -> Result:
-    found = rates.get(name)
-    return Result(
-        name=f"append over HTTP, {_CALLERS} callers / {name}",
-        ours=median_rate(rates["ours"]),
-        peer="not installed" if found is None else median_rate(found),
-        ratio=None if found is None else median_ratio(rates["ours"], found),
-        target=target,
-    )
+    text = f"append over HTTP, {_CALLERS} callers / {name}"
+    return rate_result(text, rates["ours"], rates.get(name), target)
 
 
 @contextlib.contextmanager
@@ -113,36 +103,6 @@ def _empty(scratch: Path) -> Iterator["OverHttp"]:
             yield empty
         finally:
             empty.close()
-
-
-class Cost:
-    """The processor time that a server takes for each request of a run."""
-
-    def __init__(self, pid: int, count: int, run: Callable[[], None]) -> None:
-        self._pid, self._count, self._run = pid, count, run
-        self.each_s: list[float] = []
-
-    def run(self) -> None:
-        """Run once."""
-        before_s = cpu_s(self._pid)
-        self._run()
-        self.each_s.append((cpu_s(self._pid) - before_s) / self._count)
-
-    @property
-    def text(self) -> str:
-        """The median of all runs."""
-        return f"{statistics.median(self.each_s) * 1e6:,.0f} us"
-
-
-def _cost(name: str, costs: dict[str, Cost]) -> Result:
-    ours, peer = costs["ours"], costs.get(name)
-    return Result(
-        name=f"server's processor time an append / {name}",
-        ours=ours.text,
-        peer="not installed" if peer is None else peer.text,
-        ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,
-        at_most=True,
-    )
 
 
 @contextlib.contextmanager

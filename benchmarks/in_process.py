@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
+from benchmarks.harness import Contender, Result, rate_result, rates_in_turn
 from benchmarks.own_log import OwnLog
 from benchmarks.peers.event_store import EventStore
 from benchmarks.peers.sqlite import RawSqlite
@@ -70,13 +70,7 @@ def _measure(
     peers = [name for name in chosen if name != "ours"]
     return [
         *[
-            Result(
-                name=f"append, {what} / {name}",
-                ours=median_rate(rates["ours"]),
-                peer=median_rate(rates[name]),
-                ratio=median_ratio(rates["ours"], rates[name]),
-                target=targets[name],
-            )
+            rate_result(f"append, {what} / {name}", rates["ours"], rates[name], targets[name])
             for name in peers
         ],
         sync_result(what, rates),

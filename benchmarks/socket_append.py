@@ -21,7 +21,7 @@ import msgspec
 
 from api.socket.client import SocketClient
 from benchmarks.changes import batches, partition_changes
-from benchmarks.harness import Contender, Result, median_rate, median_ratio, rates_in_turn
+from benchmarks.harness import Contender, Result, rate_result, rates_in_turn
 from benchmarks.own_log import CLUSTER_ID, append_all
 from benchmarks.peers.etcd import Etcd
 from benchmarks.peers.server_process import LOOPBACK, PeerMissing, free_port, listens, running
@@ -88,14 +88,8 @@ def _contender(peer: Peer, count: int) -> Contender:
 
 
 def _result(name: str, rates: dict[str, list[float]]) -> Result:
-    found = rates.get(name)
-    return Result(
-        name=f"append to a bare log over a socket, {_CALLERS} callers / {name}",
-        ours=median_rate(rates["ours"]),
-        peer="not installed" if found is None else median_rate(found),
-        ratio=None if found is None else median_ratio(rates["ours"], found),
-        target=PEERS[name].target,
-    )
+    text = f"append to a bare log over a socket, {_CALLERS} callers / {name}"
+    return rate_result(text, rates["ours"], rates.get(name), PEERS[name].target)
 
 
 class OverSocket:

@@ -15,13 +15,11 @@ from typing import Protocol
 from benchmarks.harness import (
     Contender,
     Result,
-    Timed,
-    median_rate,
-    median_ratio,
+    rate_result,
     rates_in_turn,
 )
-from benchmarks.http_append import Cost
 from benchmarks.peers.server_process import PeerMissing
+from benchmarks.server_cost import Cost, cost_result
 from benchmarks.socket_append import PEERS, OverSocket
 from benchmarks.sync_latency import SYNC, SyncedFile, sync_result
 from metadata_log.batch import NewBatch
@@ -56,7 +54,10 @@ def run(scratch: Path) -> list[Result]:
         *[_result(_SERVED, name, rates, opponent.target) for name, opponent in PEERS.items()],
         _result(_SERVED, _BARE, rates),
         *[_result(_BATCHED, name, rates) for name in PEERS],
-        *[_cost(name, sides.costs) for name in (_BARE, *PEERS)],
+        *[
+            cost_result(sides.costs[_SERVED], name, sides.costs.get(name))
+            for name in (_BARE, *PEERS)
+        ],
         sync_result(f"serve --socket, {_CALLERS} callers", rates),
     ]
 
@@ -104,22 +105,5 @@ def _changes(size: int) -> Iterator[NewBatch]:
 def _result(
     side: str, peer: str, rates: dict[str, list[float]], target: float | None = None
 ) -> Result:
-    found = rates.get(peer)
-    return Result(
-        name=f"append, {side}, {_CALLERS} callers / {peer}",
-        ours=median_rate(rates[side]),
-        peer="not installed" if found is None else median_rate(found),
-        ratio=None if found is None else median_ratio(rates[side], found),
-        target=target,
-    )
-
-
-def _cost(name: str, costs: dict[str, Cost]) -> Result:
-    ours, peer = costs[_SERVED], costs.get(name)
-    return Result(
-        name=f"server's processor time an append / {name}",
-        ours=ours.text,
-        peer="not installed" if peer is None else peer.text,
-        ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,
-        at_most=True,
-    )
+    name = f"append, {side}, {_CALLERS} callers / {peer}"
+    return rate_result(name, rates[side], rates.get(peer), target)

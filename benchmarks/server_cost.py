@@ -1,0 +1,37 @@
+"""Processor time that servers in other processes take for each request, compared."""
+
+import statistics
+from collections.abc import Callable
+
+from benchmarks.harness import Result, Timed
+from benchmarks.peers.server_process import cpu_s
+
+
+class Cost:
+    """The processor time that a server takes for each request of a run."""
+
+    def __init__(self, pid: int, count: int, run: Callable[[], None]) -> None:
+        self._pid, self._count, self._run = pid, count, run
+        self.each_s: list[float] = []
+
+    def run(self) -> None:
+        """Run once."""
+        before_s = cpu_s(self._pid)
+        self._run()
+        self.each_s.append((cpu_s(self._pid) - before_s) / self._count)
+
+    @property
+    def text(self) -> str:
+        """The median of all runs."""
+        return f"{statistics.median(self.each_s) * 1e6:,.0f} us"
+
+
+def cost_result(ours: Cost, name: str, peer: Cost | None) -> Result:
+    """Return our cost of an append as a share of a peer's; None: it is not installed."""
+    return Result(
+        name=f"server's processor time an append / {name}",
+        ours=ours.text,
+        peer="not installed" if peer is None else peer.text,
+        ratio=None if peer is None else Timed(ours.each_s, peer.each_s).share,
+        at_most=True,
+    )
