@@ -1,4 +1,4 @@
-// Live: follows the stream of newer columns; continues it after a lost connection.
+// Live: follows the stream of newer columns, continues it after a lost connection, and tells the bar.
 
 import { renewedData } from "report/data.js";
 import { EventStream, unlessSilent } from "served/event_stream.js";
@@ -9,7 +9,6 @@ const RETRY_MS = 500, RETRY_MAX_MS = 15_000;
 const REST = 4, REST_MIN_MS = 500;
 
 /** @typedef {import("report/data.js").Data} Data */
-/** @typedef {{isNew: (data: Data) => void, isConnected: () => void, isAway: (error: Error) => void, ended: (error: Refused) => void}} Watcher */
 
 export class Live {
   connection = new AbortController();
@@ -20,16 +19,17 @@ export class Live {
   /** Number of characters of newer columns received. */
   received = 0;
 
-  /** @param {import("served/service.js").Service} service @param {Data} data The data to continue. @param {Watcher} watcher */
-  constructor(service, data, watcher) {
+  /** @param {import("served/service.js").Service} service @param {Data} data The data to continue. @param {import("served/bar.js").Bar} bar @param {(data: Data) => void} isNew Shows newer data. */
+  constructor(service, data, bar, isNew) {
     this.service = service;
     this.data = data;
-    this.watcher = watcher;
+    this.bar = bar;
+    this.isNew = isNew;
   }
 
   /** Follow the stream until `stop` is called or the service refuses. */
   async follow() {
-    this.watcher.isConnected();
+    this._isLive();
     while (!this.isStopped) {
       await seen();
       try {
@@ -41,15 +41,25 @@ export class Live {
           console.error(error);
           this.isOld = true;
         } else if (!error.isAway) {
-          this.watcher.ended(error);
+          this._ended(error);
           return;
         }
         // A page that is no longer seen closed its stream itself.
-        if (!document.hidden) this.watcher.isAway(/** @type {Error} */ (error));
+        if (!document.hidden) this.bar.say("away", `${/** @type {Error} */ (error).message}; trying again. What is shown may be old.`);
         await pause(this.wait);
         this.wait = Math.min(this.wait * 2, RETRY_MAX_MS);
       }
     }
+  }
+
+  _isLive() {
+    this.bar.say("live", "live");
+  }
+
+  /** React to a refusal; the page signs in again if the token is no longer known. @param {Refused} error */
+  _ended(error) {
+    if (error.status === 401) location.reload();
+    this.bar.say("still", `not live: ${error.message}`);
   }
 
   stop() {
@@ -65,7 +75,7 @@ export class Live {
       if (this.isOld) await this._load(connection);
       const response = await unlessSilent(this.service.growth(this.data, signal), connection);
       if (response.body === null || this.isStopped) return;
-      this.watcher.isConnected();
+      this._isLive();
       const stream = new EventStream(response.body, connection);
       for (let events = await stream.take(); events.length && !this.isStopped; events = await stream.take()) await this._take(events);
     } finally {
@@ -104,7 +114,7 @@ export class Live {
   async _show() {
     this.wait = RETRY_MS;
     const begun = performance.now();
-    this.watcher.isNew(this.data);
+    this.isNew(this.data);
     await pause(Math.max(REST_MIN_MS, REST * (performance.now() - begun)));
   }
 }

@@ -156,15 +156,7 @@ class Served {
       bar.say("still", "not live: the range has an end");
       return;
     }
-    this.live = new Live(this.service, page.data, {
-      isNew: (data) => this._renew(data),
-      isConnected: () => bar.say("live", "live"),
-      isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
-      ended: (error) => {
-        if (error.status === 401) location.reload();
-        bar.say("still", `not live: ${error.message}`);
-      },
-    });
+    this.live = new Live(this.service, page.data, bar, (data) => this._renew(data));
     this.live.follow();
   }
 

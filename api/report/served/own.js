@@ -87,16 +87,7 @@ class Own {
   }
 
   _follow() {
-    const { bar } = this;
-    this.live = new Live(this.service, this.data, {
-      isNew: (data) => this._renew(data),
-      isConnected: () => bar.say("live", "live"),
-      isAway: (error) => bar.say("away", `${error.message}; trying again. What is shown may be old.`),
-      ended: (error) => {
-        if (error.status === 401) location.reload();
-        bar.say("still", `not live: ${error.message}`);
-      },
-    });
+    this.live = new Live(this.service, this.data, this.bar, (data) => this._renew(data));
     this.live.follow();
   }
 
