@@ -267,6 +267,30 @@ def test_what_is_left_out_of_a_long_log_is_said(
         expect(said).to_contain_text(f"This is a part of offsets 0 {DASH} ")
 
 
+def test_a_full_page_keeps_what_is_read_and_else_drops_its_oldest_records(
+    service: Served, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("PAGE_RECORDS", "PAGE_RECORDS_MAX"):
+        monkeypatch.setattr(web_page, limit, 16)
+    service.create(*[f"old-{n}" for n in range(6)])
+    with visitor.visit(service.url, until=LIVE) as page:
+        first, read = page.evaluate("[report.data.first, report.data.last]")
+        page.keyboard.press("n")
+        last = service.create(*[f"followed-{n}" for n in range(4)])
+        page.wait_for_function("last => report.data.last === last", arg=last)
+        kept = page.evaluate("report.data.first")
+        assert first < kept and last - kept < 16
+        select(page, kept, read)
+        service.create(*[f"too-many-{n}" for n in range(4)])
+        expect(page.locator(".state.still")).to_have_text(
+            f"not live: the page is full. Press load for what came after offset {last}."
+        )
+        assert page.evaluate("[report.data.first, report.selection.from]") == [kept, kept]
+        page.get_by_role("button", name="load").click()
+        expect(page.locator(LIVE)).to_be_visible()
+        assert page.evaluate("report.data.last") == last + 12
+
+
 def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
     with served(tmp_path, LOOPBACK) as first:
         first.create("before")
