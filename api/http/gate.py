@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from api.http import web_page
 from api.http.asking import LINES, path_of
@@ -17,11 +17,11 @@ from api.http.requests import ROOM
 from api.http.room import Room
 
 if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
+    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 _OPEN = {"/health", "/ready", *web_page.FILES}
-"""Paths that tell nothing of the cluster: whatever watches the process need not be known, and the
-page asks its reader for a token."""
+"""Paths that need no authentication: they tell nothing of the cluster. Load balancers ask for the
+process's health without a token; the page, once loaded, asks its reader for one."""
 
 _WATCHED = (*_OPEN, METRICS)
 """Paths that are answered also when all places are taken."""
@@ -44,8 +44,9 @@ class Gate:
         self._app = app
         self._room = room
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, given: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
+        scope = cast("HTTPScope", given)  # the listener ignores Upgrade
         scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
         found = (
             _refused_by_place(scope)
@@ -66,13 +67,13 @@ class Gate:
             await self._app(scope, receive, send)
 
 
-def _refused_by_place(scope: "Scope") -> Problem | None:
+def _refused_by_place(scope: "HTTPScope") -> Problem | None:
     """Return a problem if a connection reserved for monitoring is used for another path."""
     is_reserved = scope["state"].get(IS_RESERVED)
     return _FULL if is_reserved and scope["path"] not in _WATCHED else None
 
 
-def _refused_by_coding(scope: "Scope") -> Problem | None:
+def _refused_by_coding(scope: "HTTPScope") -> Problem | None:
     """Return a problem if the body is compressed in transfer, else None.
 
     Source: RFC 9112, 6.1.
@@ -84,22 +85,21 @@ def _refused_by_coding(scope: "Scope") -> Problem | None:
     return problem(501, "UNSUPPORTED_TRANSFER_CODING", words)
 
 
-def _refused_by_form(scope: "Scope") -> Problem | None:
+def _refused_by_form(scope: "HTTPScope") -> Problem | None:
     """Return a problem if the body does not have the required content type, else None.
 
     A foreign web page cannot make a browser send the required types, unless the service permits it.
     """
-    path = scope["path"]
-    if scope["method"] != "POST" or path not in _TAKE_BODIES:  # type: ignore[typeddict-item]
+    if scope["method"] != "POST" or scope["path"] not in _TAKE_BODIES:
         return None
-    wanted = LINES if path == path_of(APPEND) else JSON
+    wanted = LINES if scope["path"] == path_of(APPEND) else JSON
     given = headers_of(scope).get("content-type", "").partition(";")[0].strip().lower()
     if given == wanted:
         return None
     return problem(415, "UNSUPPORTED_MEDIA_TYPE", f"Content-Type must be {wanted}")
 
 
-async def _refuse(found: Problem, scope: "Scope") -> None:
+async def _refuse(found: Problem, scope: "HTTPScope") -> None:
     headers = {}
     if found.status in (400, 501, 503):
         # Others stay: a client that still sends its body would lose the answer with the connection.

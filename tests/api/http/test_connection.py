@@ -138,12 +138,9 @@ async def test_a_body_that_is_not_sent_is_not_taken_from_the_next_request(
     assert b"connection: close" in answer
 
 
-@pytest.mark.parametrize("line", [LINE % 1, b"{"], ids=["right", "wrong"])
-async def test_an_answer_comes_after_the_100_continue_that_was_asked_for(
-    client: Client, line: bytes
-) -> None:
-    head = POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(line)
-    client.transport.write(head + line)
+async def test_an_answer_comes_after_the_100_continue_that_was_asked_for(client: Client) -> None:
+    # Refused at once, without a turn of the loop in which the 100 Continue would be sent.
+    client.transport.write(POST + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n{")
     answer = await client.rest()
     assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ")
     assert answer.endswith(b"}")
