@@ -96,8 +96,8 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
 def decoy_key(cluster_id: str, secret: str | None) -> bytes:
     """Return the key from which decoys are derived.
 
-    It is unknown to clients: it depends on `secret`, and on the cluster id, which clients learn
-    only after logging in.
+    It depends on `secret` and on the cluster id. Without a secret, a client that has learned the
+    cluster id, as each does by logging in, can recognize decoys.
 
     Args:
         secret: A secret that only the nodes of the cluster share; None if there is none.

@@ -41,6 +41,9 @@ class Expression:
     def evaluate(self, image: MetadataImage) -> Any:
         """Return the value in an image, as JSON.
 
+        Evaluates plainly, and stops at the first element that decides `exists` or `all`; a `Watch`
+        evaluates all elements once and keeps their outcomes, and tests compare it with this.
+
         If the expression reads an object that does not exist, the result is false for a condition
         and None for any other expression.
 
