@@ -24,18 +24,23 @@ def open_reader(log: Path | str) -> "Iterator[LogReader]":
         yield reader
 
 
-def offset_of(reader: "LogReader", point: str) -> int:
-    """Return the last offset applied at a point given on the command line."""
-    from replay.time_travel.points import age_in, is_zoneless, resolve_point
+def offset_of(reader: "LogReader", point: str, *, is_first: bool = False) -> int:
+    """Return the last offset applied at a point given on the command line.
+
+    Args:
+        is_first: Return the first offset of a range that begins at the point instead.
+    """
+    from replay.time_travel.points import age_in, is_zoneless, resolve_first, resolve_point
 
     now_ms = time.time_ns() // 1_000_000
     zone = ZONE.get()
-    offset = resolve_point(reader, point, now_ms, zone_of(zone))
+    resolved = resolve_first if is_first else resolve_point
+    offset = resolved(reader, point, now_ms, zone_of(zone))
     if is_zoneless(point):
         ASSUMED_ZONE.set(zone)
         note(f"{point} has no time zone and was read as {zone}; see --time-zone")
     age_ms = age_in(point)
-    if age_ms is not None and offset == reader.end_offset - 1:
+    if age_ms is not None and offset >= reader.end_offset - 1:
         _note_age(reader, point, now_ms, now_ms - age_ms)
     return offset
 

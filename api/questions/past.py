@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -13,23 +13,33 @@ from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.keep_going import WithoutContradictions
-from replay.time_travel.points import resolve_point
+from replay.time_travel.points import is_time, resolve_first, resolve_point
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from controller.descriptions.view import View
     from replay.report.narrowing import KeptReports
 
-Resolve = Callable[[LogReader, str], int]
-"""Returns the last offset applied at a point; raises RequestError."""
+
+class Resolve(Protocol):
+    """Finds the offset of a point."""
+
+    def __call__(self, reader: LogReader, point: str, *, is_first: bool = False) -> int:
+        """Return the last offset applied at a point; or the first of a range that begins at it.
+
+        Raises:
+            RequestError: as for `resolve_point`.
+        """
+
 
 Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None]]]
 """Shows progress: takes a title, the first offset, and the end offset (exclusive)."""
 
 
-def server_clock(reader: LogReader, point: str) -> int:
+def server_clock(reader: LogReader, point: str, *, is_first: bool = False) -> int:
     """Return the offset of a point, using this machine's clock; times without a zone are in UTC."""
-    return resolve_point(reader, point, time.time_ns() // 1_000_000)
+    resolved = resolve_first if is_first else resolve_point
+    return resolved(reader, point, time.time_ns() // 1_000_000)
 
 
 @contextmanager
@@ -95,26 +105,41 @@ class Past:
             self.points[point] = self._resolve(self.reader, point)
         return self.points[point]
 
+    def range_start(self, point: str) -> int:
+        """Return the first offset of a range that begins at a point; it may not exist yet.
+
+        Raises:
+            RequestError: as for `offset`.
+        """
+        key = f"from {point}"
+        if key not in self.points:
+            self.points[key] = self._resolve(self.reader, point, is_first=True)
+        return self.points[key]
+
     def first_offset(self, point: str, to: int) -> int:
         """Return the first offset of a range that starts at a point and ends at `to`, inclusive.
 
+        A time means the first record at or after it; a range of times may contain no record.
         `start`, and a time before all records, mean the first record.
 
         Raises:
             RequestError: as for `offset`; or the range ends before it begins.
             UnknownHistoryError: the point is before the kept history.
         """
-        offset, start = self.offset(point), self.reader.start_offset
-        if to < offset and point != "start":
+        start = self.reader.start_offset
+        if point == "start":
+            return start
+        first = self.range_start(point)
+        if to < (first - 1 if is_time(point) else first):
             raise RequestError(
                 "INVALID_REQUEST",
-                f"the range begins at offset {offset} and ends before it, at {to}; exchange them",
+                f"the range begins at offset {first} and ends before it, at {to}; exchange them",
             )
-        if point == "start" or offset == start - 1:
+        if first == start - 1:
             return start
-        if offset < start:
-            raise UnknownHistoryError(f"offset {offset} is not kept: history starts at {start}")
-        return offset
+        if first < start:
+            raise UnknownHistoryError(f"offset {first} is not kept: history starts at {start}")
+        return first
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
         """Show progress up to an end offset (exclusive) inside the `with` block."""

@@ -67,6 +67,11 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     if request.records_max is not None and request.records_max < 1:
         raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
     asked = past.first_offset(request.first, at)
+    if asked > at and at >= past.reader.start_offset:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"no record from {request.first} up to offset {at}: let the range begin earlier",
+        )
     first = _first(asked, at, request.records_max)
     mask = HostMask()
     redaction = (

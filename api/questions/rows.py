@@ -159,7 +159,7 @@ def first_followed(past: Past, point: str) -> int:
         return past.reader.end_offset
     if is_offset(point):
         return int(point)
-    return max(past.offset(point), past.reader.start_offset)
+    return max(past.range_start(point), past.reader.start_offset)
 
 
 def row_json(

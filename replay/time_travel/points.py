@@ -4,7 +4,7 @@ import datetime
 import re
 from typing import Protocol
 
-from records.errors import RequestError
+from records.errors import RequestError, UnknownHistoryError
 from replay.loader import BatchSource
 
 # ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
@@ -33,6 +33,33 @@ class TimedSource(BatchSource, Protocol):
         """Return the time of the last record, in ms since 1970; None for an empty log."""
 
 
+def resolve_first(
+    source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC
+) -> int:
+    """Return the first offset of a range that begins at a point.
+
+    An offset is the first one itself. Of a time or an age, it is that of the first record at or
+    after the time; the end offset if there is none.
+
+    Args:
+        point, now_ms, zone: As for `resolve_point`.
+
+    Raises:
+        RequestError: as for `resolve_point`.
+        UnknownHistoryError: the time is before the kept history.
+    """
+    if not is_time(point):
+        return resolve_point(source, point, now_ms, zone)
+    if (time_ms := _time_in(source, point, now_ms, zone)) is None:
+        return source.end_offset
+    try:
+        return source.last_offset_at(time_ms - 1) + 1
+    except UnknownHistoryError:
+        # The history may begin in this very millisecond.
+        source.last_offset_at(time_ms)
+        return source.history_start
+
+
 def resolve_point(
     source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC
 ) -> int:
@@ -57,11 +84,8 @@ def resolve_point(
         return _existing(source, int(point))
     if found := _BEFORE_END.fullmatch(point):
         return _counted_back(source, int(found[1]))
-    if found := _AGE_BEFORE_END.fullmatch(point):
-        end_ms = source.end_timestamp()
-        age_ms = _milliseconds(found[1])
-        return source.end_offset - 1 if end_ms is None else source.last_offset_at(end_ms - age_ms)
-    return source.last_offset_at(_clock_time(point, now_ms, zone))
+    time_ms = _time_in(source, point, now_ms, zone)
+    return source.end_offset - 1 if time_ms is None else source.last_offset_at(time_ms)
 
 
 def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
@@ -74,17 +98,17 @@ def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
     Raises:
         RequestError: `point` is malformed.
     """
-    if point in ("start", "end") or names_offset(point):
-        return None
-    if found := _AGE_BEFORE_END.fullmatch(point):
-        end_ms = source.end_timestamp()
-        return None if end_ms is None else end_ms - _milliseconds(found[1])
-    return _clock_time(point, now_ms, datetime.UTC)
+    return None if not is_time(point) else _time_in(source, point, now_ms, datetime.UTC)
 
 
 def age_in(point: str) -> int | None:
     """Return the age in ms if the point is an age, such as `1h30m`, else None."""
     return _milliseconds(point) if _AGE.fullmatch(point) else None
+
+
+def is_time(point: str) -> bool:
+    """True if a point is neither an offset nor `start` nor `end`: a time, `now` or an age."""
+    return point not in ("start", "end") and not names_offset(point)
 
 
 def names_offset(point: str) -> bool:
@@ -118,6 +142,14 @@ def _counted_back(source: TimedSource, count: int) -> int:
     """
     offset = source.end_offset - 1 - count
     return max(offset, -1 if source.history_start == 0 else 0)
+
+
+def _time_in(source: TimedSource, point: str, now_ms: int, zone: datetime.tzinfo) -> int | None:
+    """Return the time of a point that is a time or an age; None for an age in an empty log."""
+    if found := _AGE_BEFORE_END.fullmatch(point):
+        end_ms = source.end_timestamp()
+        return None if end_ms is None else end_ms - _milliseconds(found[1])
+    return _clock_time(point, now_ms, zone)
 
 
 def _clock_time(point: str, now_ms: int, zone: datetime.tzinfo) -> int:

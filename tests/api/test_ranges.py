@@ -1,6 +1,9 @@
 """Ranges of offsets: one that ends before it begins is refused, one without records is empty."""
 
+import datetime
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +48,46 @@ def test_age_of_two_units_counts_back_their_sum(metalog: Metalog, demo_log: Path
     rows = [metalog("dump", demo_log, "--from", f"end-{age}") for age in ("1h30m", "90m")]
     assert rows[0].code == 0
     assert rows[0] == rows[1]
+
+
+def test_range_from_a_time_begins_with_the_first_record_at_or_after_it(
+    metalog: Metalog, demo_log: Path
+) -> None:
+    rows = [json.loads(line) for line in metalog("dump", demo_log, "--json").out.splitlines()]
+    # A record that is later than the one before by more than 1 ms.
+    offset = next(n for n in range(1, len(rows)) if _time(rows, n) - _time(rows, n - 1) > 1)
+    at, just_after_previous = _time(rows, offset), _time(rows, offset - 1) + 1
+    for ms in (at, just_after_previous):
+        told = json.loads(metalog("timeline", demo_log, "--from", _text(ms), "--json").out)
+        assert told["events"][0]["from_offset"] == offset
+        first = metalog("dump", demo_log, "--from", _text(ms), "--json").out.splitlines()[0]
+        assert json.loads(first)["offset"] == offset
+
+    until = _text(at - 1)
+    assert metalog("dump", demo_log, "--from", _text(just_after_previous), "--to", until).out == ""
+    assert (
+        metalog("timeline", demo_log, "--from", _text(just_after_previous), "--to", until).out == ""
+    )
+
+
+def test_report_of_a_range_of_times_without_a_record_is_refused(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    answer = metalog("report", demo_log, tmp_path / "r.html", "--from", "end-0", "--to", "end")
+    assert answer.code == 0
+    answer = metalog("report", demo_log, tmp_path / "none.html", "--from", "now")
+    assert answer.code == 3
+    assert "let the range begin earlier" in answer.err
+    assert not (tmp_path / "none.html").exists()
+
+
+def _time(rows: list[dict[str, Any]], index: int) -> int:
+    time = rows[index]["timestamp"]
+    assert isinstance(time, int)
+    return time
+
+
+def _text(ms: int) -> str:
+    return datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).isoformat(
+        timespec="milliseconds"
+    )

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
-from records.errors import RequestError
-from replay.time_travel.points import is_zoneless, resolve_point
+from records.errors import RequestError, UnknownHistoryError
+from replay.time_travel.points import is_zoneless, resolve_first, resolve_point
 
 
 class Times:
@@ -63,6 +63,47 @@ NOW_MS = 10_000
 )
 def test_point_is_the_last_offset_applied(point: str, offset: int) -> None:
     assert resolve_point(Times(), point, NOW_MS) == offset  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("point", "first"),
+    [
+        ("start", 4),
+        ("end", 9),
+        ("7", 7),
+        ("1970-01-01T00:00:06Z", 6),
+        ("1970-01-01T00:00:06.001Z", 7),
+        ("1970-01-01T00:00:06.999Z", 7),
+        ("2500ms", 8),
+        ("3s", 7),
+        ("10m", 5),
+        ("now", 10),
+        ("end-0", 9),
+        ("end-2", 7),
+        ("end-2s", 7),
+        ("end-1ms", 9),
+        ("end-24h", 5),
+    ],
+)
+def test_range_begins_at_an_offset_or_at_the_first_record_at_or_after_a_time(
+    point: str, first: int
+) -> None:
+    assert resolve_first(Times(), point, NOW_MS) == first  # type: ignore[arg-type]
+
+
+class Kept(Times):
+    """The same log after its first records were dropped; the base is as of second 4."""
+
+    def last_offset_at(self, timestamp: int) -> int:
+        if timestamp < 4_000:
+            raise UnknownHistoryError("not kept")
+        return super().last_offset_at(timestamp)
+
+
+def test_range_can_begin_with_the_kept_history_but_not_before_it() -> None:
+    assert resolve_first(Kept(), "1970-01-01T00:00:04Z", NOW_MS) == 5  # type: ignore[arg-type]
+    with pytest.raises(UnknownHistoryError):
+        resolve_first(Kept(), "1970-01-01T00:00:03Z", NOW_MS)  # type: ignore[arg-type]
 
 
 class Echo(Times):
