@@ -30,6 +30,9 @@ _ASKED_FOR = frozenset({"topics", "others"})
 
 _MIN_ISR = "min.insync.replicas"
 
+_NAMED_MAX = 3
+"""An event about more partitions only counts them."""
+
 
 @command()
 @reads_only
@@ -55,7 +58,7 @@ def timeline(
         ),
     ] = None,
     stat: Annotated[bool, Option("--stat", help="Only how many events of each kind.")] = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also each object.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also each client and object.")] = False,
     json: Json = False,
     server: Server = None,
 ) -> None:
@@ -109,11 +112,24 @@ def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
         outside = not (event.cause is None or event.from_offset <= event.cause <= event.to_offset)
         because = f" (because of {event.cause})" if outside else ""
         by = "" if event.principal is None else f"  by {event.principal}"
-        is_one = event.kind == "partitions" and len(event.objects) == 1
-        text = f"{event.objects[0]}: {event.text}" if is_one else event.text
-        print_line(f"{time_text(event.time)} {offsets:>13}  {text}{because}{by}")
-        for name in event.objects if verbose else ():
-            print_line(f"{'':>40}{name}")
+        # The text of a fencing already has its reason.
+        is_new = event.reason is not None and event.reason not in event.text
+        reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
+        print_line(f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}")
+        if verbose:
+            client = () if event.client is None else (f"client {event.client}",)
+            for line in (*client, *event.objects):
+                print_line(f"{'':>40}{line}")
+
+
+def _named(event: "TimelineEvent") -> str:
+    """Return the text of an event; it names the partitions if they are few."""
+    if event.kind not in ("brokers", "partitions") or len(event.objects) > _NAMED_MAX + 1:
+        return event.text
+    names = ", ".join([name for name in event.objects if name.startswith("partition:")])
+    if not names or len(event.objects) - (event.kind == "brokers") > _NAMED_MAX:
+        return event.text
+    return f"{names}: {event.text}" if event.kind == "partitions" else f"{event.text} ({names})"
 
 
 @command()

@@ -45,7 +45,9 @@ def history(
     notes: Annotated[bool, Option("--notes", help="Also the notes about each change.")] = False,
     json: Json = False,
     show_secrets: ShowSecrets = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Also each client, and a last line about the log.")
+    ] = False,
     server: Server = None,
 ) -> None:
     """Show every change of one object, oldest first; or of all objects of a pattern
@@ -74,7 +76,7 @@ def history(
         if json:
             print_json_line(event)
         else:
-            print_event(event)
+            print_event(event, verbose=verbose)
     if not json:
         print_unknown_origin(origins)
     if verbose or KEEP_GOING.get():
@@ -85,10 +87,11 @@ def history(
         note(f"{object_} did not change {where}")
 
 
-def print_event(event: "ObjectEvent") -> None:
+def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:
+    """Print a change of an object; `verbose`: with the client that requested it."""
     from api.cli.rows import by_text
 
-    by = by_text(event.origin)
+    by = by_text(event.origin, verbose=verbose)
     print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{by and f' {by}'}")
     indent = " " * 10
     if isinstance(event.object, str):
@@ -173,6 +176,7 @@ def blame(
     at: At = "end",
     json: Json = False,
     show_secrets: ShowSecrets = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also each client.")] = False,
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""
@@ -193,7 +197,7 @@ def blame(
                 found.offset if found.known else before,
                 time_text(found.timestamp),
                 found.type or "-",
-                origin_text(found.origin),
+                origin_text(found.origin, verbose=verbose),
                 value_text(found.value),
             )
             for field, found in told.answer.fields.items()

@@ -19,18 +19,20 @@ def check_types(names: list[str]) -> None:
             raise bad_parameter(f"{name!r} is not a record type", param_hint="--type")
 
 
-def origin_text(origin: dict[str, Any] | None) -> str:
-    """Return a batch's origin in a few words."""
+def origin_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
+    """Return a batch's origin in a few words; `verbose`: with the client and its address."""
     if origin is None:
         return "-"
     reason = origin.get("reason")
     parts = [origin.get("principal"), origin.get("command"), f"({reason})" if reason else None]
+    if verbose and (client := origin.get("client")):
+        parts.append(f"client {client}")
     return " ".join(part for part in parts if part) or "-"
 
 
-def by_text(origin: dict[str, Any] | None) -> str:
+def by_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
     """Return ` by ` and the origin of a batch; empty if the origin is unknown."""
-    return "" if origin is None else f" by {origin_text(origin)}"
+    return "" if origin is None else f" by {origin_text(origin, verbose=verbose)}"
 
 
 def print_unknown_origin(origins: Iterable[object | None]) -> None:

@@ -2,7 +2,7 @@
 
 import { above, appended, Insertion } from "report/numbers.js";
 
-/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, goesOn: boolean}} Told */
+/** @typedef {{from: number, to: number, time: number, kind: string, text: string, objects: string[], count: number, cause: number|null, principal: string|null, reason: string|null, client: string|null, goesOn: boolean}} Told */
 
 const NONE = new Float64Array(), SMALL = new Int32Array();
 const FLAP = 0;
@@ -12,7 +12,7 @@ export class Events {
   key = SMALL; from = NONE; to = NONE; time = NONE; cause = NONE;
   /** @type {string[]} */ kind = [];
   /** @type {string[]} */ text = [];
-  /** @type {(string|null)[]} */ principal = [];
+  /** The principal, reason and client. @type {(string|null)[][]} */ origin = [];
   // The names of event i are names[object[k]] for k from start[i] to start[i + 1] - 1.
   start = new Int32Array(1); object = SMALL;
   /** @type {string[]} */ names = [];
@@ -22,7 +22,7 @@ export class Events {
 
   /** Add the events of a block. @param {import("report/decoded.js").Block} block */
   take({ header, column }) {
-    const more = new Events(), { event_kinds: kinds, event_texts: texts, principals } = header;
+    const more = new Events(), { event_kinds: kinds, event_texts: texts, event_origins: origins } = header;
     more.key = column("event_key").small();
     more.from = column("event_from").summed();
     more.to = column("event_to").unsigned();
@@ -31,7 +31,7 @@ export class Events {
     more.cause = column("event_cause").unsigned();
     more.kind = Array.from(column("event_kind").small(), (kind) => kinds[kind]);
     more.text = Array.from(column("event_text").small(), (text) => texts[text]);
-    more.principal = Array.from(column("event_principal").small(), (of) => principals[of]);
+    more.origin = Array.from(column("event_origin").small(), (of) => origins[of]);
     more.start = startsOf(column("event_objects").small());
     more.object = column("event_object").smallSummed();
     more.names = header.names;
@@ -83,7 +83,7 @@ export class Events {
     const numbers = /** @type {const} */ (["from", "to", "time", "cause"]);
     for (const name of numbers) this[name] = into.of(pick(this[name], kept), pick(more[name], order));
     this.key = into.of(pick(this.key, kept), pick(more.key, order));
-    for (const name of /** @type {const} */ (["kind", "text", "principal"])) {
+    for (const name of /** @type {const} */ (["kind", "text", "origin"])) {
       const [old, fresh] = [this[name], more[name]];
       /** @type {any} */ (this)[name] = into.ofList(kept.map((i) => old[i]), order.map((i) => fresh[i]));
     }
@@ -127,14 +127,14 @@ export class Events {
 
   /** @returns {Told} */
   _event(/** @type {number} */ i, /** @type {number} */ to) {
-    const { names } = this, objects = this._objectsOf(i);
+    const { names } = this, objects = this._objectsOf(i), [principal, reason, client] = this.origin[i];
     return {
       from: this.from[i], to: this.to[i], time: this.time[i], kind: this.kind[i], text: this.text[i],
       // Computed on demand: there may be thousands, and most events are never opened.
       get objects() { return Array.from(objects, (name) => names[name]); },
       count: objects.length,
       cause: this.cause[i] ? this.cause[i] - 1 : null,
-      principal: this.principal[i],
+      principal, reason, client,
       goesOn: this.to[i] > to,
     };
   }

@@ -71,18 +71,28 @@ export function plain(text) {
   });
 }
 
+/** An event about more partitions only counts them. */
+const NAMED_MAX = 3;
+
+/** The text of an event; it names the partitions if they are few. @param {import("report/events.js").Told} told */
+function namedText(told) {
+  const { kind, text, count } = told;
+  if (!["brokers", "partitions"].includes(kind) || count > NAMED_MAX + 1) return text;
+  const names = told.objects.filter((name) => name.startsWith("partition:")).join(", ");
+  if (!names || count - (kind === "brokers" ? 1 : 0) > NAMED_MAX) return text;
+  return kind === "partitions" ? `${names}: ${text}` : `${text} (${names})`;
+}
+
 /** The parts of an event's line, as `metalog timeline` prints it. @param {import("report/events.js").Told} told */
 export function eventParts(told) {
-  const isOne = told.kind === "partitions" && told.count === 1;
   const outside = told.cause !== null && (told.cause < told.from || told.cause > told.to);
+  // The text of a fencing already has its reason.
+  const reason = told.reason !== null && !told.text.includes(told.reason) ? told.reason : null;
   return {
     time: timeText(told.time),
     offsets: told.to === told.from ? `${told.from}` : `${told.from}-${told.to}`,
-    text: plain(
-      (isOne ? `${told.objects[0]}: ${told.text}` : told.text)
-      + (outside ? ` (because of ${told.cause})` : ""),
-    ),
-    by: told.principal === null ? "" : `by ${plain(told.principal)}`,
+    text: plain(namedText(told) + (outside ? ` (because of ${told.cause})` : "")),
+    by: plain([told.principal && `by ${told.principal}`, reason && `(${reason})`].filter(Boolean).join(" ")),
   };
 }
 

@@ -67,6 +67,10 @@ class AclsDelta:
         """Add an entry, or replace the entry with its id."""
         self._by_id.put(acl.id, acl)
 
+    def get(self, acl_id: Uuid) -> Acl | None:
+        """Return the entry with an id."""
+        return self._by_id.get(acl_id)
+
     def remove(self, record: RemoveAccessControlEntryRecord) -> None:
         """Remove the entry with the record's id."""
         if self._by_id.take(record.id) is None:

@@ -17,6 +17,10 @@ OTHERS = "others"
 KINDS = (CONTROLLERS, BROKERS, PARTITIONS, TOPICS, NOTES, OTHERS)
 
 
+_DETAILS_MAX = 3
+"""An event that has an effect more often only counts it."""
+
+
 class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The effect of one or several related records.
 
@@ -29,7 +33,8 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         cause: Offset of the record that caused the event, possibly one of the event's own records.
             None if the cause is unknown, or if no record caused the event (a decision of the
             controller).
-        principal: Principal of the request, if the log contains it.
+        principal, reason, client: Principal, reason, and client with its address, of the request
+            that wrote the first record, as far as the log contains them.
         active_ms: For an event that begins a controller's term: how long that controller was
             active, up to the end of the range.
     """
@@ -42,6 +47,8 @@ class TimelineEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     objects: tuple[str, ...]
     cause: int | None
     principal: str | None
+    reason: str | None = None
+    client: str | None = None
     active_ms: int | UnsetType = UNSET
 
 
@@ -67,7 +74,8 @@ class Group:
         self._objects: dict[str, None] = {}
         # How often what was done together.
         self._counts: dict[tuple[str, ...], int] = {}
-        self._details: dict[tuple[str, ...], str] = {}
+        # The first few details of each.
+        self._details: dict[tuple[str, ...], list[str]] = {}
 
     @property
     def first(self) -> Envelope:
@@ -89,7 +97,7 @@ class Group:
         """Add a record, the name of the object it changed, and its effects, which are counted.
 
         Args:
-            detail: More about the effects, shown if the event has them only once.
+            detail: More about the effects, shown if the event has them only a few times.
         """
         if row.offset > self._last.offset:
             self._last = row
@@ -98,18 +106,20 @@ class Group:
         if name is not None:
             self._objects[name] = None
         if effects:
-            self._details[effects] = detail
-            self._counts[effects] = self._counts.get(effects, 0) + 1
+            count = self._counts.get(effects, 0)
+            if detail and count < _DETAILS_MAX:
+                self._details.setdefault(effects, []).append(detail)
+            self._counts[effects] = count + 1
 
     def event(self) -> TimelineEvent:
         """Return the event."""
         origin = self._first.origin
         counts: dict[str, int] = {}
-        details: dict[str, str] = {}
+        details: dict[str, list[str]] = {}
         for together, count in self._counts.items():
             for effect in together:
                 counts[effect] = counts.get(effect, 0) + count
-                details[effect] = self._details[together]
+                details.setdefault(effect, []).extend(self._details.get(together, ()))
         effects = ", ".join(
             [_told(count, effect, details[effect]) for effect, count in counts.items()]
         )
@@ -122,6 +132,8 @@ class Group:
             objects=tuple(self._objects),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
+            reason=None if origin is None else origin.reason,
+            client=None if origin is None else origin.client,
             active_ms=self.active_ms,
         )
 
@@ -166,9 +178,9 @@ _GREW = ("ISR%s grew",)
 _OTHERWISE = ("partition%s changed otherwise",)
 
 
-def _told(count: int, effect: str, detail: str) -> str:
+def _told(count: int, effect: str, details: list[str]) -> str:
     text = _counted(count, effect)
-    return f"{text}: {detail}" if detail and count == 1 else text
+    return f"{text} ({', '.join(details)})" if details and count <= _DETAILS_MAX else text
 
 
 def _counted(count: int, effect: str) -> str:

@@ -283,7 +283,7 @@ class _Events:
         if isinstance(record, topics.TopicRecord):
             name = f"topic:{self._state.topic_label(record.topic_id)}"
         # `touched_objects` has the names of all others.
-        group.add(row, name, (effect_of(record, self._state),), detail_of(record))
+        group.add(row, name, (effect_of(record, self._state),), detail_of(record, self._state))
         self._touch(group, record)
 
     def _new_partition(self, row: Envelope) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from records.base import Uuid
 from records.envelope import Envelope
 from records.text import uuid_text
+from replay.image.acls import Acl
 from replay.image.cluster import Broker
 from replay.image.configs import BROKER, NAMESPACE, TOPIC, ConfigResource
 from replay.image.delta import MetadataDelta
@@ -108,12 +109,17 @@ class LiveState:
     def topic_ids(self, name: str) -> Iterable[Uuid]:
         """Return the id of the topic named `name` in the default namespace, if it exists.
 
-        An empty `name` means all topics of all namespaces.
+        An empty `name` means all topics of all namespaces, ordered by name: the order in an image
+        is another one in each process.
         """
         if not name:
-            return list(self._delta.topics.topic_ids())
+            return sorted(self._delta.topics.topic_ids(), key=self.topic_label)
         topic_id = self._delta.topics.topic_id_named(name, None)
         return () if topic_id is None else (topic_id,)
+
+    def acl(self, acl_id: Uuid) -> Acl | None:
+        """Return an ACL."""
+        return self._delta.acls.get(acl_id)
 
     def namespace_name(self, namespace_id: Uuid) -> str:
         """Return the full name of a namespace."""

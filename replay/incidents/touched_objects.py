@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from records import control, partitions, topics
+from records import control, partitions, security, topics
 from records.base import Record
 from records.secrets import REDACTED
 from replay.image.configs import TOPIC
@@ -32,6 +32,7 @@ GOING: frozenset[type[Record]] = frozenset(
     {
         *(topics.RemoveTopicRecord, topics.MoveTopicRecord, topics.RemoveNamespaceRecord),
         *(partitions.RemovePartitionsRecord, partitions.ClearElrRecord, control.VotersRecord),
+        security.RemoveAccessControlEntryRecord,
     }
 )
 """Records whose objects have their names before them; those of all others after them."""

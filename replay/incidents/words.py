@@ -33,10 +33,17 @@ def effect_of(record: Any, state: LiveState) -> str:
     )
 
 
-def detail_of(record: Any) -> str:
-    """Return the details of a record's effect that `effect_of` leaves out, or an empty text."""
+def detail_of(record: Any, state: LiveState) -> str:
+    """Return the details of a record's effect that `effect_of` leaves out, or an empty text.
+
+    Args:
+        state: As for `effect_of`.
+    """
     if isinstance(record, security.AccessControlEntryRecord):
         return acl_text(record)
+    if isinstance(record, security.RemoveAccessControlEntryRecord):
+        acl = state.acl(record.id)
+        return "" if acl is None else acl_text(acl)
     return ""
 
 

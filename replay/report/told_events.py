@@ -122,7 +122,7 @@ def encoded_events(told: Sequence[Told]) -> tuple[dict[str, Any], dict[str, byte
     """Return header fields and columns of events; the header lists each object name once."""
     names: dict[str, int] = {}
     texts: dict[str, int] = {}
-    principals: dict[str | None, int] = {None: 0}
+    origins: dict[tuple[str | None, ...], int] = {(None, None, None): 0}
     kinds: dict[str, int] = {}
     events = [each.event for each in told]
     numbers = [
@@ -137,8 +137,8 @@ def encoded_events(told: Sequence[Told]) -> tuple[dict[str, Any], dict[str, byte
         "event_kind": varints.unsigned(kinds.setdefault(e.kind, len(kinds)) for e in events),
         "event_text": varints.unsigned(texts.setdefault(e.text, len(texts)) for e in events),
         "event_cause": varints.unsigned(0 if e.cause is None else e.cause + 1 for e in events),
-        "event_principal": varints.unsigned(
-            principals.setdefault(e.principal, len(principals)) for e in events
+        "event_origin": varints.unsigned(
+            origins.setdefault((e.principal, e.reason, e.client), len(origins)) for e in events
         ),
         "event_objects": varints.unsigned(len(found) for found in numbers),
         "event_object": varints.deltas(number for found in numbers for number in found),
@@ -147,6 +147,6 @@ def encoded_events(told: Sequence[Told]) -> tuple[dict[str, Any], dict[str, byte
         "names": list(names),
         "event_texts": list(texts),
         "event_kinds": list(kinds),
-        "principals": list(principals),
+        "event_origins": list(origins),
     }
     return header, columns

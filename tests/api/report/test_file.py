@@ -95,7 +95,7 @@ def test_masked_hosts_are_not_in_the_file(metalog: Metalog, with_secrets: Path) 
 )
 def test_addresses_are_masked_in_any_text(text: str, hidden: str | None) -> None:
     sections = ("values", "labels", "origins", "texts", "links", "names", "event_texts")
-    header: dict[str, Any] = {name: [text] for name in (*sections, "principals")}
+    header: dict[str, Any] = {name: [text] for name in (*sections, "event_origins")}
     (found,) = HostMask().mask(header)["texts"]
     assert found == (text if hidden is None else text.replace(hidden, "host-1"))
 

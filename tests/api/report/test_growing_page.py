@@ -28,7 +28,7 @@ CONTENTS = """data => {
     }
   }
   for (const [name, value] of Object.entries(header)) {
-    const isOfEvents = ["names", "event_texts", "event_kinds", "principals"].includes(name);
+    const isOfEvents = ["names", "event_texts", "event_kinds", "event_origins"].includes(name);
     if (!isOfEvents && !["columns", "format"].includes(name)) found[`header.${name}`] = value;
   }
   found.events = [...events.told(data.first, data.last)];

@@ -15,7 +15,12 @@ from records.control import (
     VotersRecord,
 )
 from records.partitions import ClearElrRecord
-from records.security import AccessControlEntryRecord, UserScramCredentialRecord
+from records.security import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
+    UserScramCredentialRecord,
+)
+from records.text import uuid_text
 from records.topics import NamespaceRecord
 from replay.timeline import Timeline
 from tests.histories import random_history
@@ -69,8 +74,12 @@ WORDS: dict[str, tuple[Record, ...]] = {
     ),
     "quota user=ann/producer_byte_rate set": (QUOTA,),
     "scram ann/SCRAM-SHA-256 set": (SCRAM,),
-    "1 ACL created: allow User:ann READ on topic:a": (acl("a"),),
-    "2 ACLs created": (acl("a"), acl("b")),
+    "1 ACL created (allow User:ann READ on topic:a)": (acl("a"),),
+    "2 ACLs created (allow User:ann READ on topic:a, allow User:ann READ on topic:b)": (
+        acl("a"),
+        acl("b"),
+    ),
+    "4 ACLs created": (acl("a"), acl("b"), acl("c"), acl("d")),
     "namespace shop created": (NamespaceRecord(namespace_id=uid("shop"), name="shop"),),
     "eligible replicas of all topics cleared": (ClearElrRecord(topic_name=""),),
 }
@@ -81,6 +90,16 @@ def test_records_are_told_in_words(text: str) -> None:
     log = FakeLog(batches(WORDS[text]))
     (event,) = Timeline(log).events(0, log.end_offset)
     assert event.text == text
+
+
+def test_removed_acls_are_named() -> None:
+    removed = [RemoveAccessControlEntryRecord(id=uid(name)) for name in "ab"]
+    log = FakeLog(batches([acl("a"), acl("b")], removed))
+    (_, event) = Timeline(log).events(0, log.end_offset)
+    assert event.text == (
+        "2 ACLs removed (allow User:ann READ on topic:a, allow User:ann READ on topic:b)"
+    )
+    assert event.objects == tuple(f"acl:{uuid_text(uid(name))}" for name in "ab")
 
 
 @sampled
