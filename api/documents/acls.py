@@ -45,12 +45,6 @@ class AclList(msgspec.Struct, frozen=True, kw_only=True):
     acls: tuple[Acl, ...]
 
 
-class AclCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of creating an ACL entry: `created` is false if the same entry already existed."""
-
-    created: bool
-
-
 class Created(msgspec.Struct, frozen=True, kw_only=True):
     """The record that created an ACL entry."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tests.forked_commands import METALOG
 
-ANY_SIZE = resource.RLIM_INFINITY
-
 
 class Served:
     """A running service.

@@ -1,6 +1,5 @@
 """Logs to test with."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -38,9 +37,6 @@ def topics(
             for n in range(first, first + count)
         ),
     )
-
-
-OpenLog = Callable[[], Awaitable[MetadataLog]]
 
 
 @pytest.fixture

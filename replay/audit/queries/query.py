@@ -66,4 +66,3 @@ ORIGIN: Columns = {
     "reason": Column("string", "why, as given by the caller", null="none was given"),
 }
 HOUR = Column("timestamp", "start of the hour, in UTC")
-LASTED_NULL = "it still lasts"

@@ -23,7 +23,6 @@ from tests.metadata_log.kraft.logs import LogFiles, batch, checkpoint
 
 CLUSTER = "q1Sh-9_ISia_zwGINzRvyQ"
 VOTERS = (1, 2, 3)
-BATCH_BYTES_MAX = 200
 
 
 def directory_id(node_id: int) -> str:
