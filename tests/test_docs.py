@@ -175,6 +175,15 @@ def test_every_record_type_has_its_effect_documented() -> None:
         assert cls.__name__ in text, cls.__name__
 
 
+def test_the_architecture_page_names_every_folder() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)/` \| (.*) \|$", page, re.MULTILINE))
+    for package in ("records", "metadata_log", "replay", "controller", "api"):
+        sources = [*(ROOT / package).glob("*/*.py"), *(ROOT / package).glob("*/*.avsc")]
+        for folder in {path.parent.name for path in sources}:
+            assert f"`{folder}/`" in rows[package], f"{package}/{folder}"
+
+
 def test_documents_name_no_file_that_is_not_there() -> None:
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for name in re.findall(r"\]\(((?!http|#)[^)#]+)\)", path.read_text()):
