@@ -16,6 +16,7 @@ from replay.incidents.causes import BROKER_RECORDS
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource
 from replay.time_travel.change_index import ChangeIndex
+from replay.transactions import Transactions, rows_within
 
 _OFFSET = attrgetter("offset")
 
@@ -45,10 +46,15 @@ def indexed_watch(
     found, done = Watch(past, assumed_min_isr, ()), 0
     try:
         for batch in _batches_at(source, known.broker_offsets):
+            transactions = Transactions()
+            rows = rows_within(batch, source.history_start, batch.end_offset)
+            effective = list(transactions.effective(rows))
+            if transactions.begin_offset is not None:
+                return None  # rows of this batch take effect in a later one
             first = bisect_left(known.rows, batch.base_offset, key=_OFFSET)
             end = bisect_left(known.rows, batch.end_offset, key=_OFFSET)
             found.replay(known.rows[done:first])
-            found.replay(batch.rows, _with_brokers(known.rows[first:end], batch))
+            found.replay(effective, _with_brokers(known.rows[first:end], effective))
             done = end
         found.replay(known.rows[done:])
     except ContradictionError:
@@ -56,10 +62,10 @@ def indexed_watch(
     return found if found.has_outages_of(watch) else None
 
 
-def _with_brokers(rows: Sequence[Envelope], batch: Batch) -> list[Envelope]:
-    """Return rows and the broker records of their batch, in order."""
-    brokers = [row for row in batch.rows if type(row.payload) in BROKER_RECORDS]
-    return sorted([*rows, *brokers], key=_OFFSET)
+def _with_brokers(states: Sequence[Envelope], rows: Sequence[Envelope]) -> list[Envelope]:
+    """Return states and the broker records among the rows of their batch, in order."""
+    brokers = [row for row in rows if type(row.payload) in BROKER_RECORDS]
+    return sorted([*states, *brokers], key=_OFFSET)
 
 
 def _batches_at(source: BatchSource, offsets: Sequence[int]) -> Iterator[Batch]:

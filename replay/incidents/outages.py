@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
 from replay.incidents.indexed_outages import indexed_watch
-from replay.incidents.outage import Outages
+from replay.incidents.outage import Outages, broker_kinds, partition_kinds
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource, Newest, explains, load_image, provenance_at
 from replay.time_travel.change_index import ChangeIndex
@@ -71,6 +71,8 @@ def _watch_before(
     """
     found = None
     for image in _snapshots_before(source, newest, end_offset):
+        if found is not None and _is_anything_down(image):
+            continue
         watch = Watch(image, assumed_min_isr)
         if watch.is_quiet:
             return watch
@@ -81,6 +83,14 @@ def _watch_before(
     before = None if index is None else indexed_watch(source, index, found, past, assumed_min_isr)
     _take_over(source, newest, found, before or _look_back(source, found, past, assumed_min_isr))
     return found
+
+
+def _is_anything_down(image: MetadataImage) -> bool:
+    """True if a broker or partition is in an outage, apart from those by min.insync.replicas."""
+    partitions = (each for topic in image.topics() for each in image.partitions(topic.topic_id))
+    return any(map(broker_kinds, image.brokers())) or any(
+        partition_kinds(each, 0) for each in partitions
+    )
 
 
 def _snapshots_before(

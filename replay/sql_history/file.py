@@ -87,15 +87,14 @@ class HistoryFile:
     def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
         """Return the states from which the outages in progress before offset `at` began.
 
-        Returns None if the tables end before `at`, do not start with the log, or are unusable.
+        Returns None if the tables end before `at`, do not determine the states, or are unusable.
         """
-        if self._source.base is not None or self._source.history_start > 0:
-            return None
+        start = self._source.history_start
         try:
             with _reading(self._path) as connection:
                 if self._check(connection) < at:
                     return None
-                return outage_beginnings(connection, at, assumed_min_isr)
+                return outage_beginnings(connection.execute, start, at, assumed_min_isr)
         except (sqlite3.Error, OSError, RequestError, CorruptLogError, ValueError) as error:
             self._pass_over(error)
             return None

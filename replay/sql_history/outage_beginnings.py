@@ -1,22 +1,36 @@
 """Reads from the SQL history what led to the outages that are in progress at an offset.
 
 The states of partitions, topics and min.insync.replicas become rows, as if the log had set each of
-them as a whole. Replayed, they give the same outages as the log, from which only the batches with
-broker records are still needed.
+them as a whole. Replayed on the state at the start of the log's history, they give the same outages
+as the log, from which only the batches with broker records are still needed.
+
+The states that a transaction makes are valid from its end, but outages begin at its records. If
+these did more to an object than its states show, the log must be read.
 """
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.envelope import Envelope
-from records.partitions import PartitionRecord
+from records.partitions import PartitionRecord, RemovePartitionsRecord
 from records.text import parse_uuid
-from records.topics import NamespaceRecord, TopicRecord
+from records.topics import (
+    MoveTopicRecord,
+    NamespaceRecord,
+    RemoveNamespaceRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from replay.incidents.causes import BROKER_RECORDS
 from replay.time_travel.change_index import FoundStates
+
+Ask = Callable[[str, Mapping[str, Any]], Iterable[Sequence[Any]]]
+"""Runs a query with its parameters, by name, and returns the rows."""
 
 _MIN_ISR = "min.insync.replicas"
 
@@ -24,6 +38,12 @@ _WHOLE = """(
   {0}.leader <> -1
   AND json_array_length({0}.isr) >= max(json_array_length({0}.replicas), :min_isr)
 )"""
+
+# Where a state began and ended.
+_SPAN = """record_offset, valid_from_offset,
+  CASE WHEN valid_from_offset = record_offset THEN valid_from_ms
+    ELSE (SELECT time_ms FROM change WHERE "offset" = record_offset)
+  END, valid_to_offset, valid_to_ms"""
 
 # Earlier states than the last one in which a partition was whole do not matter.
 _DOWN = f"""
@@ -35,13 +55,13 @@ WITH down AS (
         AND before.record_offset < :at AND {_WHOLE.format("before")}
       ORDER BY before.record_offset DESC LIMIT 1
     ),
-    0
+    -1
   ) AS since
   FROM partition_version AS now
   WHERE valid_from_offset < :at AND coalesce(valid_to_offset, :at) >= :at
     AND NOT {_WHOLE.format("now")}
 )
-SELECT valid_from_offset, valid_from_ms, valid_to_offset, topic_id, partition_id,
+SELECT topic_id, partition_id, {_SPAN},
   leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replicas, isr,
   removing_replicas, adding_replicas, directories, eligible_leader_replicas, last_known_elr
 FROM down JOIN partition_version USING (topic_id, partition_id)
@@ -49,137 +69,216 @@ WHERE record_offset >= since AND record_offset < :at
 ORDER BY topic_id, partition_id, record_offset
 """
 
-_TOPICS = """
-SELECT valid_from_offset, valid_from_ms, topic_id, name, namespace_id
-FROM topic_version WHERE record_offset < :at AND coalesce(valid_to_offset, :at) >= :at
+_TOPICS = f"""
+SELECT topic_id, {_SPAN}, name, namespace_id FROM topic_version
+WHERE record_offset < :at ORDER BY topic_id, record_offset
 """
 
-_NAMESPACES = """
-SELECT valid_from_offset, valid_from_ms, namespace_id, name
-FROM namespace_version WHERE record_offset < :at AND coalesce(valid_to_offset, :at) >= :at
+_NAMESPACES = f"""
+SELECT namespace_id, {_SPAN}, name FROM namespace_version
+WHERE record_offset < :at ORDER BY namespace_id, record_offset
 """
 
 _CONFIGS = f"""
-SELECT valid_from_offset, valid_from_ms, valid_to_offset, valid_to_ms,
-  resource_type, resource_name, value
-FROM config_version WHERE name = '{_MIN_ISR}' AND record_offset < :at
+SELECT resource_type, resource_name, {_SPAN}, value FROM config_version
+WHERE name = '{_MIN_ISR}' AND record_offset < :at
+ORDER BY resource_type, resource_name, record_offset
 """
 
-_BROKERS = "SELECT record_offset, valid_to_offset FROM broker_version WHERE record_offset < :at"
-
-# A topic that was moved had other names before; records of a transaction take effect together. With
-# features, which do not matter here, a log of Kafka begins.
-_UNSURE = """
-SELECT 1 FROM change WHERE "offset" < :at AND (
-  record IN ('ClearElrRecord', 'MoveTopicRecord')
-  OR (effective_offset IS NOT "offset" AND record <> 'FeatureLevelRecord')
-) LIMIT 1
+# A record that leaves a broker as it was can still be a cause, but makes no state.
+_BROKERS = f"""
+SELECT "offset", effective_offset FROM change
+WHERE "offset" >= :start AND "offset" < :at AND effective_offset IS NOT NULL
+  AND record IN ({", ".join(sorted(f"'{each.__name__}'" for each in BROKER_RECORDS))})
 """
+
+_RECORD = 'SELECT record FROM change WHERE "offset" = :offset'
+
+# In a transaction, they may follow the removal of the same object.
+_CREATIONS = frozenset({"PartitionRecord", "TopicRecord", "NamespaceRecord", "ConfigRecord"})
 
 
 def outage_beginnings(
-    connection: sqlite3.Connection, at: int, assumed_min_isr: int | None
+    ask: Ask, start: int, at: int, assumed_min_isr: int | None
 ) -> FoundStates | None:
     """Return the states from which the outages in progress before offset `at` began.
 
     Returns None if the tables alone do not determine them.
 
+    Args:
+        start: Where the log's history starts. Earlier states are left out, even if the tables have
+            them.
+
     Raises:
         ValueError: a value in the tables cannot be read.
     """
-    if connection.execute(_UNSURE, {"at": at}).fetchone():
+    try:
+        return _Tables(ask, start, at).beginnings(assumed_min_isr)
+    except _UnsureError:
         return None
-    configs = list(_configs(connection, at))
-    known = [int(value) for value, _ in configs if value and value.isdecimal() and len(value) < 10]
-    partitions = list(_partitions(connection, at, max([assumed_min_isr or 0, *known])))
-    rows = [row for _, row in configs]
-    rows += [row for _, row in partitions]
-    rows += _topics(connection, at, {topic_id for topic_id, _ in partitions})
-    brokers = connection.execute(_BROKERS, {"at": at}).fetchall()
-    offsets = {each for row in brokers for each in row if each is not None and each < at}
-    return FoundStates(sorted(rows, key=attrgetter("offset")), sorted(offsets))
 
 
-def _partitions(
-    connection: sqlite3.Connection, at: int, min_isr: int
-) -> Iterator[tuple[str, Envelope]]:
-    """Yield the states of each partition that is down, since it was last whole or was created.
+class _UnsureError(Exception):
+    """Raised if the states do not show what a transaction did to an object."""
 
-    Each comes with the text of the topic's id.
+
+class _Event(NamedTuple):
+    """What a record did to an object.
+
+    Attributes:
+        state: The object's fields after it; None if it removed the object.
+        existed: True if the object existed before it.
     """
-    numbers, ids = _Lists(), _Uuids()
-    rows: list[tuple[str, Envelope]] = []
-    last: tuple[str, int, int | None] | None = None
-    for (
-        offset,
-        time,
-        end,
-        topic,
-        number,
-        leader,
-        recovery,
-        epoch,
-        own_epoch,
-        mode,
-        *lists,
-    ) in connection.execute(_DOWN, {"at": at, "min_isr": min_isr}):
-        if (topic, number, offset) != last:
-            if last is not None and (topic, number) != last[:2]:
-                yield from rows
-            rows = []  # else it was removed and created again
-        replicas, isr, removing, adding, directories, elr, last_known_elr = lists
-        record = PartitionRecord(
-            partition_id=number,
-            topic_id=ids[topic],
-            replicas=numbers[replicas],
-            isr=numbers[isr],
-            removing_replicas=numbers[removing],
-            adding_replicas=numbers[adding],
-            leader=leader,
-            leader_recovery_state=recovery,
-            leader_epoch=epoch,
-            partition_epoch=own_epoch,
-            directories=tuple([ids[each] for each in json.loads(directories)]),
-            eligible_leader_replicas=numbers[elr],
-            last_known_elr=numbers[last_known_elr],
-            mode=mode,
-        )
-        rows.append((topic, _row(offset, time, record)))
-        last = topic, number, end
-    yield from rows
+
+    offset: int
+    time: int
+    state: Sequence[Any] | None
+    existed: bool
 
 
-def _topics(connection: sqlite3.Connection, at: int, topics: set[str]) -> Iterator[Envelope]:
-    """Yield the creations of topics and of all namespaces."""
-    for offset, time, namespace_id, name in connection.execute(_NAMESPACES, {"at": at}):
-        yield _row(offset, time, NamespaceRecord(namespace_id=parse_uuid(namespace_id), name=name))
-    for offset, time, topic_id, name, within in connection.execute(_TOPICS, {"at": at}):
-        if topic_id in topics:
-            namespace_id = None if within is None else parse_uuid(within)
-            record = TopicRecord(
-                name=name, topic_id=parse_uuid(topic_id), namespace_id=namespace_id
+class _Tables:
+    """Reads what the records in [start, at) did."""
+
+    def __init__(self, ask: Ask, start: int, at: int) -> None:
+        self._ask_tables = ask
+        self._start = start
+        self._at = at
+        self._numbers = _Lists()
+        self._ids = _Uuids()
+        self._id_lists = _UuidLists(self._ids)
+
+    def beginnings(self, assumed_min_isr: int | None) -> FoundStates:
+        """Return the states; see `outage_beginnings`.
+
+        Raises:
+            _UnsureError: the states do not show what a transaction did.
+            ValueError: a value in the tables cannot be read.
+        """
+        configs = list(self._ask(_CONFIGS))
+        values = [value for *_, value in configs if value.isdecimal() and len(value) < 10]
+        min_isr = max([assumed_min_isr or 0, *map(int, values)])
+        rows, down = list[Envelope](), set[str]()
+        for (topic, number), states in groupby(self._ask(_DOWN, min_isr=min_isr), _TWO):
+            rows += self._partition(self._ids[topic], number, states)
+            down.add(topic)
+        # Rows of one offset keep this order: a topic is removed after its partitions, and moves
+        # before its configs, which then have moved with it.
+        rows += self._topics(down)
+        rows += self._namespaces()
+        rows += self._configs(configs)
+        brokers = {each for found in self._ask(_BROKERS, start=self._start) for each in found}
+        return FoundStates(sorted(rows, key=attrgetter("offset")), sorted(brokers))
+
+    def _ask(self, query: str, **values: int) -> Iterable[Sequence[Any]]:
+        return self._ask_tables(query, {"at": self._at, **values})
+
+    def _record(self, offset: int) -> str | None:
+        """Return the type of the record at an offset; None if it cannot change any object."""
+        found = self._ask_tables(_RECORD, {"offset": offset})
+        return next((record for (record,) in found), None)
+
+    def _events(self, states: Iterable[Sequence[Any]], key_length: int) -> Iterator[_Event]:
+        """Yield what happened to an object.
+
+        Args:
+            states: Rows with the object's states: its key, the columns `_SPAN`, its fields.
+            key_length: Number of columns of the key.
+        """
+        first_field = key_length + 5
+        ended: tuple[int, int] | None = None
+        for row in states:
+            offset, begin, time, end, end_time = row[key_length:first_field]
+            existed = ended is not None and ended[0] == begin
+            if existed:
+                if offset != begin and self._record(offset) in _CREATIONS:
+                    raise _UnsureError
+            elif ended is not None and self._start <= ended[0]:
+                yield _Event(min(ended[0], offset), ended[1], None, True)
+            if begin >= self._start:
+                yield _Event(offset, time, row[first_field:], existed)
+            ended = None if end is None else (end, end_time)
+        if ended is not None and self._start <= ended[0] < self._at:
+            yield _Event(*ended, None, True)
+
+    def _partition(
+        self, topic_id: Uuid, number: int, states: Iterable[Sequence[Any]]
+    ) -> Iterator[Envelope]:
+        """Yield the states of a partition that is down, since it was last whole or was created."""
+        numbers = self._numbers
+        for offset, time, state, _ in self._events(states, 2):
+            if state is None:
+                removed = RemovePartitionsRecord(topic_id=topic_id, partition_ids=(number,))
+                yield _row(offset, time, removed)
+                continue
+            leader, recovery, epoch, own_epoch, mode, replicas, isr, *lists = state
+            removing, adding, directories, elr, last_known_elr = lists
+            record = PartitionRecord(
+                partition_id=number,
+                topic_id=topic_id,
+                replicas=numbers[replicas],
+                isr=numbers[isr],
+                removing_replicas=numbers[removing],
+                adding_replicas=numbers[adding],
+                leader=leader,
+                leader_recovery_state=recovery,
+                leader_epoch=epoch,
+                partition_epoch=own_epoch,
+                directories=self._id_lists[directories],
+                eligible_leader_replicas=numbers[elr],
+                last_known_elr=numbers[last_known_elr],
+                mode=mode,
             )
             yield _row(offset, time, record)
 
+    def _topics(self, down: Set[str]) -> Iterator[Envelope]:
+        """Yield the creations, moves and removals of topics with partitions that are down.
 
-def _configs(connection: sqlite3.Connection, at: int) -> Iterator[tuple[str | None, Envelope]]:
-    """Yield the values of min.insync.replicas, None where one was removed, and their records."""
-    begins: set[tuple[int, str, int]] = set()
-    ends: list[tuple[int, str, int, int]] = []
-    for offset, time, end, end_time, type_, name, value in connection.execute(_CONFIGS, {"at": at}):
-        begins.add((type_, name, offset))
-        yield value, _row(offset, time, _config(type_, name, value))
-        if end is not None and end < at:
-            ends.append((type_, name, end, end_time))
-    for type_, name, end, time in ends:
-        if (type_, name, end) not in begins:
-            yield None, _row(end, time, _config(type_, name, None))
+        Those of the topics that exist at the start are included, because a later topic may get the
+        name of one of them.
+        """
+        for topic, found in groupby(self._ask(_TOPICS), itemgetter(0)):
+            states = list(found)
+            if topic not in down and states[0][2] >= self._start:
+                continue
+            topic_id = parse_uuid(topic)
+            for offset, time, state, existed in self._events(states, 1):
+                if state is None:
+                    yield _row(offset, time, RemoveTopicRecord(topic_id=topic_id))
+                    continue
+                name, namespace = state
+                namespace_id = None if namespace is None else parse_uuid(namespace)
+                new = MoveTopicRecord if existed else TopicRecord
+                yield _row(
+                    offset, time, new(topic_id=topic_id, name=name, namespace_id=namespace_id)
+                )
+
+    def _namespaces(self) -> Iterator[Envelope]:
+        """Yield the creations and removals of namespaces."""
+        for namespace, states in groupby(self._ask(_NAMESPACES), itemgetter(0)):
+            namespace_id = parse_uuid(namespace)
+            for offset, time, state, _ in self._events(states, 1):
+                if state is None:
+                    yield _row(offset, time, RemoveNamespaceRecord(namespace_id=namespace_id))
+                else:
+                    (name,) = state
+                    yield _row(offset, time, NamespaceRecord(namespace_id=namespace_id, name=name))
+
+    def _configs(self, found: Iterable[Sequence[Any]]) -> Iterator[Envelope]:
+        """Yield the values of min.insync.replicas."""
+        for (resource_type, resource_name), states in groupby(found, _TWO):
+            for offset, time, state, _ in self._events(states, 2):
+                if state is None and self._record(offset) is None:
+                    raise _UnsureError  # a transaction removed it, at an unknown offset
+                record = ConfigRecord(
+                    resource_type=resource_type,
+                    resource_name=resource_name,
+                    name=_MIN_ISR,
+                    value=None if state is None else state[0],
+                )
+                yield _row(offset, time, record)
 
 
-def _config(resource_type: int, resource_name: str, value: str | None) -> ConfigRecord:
-    return ConfigRecord(
-        resource_type=resource_type, resource_name=resource_name, name=_MIN_ISR, value=value
-    )
+_TWO = itemgetter(0, 1)
 
 
 def _row(offset: int, time: int, record: Record) -> Envelope:
@@ -206,4 +305,15 @@ class _Uuids(dict[str, Uuid]):
 
     def __missing__(self, text: str) -> Uuid:
         found = self[text] = parse_uuid(text)
+        return found
+
+
+class _UuidLists(dict[str, tuple[Uuid, ...]]):
+    """Lists of ids by their texts, which repeat."""
+
+    def __init__(self, ids: _Uuids) -> None:
+        self._ids = ids
+
+    def __missing__(self, text: str) -> tuple[Uuid, ...]:
+        found = self[text] = tuple([self._ids[each] for each in json.loads(text)])
         return found
