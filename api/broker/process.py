@@ -34,13 +34,14 @@ from api.broker.topic_creation import TopicCreation
 from api.client import MetadataClient, server_address
 from api.connections import Connections
 from api.descriptors import raise_descriptor_limit
-from api.kafka.listener import Listener
+from api.kafka.listener import Answering, Listener
 from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.replicas import BrokerConfig
 from api.renewal import Renewal, renewed_by_signal
 from api.security.client import ClientSecurity
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
+from api.security.users import Users
 from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from records.base import Uuid
@@ -177,6 +178,7 @@ async def _broker(
     to_brokers = options.client.used_with(between_brokers.protocol)
     following = Following(options.broker_id, replicas, cluster, to_brokers)
     is_configured = asyncio.Event()
+    link: ControllerLink  # made last; the functions that use it are called later
 
     def configured(configs: tuple[BrokerConfig, ...]) -> None:
         delay_ms = delete_stale_delay_ms(configs, options.delete_stale_delay_ms)
@@ -202,28 +204,18 @@ async def _broker(
     if options.auto_create_topics:
         creation = TopicCreation(lambda frame, caller: link.forward(frame, caller))
     users = users_of(lambda: authorization.image, cluster_id, options.token_key)
-    securities = ListenerSecurities(options.security, users)
-    connections = Connections.of_process()
-    listeners = []
-    for address in options.listeners:
-        answering = broker_answering(
-            cluster_id,
-            cluster,
-            authorization,
-            {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
-            lambda frame, caller: link.forward(frame, caller),
-            listener=address,
-            strict_modes=options.strict_modes,
-            creation=creation,
-        )
-        security = securities.of(address)
-        listener = await Listener.start(
-            answering, address.host, address.port, connections, security
-        )
-        listeners.append(listener)
-        renewal.add(partial(securities.read_again, address, listener.renew))
+    answering = partial(
+        broker_answering,
+        cluster_id,
+        cluster,
+        authorization,
+        {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
+        lambda frame, caller: link.forward(frame, caller),
+        strict_modes=options.strict_modes,
+        creation=creation,
+    )
+    listeners = await _listeners(options, users, answering, renewal)
     ports = [listener.port for listener in listeners]
-
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
 
     def unfenced() -> None:
@@ -245,22 +237,16 @@ async def _broker(
         can_serve=lambda: health.problem is None,
         unfenced=unfenced,
     )
-    tasks = [
-        asyncio.create_task(_purge(replicas, is_configured), name="stale partitions"),
-        asyncio.create_task(health.watch(), name="disk health"),
-        asyncio.create_task(
-            report_directories(replicas, link.assign_directories), name="log directories"
-        ),
-        asyncio.create_task(
-            keep_isr(
-                replicas,
-                link.alter_partitions,
-                lag_ms_max=options.replica_lag_ms,
-                is_live=is_live,
-            ),
-            name="in-sync replicas",
-        ),
-    ]
+    isr = keep_isr(
+        replicas, link.alter_partitions, lag_ms_max=options.replica_lag_ms, is_live=is_live
+    )
+    background = {
+        "stale partitions": _purge(replicas, is_configured),
+        "disk health": health.watch(),
+        "log directories": report_directories(replicas, link.assign_directories),
+        "in-sync replicas": isr,
+    }
+    tasks = [asyncio.create_task(work, name=name) for name, work in background.items()]
     try:
         yield link, tasks
     finally:
@@ -275,6 +261,29 @@ async def _broker(
         if await replicas.close():
             await disk.run(link.mark_clean_end)
         disk.close()
+
+
+async def _listeners(
+    options: BrokerOptions, users: Users, answering: Callable[..., Answering], renewal: Renewal
+) -> list[Listener]:
+    """Start the listeners; `renewal` reads their TLS files again.
+
+    Args:
+        answering: Returns what answers the requests of the listener that it is given.
+    """
+    securities = ListenerSecurities(options.security, users)
+    connections, listeners = Connections.of_process(), []
+    for address in options.listeners:
+        listener = await Listener.start(
+            answering(listener=address),
+            address.host,
+            address.port,
+            connections,
+            securities.of(address),
+        )
+        listeners.append(listener)
+        renewal.add(partial(securities.read_again, address, listener.renew))
+    return listeners
 
 
 def _open_directories(options: BrokerOptions, cluster_id: str) -> list[LogDirectory]:
