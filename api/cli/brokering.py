@@ -16,6 +16,7 @@ from api.cli.authorizer_options import (
     authorizer_of,
     server_configs,
 )
+from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line
@@ -36,122 +37,120 @@ from api.cli.security_options import (
     with_session_limit,
 )
 
+_Server = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
+    ),
+]
+_BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)]
+_LogDir = Annotated[
+    list[Path],
+    typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
+]
+_Listen = Annotated[
+    list[str],
+    typer.Option(
+        "--listen",
+        metavar="ADDRESS",
+        help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
+        "port 0 is any; repeatable.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_BetweenBrokers = Annotated[
+    str | None,
+    typer.Option(
+        "--between-brokers",
+        metavar="NAME",
+        help="The listener that other brokers use; default: the first.",
+        show_default=False,
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Advertise = Annotated[
+    str,
+    typer.Option(
+        "--advertise",
+        metavar="HOST",
+        help="The host that clients are told.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Rack = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
+]
+_HeartbeatMs = Annotated[
+    int,
+    typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
+]
+_ReplicaLagMs = Annotated[
+    int,
+    typer.Option(
+        help="How long a follower may lack records and stay in sync.",
+        min=1,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_DeleteStaleDelayMs = Annotated[
+    int | None,
+    typer.Option(
+        help="How long stale partitions wait in `deleting`, where the log does not set "
+        "delete.stale.topic.delay.ms; else 14400000.",
+        min=0,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_AutoCreateTopics = Annotated[
+    bool,
+    typer.Option(
+        "--auto-create-topics",
+        help="Create topics that clients name in Metadata and that do not exist.",
+        rich_help_panel=BROKERS,
+    ),
+]
+_User = Annotated[
+    str | None,
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        help="Who the broker is, to service and brokers.",
+        rich_help_panel=SECURITY,
+    ),
+]
+_PasswordFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--password-file",
+        metavar="FILE",
+        help="Its password, for SCRAM-SHA-512.",
+        rich_help_panel=SECURITY,
+    ),
+]
+
 
 @app.command()
 def broker(
-    server: Annotated[
-        str,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
-        ),
-    ],
-    broker_id: Annotated[
-        int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)
-    ],
-    log_dir: Annotated[
-        list[Path],
-        typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
-    ],
-    listen: Annotated[
-        list[str],
-        typer.Option(
-            "--listen",
-            metavar="ADDRESS",
-            help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
-            "port 0 is any; repeatable.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = ["127.0.0.1:0"],  # noqa: B006
-    between_brokers: Annotated[
-        str | None,
-        typer.Option(
-            "--between-brokers",
-            metavar="NAME",
-            help="The listener that other brokers use; default: the first.",
-            show_default=False,
-            rich_help_panel=LISTENERS,
-        ),
-    ] = None,
-    advertise: Annotated[
-        str,
-        typer.Option(
-            "--advertise",
-            metavar="HOST",
-            help="The host that clients are told.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = "",
-    allow_remote: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote",
-            help="Listen beyond this machine, to anybody.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    rack: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
-    ] = None,
-    heartbeat_ms: Annotated[
-        int,
-        typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
-    ] = 2_000,
-    replica_lag_ms: Annotated[
-        int,
-        typer.Option(
-            help="How long a follower may lack records and stay in sync.",
-            min=1,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = 30_000,
-    delete_stale_delay_ms: Annotated[
-        int | None,
-        typer.Option(
-            help="How long stale partitions wait in `deleting`, where the log does not set "
-            "delete.stale.topic.delay.ms; else 14400000.",
-            min=0,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = None,
-    auto_create_topics: Annotated[
-        bool,
-        typer.Option(
-            "--auto-create-topics",
-            help="Create topics that clients name in Metadata and that do not exist.",
-            rich_help_panel=BROKERS,
-        ),
-    ] = False,
-    strict_modes: Annotated[
-        bool,
-        typer.Option(
-            "--strict-modes",
-            help="Read-only partitions have no leader to clients without modes.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            metavar="NAME",
-            help="Who the broker is, to service and brokers.",
-            rich_help_panel=SECURITY,
-        ),
-    ] = None,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--password-file",
-            metavar="FILE",
-            help="Its password, for SCRAM-SHA-512.",
-            rich_help_panel=SECURITY,
-        ),
-    ] = None,
+    server: _Server,
+    broker_id: _BrokerId,
+    log_dir: _LogDir,
+    listen: _Listen = ["127.0.0.1:0"],  # noqa: B006
+    between_brokers: _BetweenBrokers = None,
+    advertise: _Advertise = "",
+    allow_remote: AllowRemote = False,
+    rack: _Rack = None,
+    heartbeat_ms: _HeartbeatMs = 2_000,
+    replica_lag_ms: _ReplicaLagMs = 30_000,
+    delete_stale_delay_ms: _DeleteStaleDelayMs = None,
+    auto_create_topics: _AutoCreateTopics = False,
+    strict_modes: StrictModes = False,
+    user: _User = None,
+    password_file: _PasswordFile = None,
     certificate_file: CertificateFile = None,
     key_file: KeyFile = None,
     ca_file: CaFile = None,

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from api.cli.authorizer_options import (
     authorizer_of,
     server_configs,
 )
+from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line, progress
@@ -36,6 +37,9 @@ from api.cli.security_options import (
     with_session_limit,
 )
 
+if TYPE_CHECKING:
+    from api.running import Ready
+
 _DEFAULT_KAFKA = "127.0.0.1:9092"
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
@@ -43,151 +47,151 @@ _SNAPSHOT_KEEP = 10
 # That of `HttpOptions`, which is imported only when it is used.
 _HTTP_CONNECTIONS = 1_200
 
+_Kafka = Annotated[
+    list[str],
+    typer.Option(
+        "--kafka",
+        metavar="ADDRESS",
+        help="Where Kafka clients connect: [NAME=][PROTOCOL://][HOST]:PORT with plaintext (the "
+        "default), ssl, sasl_plaintext or sasl_ssl; port 0 is any; repeatable.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Socket = Annotated[
+    str | None,
+    typer.Option(
+        "--socket",
+        metavar="ADDRESS",
+        help="Where appends are taken: [PROTOCOL://][HOST]:PORT as for --kafka, or unix:PATH; "
+        "else nowhere.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_Http = Annotated[
+    str | None,
+    typer.Option(
+        "--http",
+        metavar="ADDRESS",
+        help="Where HTTP is answered: HOST:PORT, https://HOST:PORT or unix:PATH; else nowhere.",
+        rich_help_panel=LISTENERS,
+    ),
+]
+_HttpTokens = Annotated[
+    Path | None,
+    typer.Option(
+        "--http-tokens",
+        metavar="FILE",
+        help="Tokens that HTTP needs, as lines NAME:SHA256.",
+        rich_help_panel=SECURITY,
+    ),
+]
+_HttpConnections = Annotated[
+    int,
+    typer.Option(
+        "--http-connections",
+        metavar="N",
+        help="HTTP connections, streams of events included.",
+        min=1,
+        rich_help_panel=LISTENERS,
+    ),
+]
+_SessionTimeoutMs = Annotated[
+    int,
+    typer.Option(
+        help="Silence after which a broker is fenced.",
+        min=1,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_RetryMs = Annotated[
+    int,
+    typer.Option(
+        help="When a broker is asked again to do what it could not.",
+        min=1,
+        rich_help_panel=BROKERS,
+        metavar="MS",
+    ),
+]
+_SnapshotEvery = Annotated[
+    int,
+    typer.Option(
+        "--snapshot-every",
+        metavar="N",
+        help="Records between two snapshots; 0: none.",
+        min=0,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_SnapshotKeep = Annotated[
+    int,
+    typer.Option(
+        "--snapshot-keep",
+        metavar="N",
+        help="Of the snapshots that it makes, keep the newest N; 0: all.",
+        min=0,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_SqlHistory = Annotated[
+    str | None,
+    typer.Option(
+        "--sql-history",
+        metavar="URL",
+        help="Keep the history in this database; default: LOG/history.db.",
+        show_default=False,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_Archive = Annotated[
+    str | None,
+    typer.Option(
+        "--archive",
+        metavar="DEST",
+        help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_Retain = Annotated[
+    str | None,
+    typer.Option(
+        "--retain",
+        metavar="AGE",
+        help="Drop archived history that is older, such as 30d; default: keep all.",
+        show_default=False,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+_UpkeepEveryS = Annotated[
+    int,
+    typer.Option(
+        "--upkeep-every-s",
+        metavar="S",
+        help="Seconds between two runs of --archive and --retain.",
+        min=1,
+        rich_help_panel=BACKGROUND,
+    ),
+]
+
 
 @app.command()
 def serve(
     log: Log,
-    kafka: Annotated[
-        list[str],
-        typer.Option(
-            "--kafka",
-            metavar="ADDRESS",
-            help="Where Kafka clients connect: [NAME=][PROTOCOL://][HOST]:PORT with plaintext (the "
-            "default), ssl, sasl_plaintext or sasl_ssl; port 0 is any; repeatable.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = [_DEFAULT_KAFKA],  # noqa: B006
-    socket: Annotated[
-        str | None,
-        typer.Option(
-            "--socket",
-            metavar="ADDRESS",
-            help="Where appends are taken: [PROTOCOL://][HOST]:PORT as for --kafka, or unix:PATH; "
-            "else nowhere.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = None,
-    http: Annotated[
-        str | None,
-        typer.Option(
-            "--http",
-            metavar="ADDRESS",
-            help="Where HTTP is answered: HOST:PORT, https://HOST:PORT or unix:PATH; else nowhere.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = None,
-    http_tokens: Annotated[
-        Path | None,
-        typer.Option(
-            "--http-tokens",
-            metavar="FILE",
-            help="Tokens that HTTP needs, as lines NAME:SHA256.",
-            rich_help_panel=SECURITY,
-        ),
-    ] = None,
-    http_connections: Annotated[
-        int,
-        typer.Option(
-            "--http-connections",
-            metavar="N",
-            help="HTTP connections, streams of events included.",
-            min=1,
-            rich_help_panel=LISTENERS,
-        ),
-    ] = _HTTP_CONNECTIONS,
-    allow_remote: Annotated[
-        bool,
-        typer.Option(
-            "--allow-remote",
-            help="Listen beyond this machine, to anybody.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    strict_modes: Annotated[
-        bool,
-        typer.Option(
-            "--strict-modes",
-            help="Read-only partitions have no leader to clients without modes.",
-            rich_help_panel=LISTENERS,
-        ),
-    ] = False,
-    session_timeout_ms: Annotated[
-        int,
-        typer.Option(
-            help="Silence after which a broker is fenced.",
-            min=1,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = 9_000,
-    retry_ms: Annotated[
-        int,
-        typer.Option(
-            help="When a broker is asked again to do what it could not.",
-            min=1,
-            rich_help_panel=BROKERS,
-            metavar="MS",
-        ),
-    ] = 1_000,
-    snapshot_every: Annotated[
-        int,
-        typer.Option(
-            "--snapshot-every",
-            metavar="N",
-            help="Records between two snapshots; 0: none.",
-            min=0,
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = _SNAPSHOT_EVERY,
-    snapshot_keep: Annotated[
-        int,
-        typer.Option(
-            "--snapshot-keep",
-            metavar="N",
-            help="Of the snapshots that it makes, keep the newest N; 0: all.",
-            min=0,
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = _SNAPSHOT_KEEP,
-    sql_history: Annotated[
-        str | None,
-        typer.Option(
-            "--sql-history",
-            metavar="URL",
-            help="Keep the history in this database; default: LOG/history.db.",
-            show_default=False,
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = None,
-    archive: Annotated[
-        str | None,
-        typer.Option(
-            "--archive",
-            metavar="DEST",
-            help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = None,
-    retain: Annotated[
-        str | None,
-        typer.Option(
-            "--retain",
-            metavar="AGE",
-            help="Drop archived history that is older, such as 30d; default: keep all.",
-            show_default=False,
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = None,
-    upkeep_every_s: Annotated[
-        int,
-        typer.Option(
-            "--upkeep-every-s",
-            metavar="S",
-            help="Seconds between two runs of --archive and --retain.",
-            min=1,
-            rich_help_panel=BACKGROUND,
-        ),
-    ] = 600,
+    kafka: _Kafka = [_DEFAULT_KAFKA],  # noqa: B006
+    socket: _Socket = None,
+    http: _Http = None,
+    http_tokens: _HttpTokens = None,
+    http_connections: _HttpConnections = _HTTP_CONNECTIONS,
+    allow_remote: AllowRemote = False,
+    strict_modes: StrictModes = False,
+    session_timeout_ms: _SessionTimeoutMs = 9_000,
+    retry_ms: _RetryMs = 1_000,
+    snapshot_every: _SnapshotEvery = _SNAPSHOT_EVERY,
+    snapshot_keep: _SnapshotKeep = _SNAPSHOT_KEEP,
+    sql_history: _SqlHistory = None,
+    archive: _Archive = None,
+    retain: _Retain = None,
+    upkeep_every_s: _UpkeepEveryS = 600,
     certificate_file: CertificateFile = None,
     key_file: KeyFile = None,
     ca_file: CaFile = None,
@@ -207,7 +211,7 @@ def serve(
 
     from api.cli.reading import open_reader
     from api.http.options import HttpOptions
-    from api.running import Ready, ServeOptions, serve_until_stopped
+    from api.running import ServeOptions, serve_until_stopped
     from api.socket.options import parse_socket
     from api.upkeep import UpkeepOptions
     from controller.decisions.context import Settings
@@ -260,20 +264,24 @@ def serve(
         log_end = reader.end_offset
     loading = ExitStack()
 
-    def ready(running: Ready) -> None:
+    def ready(running: "Ready") -> None:
         loading.close()
         if json:
             print_json_line(running)
         else:
-            socket = f", socket {running.socket}" if running.socket else ""
-            web = f", http {running.http}" if running.http else ""
-            listeners = ", ".join(running.listeners or (running.kafka,))
-            print_line(
-                f"serving {running.log}: kafka {listeners}{socket}{web}, "
-                f"leader epoch {running.leader_epoch}, log end {running.log_end}"
-            )
+            print_line(_ready_text(running))
         sys.stdout.flush()
 
     with loading:
         loaded = loading.enter_context(progress("loading", 0, log_end))
         asyncio.run(serve_until_stopped(options, ready, loaded))
+
+
+def _ready_text(running: "Ready") -> str:
+    socket = f", socket {running.socket}" if running.socket else ""
+    web = f", http {running.http}" if running.http else ""
+    listeners = ", ".join(running.listeners or (running.kafka,))
+    return (
+        f"serving {running.log}: kafka {listeners}{socket}{web}, "
+        f"leader epoch {running.leader_epoch}, log end {running.log_end}"
+    )
