@@ -136,7 +136,8 @@ def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> A
     for branch in branches:
         if isinstance(plain, _plain_types(form, branch)):
             return branch
-    raise _wrong(place, f"{type(plain).__name__} is none of {branches}")
+    names = " or ".join(getattr(branch, "__name__", str(branch)) for branch in branches)
+    raise _wrong(place, f"{type(plain).__name__}, not {names}")
 
 
 def _plain_types(form: _Form, as_type: Any) -> tuple[type[Any], ...]:
@@ -189,7 +190,9 @@ def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> A
         elif field.required:
             raise _wrong(place, f"the field {field.name} is missing")
     if values and not form.is_lenient:
-        raise _wrong(place, f"{cls.__name__} has no {', '.join(map(str, values))}")
+        known = ", ".join(field.encode_name for field, _ in _typed_fields(cls))
+        unknown = ", ".join(map(str, values))
+        raise _wrong(place, f"{cls.__name__} has no {unknown}; its fields are {known}")
     return cls(**fields)
 
 

@@ -106,8 +106,11 @@ def _refused(request: _Request, error: MetadataLogError) -> Response[bytes]:
 def _unrouted(request: _Request, error: HTTPException) -> Response[bytes]:
     status = error.status_code
     code, words = _CODES.get(status, "INVALID_REQUEST"), _WORDS.get(status, error.detail)
+    headers = error.headers or {}
+    if "allow" in headers:
+        words = f"this path takes {headers['allow']}"
     response = _problem_response(problem(status, code, words))
-    response.headers.update(error.headers or {})
+    response.headers.update(headers)
     return response
 
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from api.http import web_page
 from api.http.asking import LINES, path_of
-from api.http.callers import IS_RESERVED, authenticated, headers_of, refused_by_origin
+from api.http.callers import (
+    IS_RESERVED,
+    Entrance,
+    authenticated,
+    headers_of,
+    refused_by_origin,
+)
 from api.http.changing import APPEND
 from api.http.changing import ROUTES as COMMAND_ROUTES
 from api.http.metrics import PATH as METRICS
@@ -29,7 +35,9 @@ _WATCHED = (*_OPEN, METRICS)
 _SLASHES = re.compile("//+")
 """These count as one slash, as they do for Litestar, so that all checks see the same path."""
 
-_UNKNOWN = problem(401, "AUTHENTICATION_FAILED", "Authorization: Bearer TOKEN is not a known token")
+_UNKNOWN = "Authorization: Bearer TOKEN is not a known token"
+_NO_TOKEN = "send the header Authorization: Bearer TOKEN"
+_TAKES_NONE = "this service has no tokens (--http-tokens); leave the header Authorization out"
 
 _FULL = problem(503, "UNAVAILABLE", "all connections are in use; try again later")
 
@@ -59,12 +67,19 @@ class Gate:
             return
         caller = authenticated(self._room.entrance, scope)
         if caller is None and scope["path"] not in _OPEN:
-            await _refuse(_UNKNOWN, scope)
+            await _refuse(_unauthenticated(self._room.entrance, scope), scope)
             return
         scope["state"]["caller"], scope["state"][ROOM] = caller, self._room
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
             await self._app(scope, receive, send)
+
+
+def _unauthenticated(entrance: Entrance, scope: "HTTPScope") -> Problem:
+    """Return the problem of a request whose caller is not known."""
+    is_given = "authorization" in headers_of(scope)
+    why = _TAKES_NONE if not entrance.tokens else _UNKNOWN if is_given else _NO_TOKEN
+    return problem(401, "AUTHENTICATION_FAILED", why)
 
 
 def _refused_by_place(scope: "HTTPScope") -> Problem | None:

@@ -53,7 +53,7 @@ class Posts:
 async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | None:
     """Return the reply to a request, which may report an error; None if the client disconnects."""
     if scope["method"] != "POST":
-        found = problem(405, "METHOD_NOT_ALLOWED", "Method Not Allowed")
+        found = problem(405, "METHOD_NOT_ALLOWED", "this path takes POST")
         return reply_with(found, {"Allow": "POST"})
     try:
         body = await _body(scope, receive, post.size_max)

@@ -63,6 +63,7 @@ async def test_without_a_known_token_only_health_is_told(tmp_path: Path, given: 
             assert "other" not in response.text
         added = await client.post("/v1/notes/add", json=NOTE, headers=headers)
         assert added.status_code == 401
+        assert ("send the header" in added.json()["detail"]) == (given is None)
         assert (await client.get("/ready", headers=headers)).status_code == 200
         assert at.service.image.provenance.next_offset == end
 
@@ -73,7 +74,9 @@ async def test_a_token_that_is_not_known_is_not_passed_over(tmp_path: Path) -> N
         httpx.AsyncClient(base_url=at.http_url) as client,
     ):
         headers = {"Authorization": "Bearer x"}
-        assert (await client.get("/v1/info", headers=headers)).status_code == 401
+        refused = await client.get("/v1/info", headers=headers)
+        assert refused.status_code == 401
+        assert "this service has no tokens (--http-tokens)" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("line", ["ann", "ann:secret", ":" + "0" * 64, "ann:" + "0" * 63])

@@ -62,8 +62,10 @@ async def test_what_is_no_path_or_no_method_is_a_problem(web: Web) -> None:
     unknown = (await web.http.get("/v1/never")).json()
     assert unknown["code"] == "NO_SUCH_PATH"
     assert "GET /v1 lists" in unknown["detail"]
-    wrong = await web.http.get("/v1/topics/create")
-    assert (wrong.status_code, wrong.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
+    for method, path, taken in (("GET", "/v1/topics/create", "POST"), ("PUT", "/v1/info", "GET")):
+        wrong = await web.http.request(method, path)
+        assert (wrong.status_code, wrong.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
+        assert wrong.json()["detail"].startswith(f"this path takes {taken}")
     for query in ("at=1&at=2", "never=1", "internal=maybe", "at=%ff"):
         response = await web.http.get(f"/v1/topics/list?{query}")
         assert (response.status_code, response.json()["code"]) == (400, "INVALID_REQUEST"), query
