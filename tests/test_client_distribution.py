@@ -93,10 +93,10 @@ for url in sys.argv[1:]:
 import re, sys
 import metalog_client
 
-url, readme = sys.argv[1:]
+url, readme, *token = sys.argv[1:]
 (example,) = re.findall("```python\\n(.*?)```", open(readme).read(), re.DOTALL)
 at_the_url = metalog_client.Client
-metalog_client.Client = lambda written, **given: at_the_url(url, **given)
+metalog_client.Client = lambda written: at_the_url(url, token=(token or [None])[0])
 sys.stdout.reconfigure(line_buffering=True)
 exec(example)
 """,
@@ -240,15 +240,16 @@ def test_service_without_a_trusted_certificate_is_an_error_at_once(
     assert of_plain.startswith("unknown TLS_FAILED: no connection: ")
 
 
+@pytest.mark.parametrize("token", [[], ["..."]], ids=["open", "token"])
 async def test_example_of_the_readme_runs_as_it_stands(
-    application: list[str], tmp_path: Path
+    application: list[str], tmp_path: Path, token: list[str]
 ) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"shop:{hashlib.sha256(b'...').hexdigest()}")
-    options = HttpOptions.parse("127.0.0.1:0", tokens)
+    options = HttpOptions.parse("127.0.0.1:0", tokens if token else None)
     async with server(tmp_path, http=options) as at:
         await at.register(1)
-        command = [*application, "readme.py", at.http_url, str(ROOT / "client/README.md")]
+        command = [*application, "readme.py", at.http_url, str(ROOT / "client/README.md"), *token]
         example = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
         assert example.stdout is not None
         types: set[str] = set()
