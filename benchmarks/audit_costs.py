@@ -106,7 +106,7 @@ ANSWERS: dict[str, Answer] = {
     "digest": _digest,
     "topics": _view("topics"),
     "partitions": _view("partitions"),
-    "changes": _view("changes"),
+    "unsorted-changes": _view("changes"),
 } | {name: _query(name) for name in QUERIES}
 
 

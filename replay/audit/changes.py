@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.history import BULK, RARE, History
-from replay.audit.state import found_in
+from replay.audit.state import context
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
@@ -65,7 +65,7 @@ def _found(history: History) -> DataFrame:
     # Those of partitions are most of all, and found by many tasks, each for some of the topics.
     topics = history.in_json(BULK.union(_TOPIC_RECORDS))
     of_topic = topics.repartition("topic_id")
-    known = found_in(history)
+    known = context(history)
     find = partial(workers.topic_changes, undone=known.undone, spaces=known.spaces)
     partitions = _rows(of_topic.sortWithinPartitions("position")).mapInArrow(
         find, workers.CHANGES_SQL

@@ -181,17 +181,17 @@ class History:
         if all("topic_id" in registry.BY_NAME[name].__struct_fields__ for name in types):
             ids = ", ".join(f"{name}.topic_id" for name in types)
             columns.append(f"coalesce({ids}) AS topic_id")
-        return self._of_types(names).selectExpr(*columns)
+        return self.of_types(names).selectExpr(*columns)
 
     @cached_property
     def rare_written(self) -> DataFrame:
         """Like `rare`, but including the records that took no effect."""
-        return self._of_types(RARE).persist()
+        return self.of_types(RARE).persist()
 
     @cached_property
     def partitions_written(self) -> DataFrame:
         """Like `partitions`, but including the records that took no effect."""
-        return self._of_types(BULK)
+        return self.of_types(BULK)
 
     @property
     def settled_end(self) -> int:
@@ -248,7 +248,13 @@ class History:
         assert found is not None
         return found
 
-    def _of_types(self, names: frozenset[str]) -> DataFrame:
+    def of_types(self, names: frozenset[str]) -> DataFrame:
+        """Return all records of some types, including those that took no effect.
+
+        Returns:
+            position long, the columns of the envelope, and a struct for each type under its name,
+            exactly one of which is not null.
+        """
         schema = narrow(projected_schema({"offset", *self._columns}, names))
         log = read_log(
             self._spark,

@@ -17,14 +17,20 @@ from records.avro.schema import envelope_schema
 from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
 from replay.audit.fold import workers
 from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
-from replay.audit.fold.partitions import PARTITION, SCHEMA
-from replay.audit.history import History
-from replay.audit.parts.partitions import partition_rows
+from replay.audit.fold.partitions import PARTITION
+from replay.audit.history import BULK, RARE, History
 
 PARTS = _OBJECT_PARTS | {"partitions"}
 """Names of the parts, as in docs/digest.md."""
 
-_LANES = 2**64
+_OF_PARTITIONS = frozenset(
+    {
+        *("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"),
+        *("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "NamespaceRecord"),
+        *("RemovePartitionsRecord", "ClearElrRecord"),
+    }
+)
+"""Other records that the partitions depend on; eligible replicas are cleared by topic name."""
 
 
 def sums(history: History) -> dict[str, tuple[int, ...]]:
@@ -32,14 +38,9 @@ def sums(history: History) -> dict[str, tuple[int, ...]]:
 
     Parts without objects may be missing.
     """
-    found = found_in(history)
-    rows = _folded(history, found).mapInArrow(
-        partial(workers.digest_partitions, ends=found.ends), "numbers array<string>"
-    )
-    of_tasks = [list(map(int, row.numbers)) for row in rows.collect()]
-    numbers = [sum(each) % _LANES for each in zip(*of_tasks, strict=True)]
-    parts = {part: tuple(each) for part, each in found.sums.items()}
-    return parts | {"partitions": tuple(numbers)} if numbers else parts
+    rows = _folded(history, RARE).mapInArrow(workers.digest, "sums string").collect()
+    # Without any task there is no row.
+    return msgspec.json.decode(rows[0].sums, type=dict[str, tuple[int, ...]]) if rows else {}
 
 
 def part(history: History, name: str) -> DataFrame:
@@ -50,29 +51,44 @@ def part(history: History, name: str) -> DataFrame:
         order of lists is unchanged.
     """
     if name == "partitions":
-        found = found_in(history)
-        finish = partial(workers.end_partitions, ends=found.ends)
-        return _folded(history, found).mapInArrow(finish, from_arrow_schema(PARTITION))
+        rows = _folded(history, _OF_PARTITIONS)
+        return rows.mapInArrow(workers.partitions_of, from_arrow_schema(PARTITION))
     find = partial(workers.objects_of, part=name)
     texts = history.rare_in_json.mapInArrow(find, "object string")
     return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
 
 
-def found_in(history: History) -> workers.Found:
-    """Apply all records except those of partitions, in a separate Spark job; return the result."""
+def context(history: History) -> workers.Context:
+    """Return what the changes of partitions depend on, found in a separate Spark job."""
     records = history.rare_in_json.select("position", "record")
-    rows = records.mapInArrow(workers.digest_objects, "found string").collect()
-    # Without any task there is no row.
-    return msgspec.json.decode(rows[0].found, type=workers.Found) if rows else workers.Found()
+    rows = records.mapInArrow(workers.context, "context string").collect()
+    return msgspec.json.decode(rows[0].context, type=workers.Context) if rows else workers.Context()
 
 
-def _folded(history: History, found: workers.Found) -> DataFrame:
-    """Return partition rows, with all rows of a partition in one task."""
-    rows = partition_rows(history, found.undone)
+def _folded(history: History, others: frozenset[str]) -> DataFrame:
+    """Return the records of partitions and those of other types, in order, in one task.
+
+    If several tasks read the log, each folds the records of partitions in its range.
+    """
+    types = ", ".join(sorted(others))
+    rows = history.of_types(BULK | others).selectExpr(
+        "position",
+        "CASE WHEN PartitionRecord IS null AND PartitionChangeRecord IS null "
+        f"THEN to_json(struct({types})) END AS record",
+        *(_of_both(name) for name in PARTITION.names if name not in _WHOLE_ONLY),
+        *(f"PartitionRecord.{name} AS {name}" for name in _WHOLE_ONLY),
+    )
     if history.is_one_task:
         return rows
-    folded = rows.mapInArrow(workers.fold_partitions, from_arrow_schema(SCHEMA))
-    return folded.repartition("topic_id").sortWithinPartitions("position")
+    packed = rows.mapInArrow(workers.fold_range, workers.PACKED_SQL)
+    return packed.repartition(1).sortWithinPartitions("position", "rank")
+
+
+_WHOLE_ONLY = ("leader_epoch", "partition_epoch")
+
+
+def _of_both(name: str) -> str:
+    return f"coalesce(PartitionRecord.{name}, PartitionChangeRecord.{name}) AS {name}"
 
 
 def _type(name: str) -> T.StructType:

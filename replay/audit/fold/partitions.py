@@ -2,11 +2,11 @@
 
 A row stands for a range of the log: one record, or the fold of all records of a partition in that
 range. Rows of adjacent ranges can be folded again, so each task folds its own part of the log, and
-a last task folds the results.
+the last task folds the results.
 """
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -66,26 +66,68 @@ _DATED = {
 _ROWS_KEPT_MAX = 200_000
 
 
-def folded(batches: Iterable[pyarrow.RecordBatch]) -> pyarrow.Table:
-    """Return the fold of batches of `SCHEMA`, as a table of the same columns.
+def rows_of(records: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """Return a row of `SCHEMA` for each record of a partition.
 
     Args:
-        batches: Rows in the order of their positions; together they cover a range of the log.
+        records: `position` and the columns of `PARTITION`, each the value in the record. The epochs
+            are null in a PartitionChangeRecord.
     """
-    kept = SCHEMA.empty_table()
-    waiting: list[pyarrow.RecordBatch] = []
-    count, reached = 0, -1
-    for batch in batches:
-        positions = numpy.append(reached, batch["position"].to_numpy())
+    found = {name: records[name] for name in records.schema.names}
+    whole = records["leader_epoch"].is_valid()
+    for name, unset in (("leader", -2), ("leader_recovery_state", -1)):
+        kept = pc.or_(whole, pc.not_equal(records[name], unset))
+        found[name] = pc.if_else(kept, records[name], None)
+    # An empty list in a change means unset.
+    if pc.any(pc.less(pc.list_value_length(records["directories"]), 1)).as_py():
+        kept = pc.or_(whole, pc.greater(pc.list_value_length(records["directories"]), 0))
+        found["directories"] = pc.if_else(kept, records["directories"], None)
+    for name, date in _DATED.items():
+        found[name] = _emptied(records[name], pc.and_(whole, records[name].is_null()))
+        found[date] = pc.if_else(found[name].is_valid(), records["position"], None)
+    found["born"] = pc.if_else(whole, records["position"], None)
+    found["changes"] = pc.invert(whole).cast(pyarrow.int64())
+    elected = pc.and_(found["leader"].is_valid(), pc.invert(whole))
+    found["elections"] = elected.cast(pyarrow.int64())
+    # Directories that are not set become unknown when their count no longer fits the replicas.
+    count = pc.list_value_length(records["replicas"])
+    unfit = pc.if_else(pc.or_(whole, found["directories"].is_valid()), None, count)
+    found["least_replicas"] = found["most_replicas"] = unfit
+    return pyarrow.record_batch([found[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+class Fold:
+    """The fold of rows of `SCHEMA`, which are added in the order of their positions."""
+
+    def __init__(self) -> None:
+        self._kept = SCHEMA.empty_table()
+        self._waiting: list[pyarrow.RecordBatch] = []
+        self._count = 0
+        self._reached = -1
+
+    def add(self, rows: pyarrow.RecordBatch) -> None:
+        """Add rows that follow those added before."""
+        if not rows.num_rows:
+            return
+        positions = numpy.append(self._reached, rows["position"].to_numpy())
         assert (positions[1:] >= positions[:-1]).all(), "the rows are not in order"
-        reached = positions[-1]
-        waiting.append(batch.cast(SCHEMA))
-        count += batch.num_rows
+        self._reached = positions[-1]
+        self._waiting.append(rows)
+        self._count += rows.num_rows
         # As many new rows as kept ones, so that each row is folded a few times only.
-        if count > max(_ROWS_KEPT_MAX, kept.num_rows):
-            kept = _fold(pyarrow.concat_tables([kept, pyarrow.Table.from_batches(waiting)]))
-            waiting, count = [], 0
-    return _fold(pyarrow.concat_tables([kept, pyarrow.Table.from_batches(waiting, SCHEMA)]))
+        if self._count > max(_ROWS_KEPT_MAX, self._kept.num_rows):
+            self._kept = self.table()
+            self._waiting, self._count = [], 0
+
+    def extend(self, other: "Fold") -> None:
+        """Add the rows of another fold, which follow those added before."""
+        for rows in (*other._kept.sort_by("position").to_batches(), *other._waiting):
+            self.add(rows)
+
+    def table(self) -> pyarrow.Table:
+        """Return one row for each partition, in no order."""
+        waiting = pyarrow.Table.from_batches(self._waiting, SCHEMA)
+        return _fold(pyarrow.concat_tables([self._kept, waiting]))
 
 
 def _fold(rows: pyarrow.Table) -> pyarrow.Table:

@@ -1,6 +1,7 @@
 """Folding the records of partitions in one go and in pieces."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow
@@ -8,7 +9,7 @@ import pytest
 
 from replay.audit.fold import partitions
 from replay.audit.fold.objects import Ends
-from replay.audit.fold.partitions import PARTITION, SCHEMA, ended, folded
+from replay.audit.fold.partitions import PARTITION, SCHEMA, Fold, ended
 
 _LISTS = [field.name for field in SCHEMA if field.type == pyarrow.list_(pyarrow.int32())]
 
@@ -16,23 +17,30 @@ _LISTS = [field.name for field in SCHEMA if field.type == pyarrow.list_(pyarrow.
 def test_fold_in_pieces_equals_the_fold_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(4)
     rows = [_row(rng, position) for position in range(600)]
-    whole = _state(folded([_batch(rows)]))
+    whole = _state(_folded([_batch(rows)]))
     assert 10 < len(whole) <= 40
     assert any(not row["directories"] for row in whole)
     pieces = [_batch(rows[first : first + 50]) for first in range(0, len(rows), 50)]
     by_task = (
-        batch for piece in pieces for batch in folded([piece]).sort_by("position").to_batches()
+        batch for piece in pieces for batch in _folded([piece]).sort_by("position").to_batches()
     )
-    assert _state(folded(by_task)) == whole
+    assert _state(_folded(by_task)) == whole
     monkeypatch.setattr(partitions, "_ROWS_KEPT_MAX", 30)
-    assert _state(folded(pieces)) == whole
+    assert _state(_folded(pieces)) == whole
 
 
 def test_rows_out_of_order_are_refused() -> None:
     rng = random.Random(4)
     later, earlier = _batch([_row(rng, 7)]), _batch([_row(rng, 5)])
     with pytest.raises(AssertionError, match="not in order"):
-        folded([later, earlier])
+        _folded([later, earlier])
+
+
+def _folded(batches: Iterable[pyarrow.RecordBatch]) -> pyarrow.Table:
+    fold = Fold()
+    for batch in batches:
+        fold.add(batch)
+    return fold.table()
 
 
 def _row(rng: random.Random, position: int) -> dict[str, Any]:
