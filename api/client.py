@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from api.kafka import topics
+from api.kafka import partition_removal, run_command, topics
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
-from api.kafka.errors import MAYBE_DONE, check
+from api.kafka.errors import check
 from api.kafka.fields import Request, Response
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import (
@@ -30,8 +30,7 @@ from api.security.listeners import SecurityProtocol
 from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
-from controller.decisions.versions import VersionMismatchError
-from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from records.errors import RequestError
 
 R = TypeVar("R", bound=Response)
 
@@ -45,9 +44,6 @@ _PROTOCOLS = {
 
 ANSWER_TIMEOUT_S = 600.0
 """Some questions require reading all of a long log."""
-
-_TRY_AGAIN = frozenset({"NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""Errors of a service that is overloaded, has a full disk, or has lost its log."""
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
@@ -172,9 +168,9 @@ class MetadataClient(CommandClient):
             RequestError: the whole request is refused.
             UnavailableError: no answer, the outcome is unknown.
         """
-        response = await self._ask(topics.shrinking_request(request), DeletePartitionsResponse)
+        response = await self._ask(partition_removal.message(request), DeletePartitionsResponse)
         check(response.error_code, response.error_message)
-        return topics.shrunk(response)
+        return partition_removal.results_of(response)
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
         """Send an encoded command or question; raises as `run`."""
@@ -194,7 +190,7 @@ class MetadataClient(CommandClient):
             timeout_s=ANSWER_TIMEOUT_S if request.is_question else REQUEST_TIMEOUT_S,
         )
         if response.error_code:
-            raise _error(response)
+            raise run_command.error_of(response)
         return WireAnswer(
             response=response.payload,
             end_offset=response.end_offset,
@@ -206,28 +202,3 @@ class MetadataClient(CommandClient):
 
     async def _ask(self, request: Request, response: type[R]) -> R:
         return await self.connection.request(request, response)
-
-
-def _error(response: RunCommandResponse) -> MetadataLogError:
-    name = response.error_name or "UNKNOWN_SERVER_ERROR"
-    message = response.error_message or name
-    outcome, done_to = _outcome(response, name)
-    if name in _TRY_AGAIN:
-        return UnavailableError(message, outcome=outcome, done_to=done_to)
-    if response.version_object:
-        mismatch = VersionMismatchError.from_texts(
-            response.version_object, response.expected_version, response.current_version, message
-        )
-        return mismatch.with_outcome(outcome, done_to=done_to)
-    return RequestError(name, message, outcome=outcome, done_to=done_to)
-
-
-def _outcome(response: RunCommandResponse, name: str) -> tuple[Outcome, int | None]:
-    match response.outcome:
-        case Outcome.NOTHING:
-            return Outcome.NOTHING, None
-        case Outcome.PARTIAL | Outcome.DONE if response.done_to >= 0:
-            return Outcome(response.outcome), response.done_to
-        case "" if name not in MAYBE_DONE:  # an older service, which sends no outcomes
-            return Outcome.NOTHING, None
-    return Outcome.UNKNOWN, None

@@ -9,7 +9,17 @@ Source: KIP-590.
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from api.kafka import apis, cluster, configs, features, quorum, topic_partitions, topics
+from api.kafka import (
+    apis,
+    cluster,
+    configs,
+    features,
+    partition_removal,
+    quorum,
+    run_command,
+    topic_partitions,
+    topics,
+)
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
@@ -24,14 +34,14 @@ Forward = Callable[[RequestFrame, Caller], Awaitable[bytes]]
 _REFUSED: Mapping[Api, Callable[[Any, RequestError], Response]] = {
     apis.CREATE_TOPICS: topics.creation_refused,
     apis.DELETE_TOPICS: topics.deletion_refused,
-    apis.DELETE_PARTITIONS: lambda _, error: topics.shrinking_refused(error),
+    apis.DELETE_PARTITIONS: lambda _, error: partition_removal.refused(error),
     apis.DESCRIBE_CONFIGS: configs.description_refused,
     apis.UPDATE_FEATURES: lambda _, error: features.update_refused(error),
     apis.DESCRIBE_CLUSTER: cluster.description_refused,
     apis.DESCRIBE_QUORUM: lambda _, error: quorum.refused(error),
     apis.DESCRIBE_TOPIC_PARTITIONS: topic_partitions.refused,
     apis.LIST_CONFIG_RESOURCES: lambda _, error: cluster.listing_refused(error),
-    apis.RUN_COMMAND: lambda _, error: topics.command_refused(error),
+    apis.RUN_COMMAND: lambda _, error: run_command.refused(error),
     **{api: translation.refused for api, translation in TRANSLATIONS.items()},
 }
 """The error response to a request that the controller did not answer."""

@@ -13,7 +13,16 @@ from api.controller_server.broker_feed import RETRY_MS, BrokerFeeds
 from api.controller_server.broker_requests import BrokerRequests
 from api.controller_server.cluster_requests import ClusterRequests, feature_levels, topic_name
 from api.controller_server.codes import with_codes
-from api.kafka import apis, configs, features, groups, quorum, topics
+from api.kafka import (
+    apis,
+    configs,
+    features,
+    groups,
+    partition_removal,
+    quorum,
+    run_command,
+    topics,
+)
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
 from api.kafka.errors import code_for
@@ -200,10 +209,12 @@ class ControllerListener:
     async def _delete_partitions(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, DeletePartitionsRequest)
         try:
-            results = await self._run("partitions delete", topics.shrinking(request), caller)
+            results = await self._run(
+                "partitions delete", partition_removal.command(request), caller
+            )
         except RequestError as error:
-            return topics.shrinking_refused(error)
-        return topics.shrinking_response(results, request)
+            return partition_removal.refused(error)
+        return partition_removal.response_of(results, request)
 
     async def _describe_configs(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, DescribeConfigsRequest)
@@ -262,7 +273,7 @@ class ControllerListener:
                 )
             )
         except RequestError as error:
-            return topics.command_refused(error)
+            return run_command.refused(error)
         return RunCommandResponse(
             end_offset=answer.end_offset,
             payload=answer.response,

@@ -138,6 +138,11 @@ def refusal_message(refusal: Refusal | None) -> str | None:
     return None if refusal is None else refusal.message
 
 
+def refusal_of(code: int, message: str | None) -> Refusal | None:
+    """Return the refusal of an item from its error code and message; None if it was not refused."""
+    return None if code == NONE else Refusal(name_of(code), message or name_of(code))
+
+
 def name_of(code: int) -> str:
     """Return the name of an error code."""
     return NAMES.get(code, f"ERROR_{code}")

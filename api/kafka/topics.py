@@ -1,10 +1,10 @@
-"""Topic requests: conversion between Kafka's messages and the controller's requests, both ways."""
+"""Creation and deletion of topics: Kafka's messages and the controller's requests, both ways."""
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from api.kafka.errors import NONE, code_of, name_of, refusal_code, refusal_message, throttle_ms
+from api.kafka.errors import NONE, code_of, refusal_code, refusal_message, refusal_of, throttle_ms
 from api.kafka.messages.topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -12,16 +12,10 @@ from api.kafka.messages.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeletableTopicResult,
-    DeletePartitionsRequest,
-    DeletePartitionsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
-    PartitionStatus,
     ReplicaAssignment,
-    RunCommandResponse,
-    ShrinkingTopic,
-    ShrunkTopic,
     TopicConfig,
 )
 from controller.authorization.authorizer import UNRESTRICTED, Access, Operation, topic_resource
@@ -30,17 +24,10 @@ from controller.decisions.created_configs import CreatedConfig
 from controller.decisions.effective_configs import source_of
 from controller.decisions.lookup import TopicRef, ref_text
 from controller.decisions.outcome import Refusal
-from controller.decisions.partition_removal import DeletePartitions, ShrinkResult, TopicShrink
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic, TopicResult
-from controller.decisions.versions import VersionMismatchError
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from replay.image.metadata import NAMESPACE_SEPARATOR
-from replay.image.partitions import NONE as NO_READS_NO_WRITES
-from replay.image.partitions import READ_ONLY
-
-_REFUSED = -1
-"""Partition id of an error that concerns the whole topic."""
 
 
 def creation(request: CreateTopicsRequest) -> CreateTopics:
@@ -156,7 +143,7 @@ def created(
                 topic_id=None if topic.topic_id == ZERO_UUID else topic.topic_id,
                 partitions=max(topic.num_partitions, 0),
                 replication_factor=max(topic.replication_factor, 0),
-                refusal=_refusal(topic.error_code, topic.error_message),
+                refusal=refusal_of(topic.error_code, topic.error_message),
                 configs=_created_configs(topic) if with_configs else (),
             )
             for topic in response.topics
@@ -252,101 +239,8 @@ def deleted(response: DeleteTopicsResponse) -> tuple[TopicResult, ...]:
             TopicResult(
                 name=ref_text(topic.topic_id) if topic.name is None else topic.name,
                 topic_id=None if topic.topic_id == ZERO_UUID else topic.topic_id,
-                refusal=_refusal(topic.error_code, topic.error_message),
+                refusal=refusal_of(topic.error_code, topic.error_message),
             )
             for topic in response.responses
         ]
     )
-
-
-def shrinking(request: DeletePartitionsRequest) -> DeletePartitions:
-    """Return the controller's request for a DeletePartitions message."""
-    return DeletePartitions(
-        topics=tuple([TopicShrink(topic=t.name, partitions=t.partitions) for t in request.topics]),
-        delay_ms=request.delete_partitions_delay,
-    )
-
-
-def shrinking_request(request: DeletePartitions) -> DeletePartitionsRequest:
-    """Return the DeletePartitions message for a controller's request.
-
-    Raises:
-        RequestError: INVALID_REQUEST, a topic is given by id instead of name, or the request is a
-            dry run.
-    """
-    if request.validate_only or not all(isinstance(t.topic, str) for t in request.topics):
-        raise RequestError(
-            "INVALID_REQUEST", "DeletePartitions takes names, and has no dry run; see `run`"
-        )
-    return DeletePartitionsRequest(
-        delete_partitions_delay=request.delay_ms,
-        topics=tuple(
-            [ShrinkingTopic(name=str(t.topic), partitions=t.partitions) for t in request.topics]
-        ),
-    )
-
-
-def shrinking_response(
-    results: Iterable[ShrinkResult], request: DeletePartitionsRequest
-) -> DeletePartitionsResponse:
-    """Return the response with the result of each topic."""
-    mode = READ_ONLY if request.delete_partitions_delay > 0 else NO_READS_NO_WRITES
-    results = tuple(results)
-    return DeletePartitionsResponse(
-        throttle_time_ms=throttle_ms([result.refusal for result in results]),
-        responses=tuple(
-            [
-                ShrunkTopic(name=result.name, partitions=_statuses(result, mode))
-                for result in results
-            ]
-        ),
-    )
-
-
-def _statuses(result: ShrinkResult, mode: int) -> tuple[PartitionStatus, ...]:
-    if result.refusal is None:
-        return tuple(
-            [PartitionStatus(partition_index=i, status_code=mode) for i in result.partition_ids]
-        )
-    status = PartitionStatus(
-        partition_index=_REFUSED,
-        error_code=refusal_code(result.refusal),
-        error_message=refusal_message(result.refusal),
-    )
-    return (status,)
-
-
-def shrinking_refused(error: RequestError) -> DeletePartitionsResponse:
-    """Return the response to a request that is refused as a whole."""
-    return DeletePartitionsResponse(error_code=code_of(error.code), error_message=str(error))
-
-
-def command_refused(error: RequestError) -> RunCommandResponse:
-    """Return the response to a refused command, with the error's outcome."""
-    versions = error.texts() if isinstance(error, VersionMismatchError) else ("", "", "")
-    version_object, expected_version, current_version = versions
-    return RunCommandResponse(
-        error_code=code_of(error.code),
-        error_name=error.code,
-        error_message=str(error),
-        outcome=error.outcome.value,
-        done_to=-1 if error.done_to is None else error.done_to,
-        version_object=version_object,
-        expected_version=expected_version,
-        current_version=current_version,
-    )
-
-
-def shrunk(response: DeletePartitionsResponse) -> tuple[ShrinkResult, ...]:
-    """Convert a response to the result of each topic."""
-    results = []
-    for topic in response.responses:
-        refused = [status for status in topic.partitions if status.error_code != NONE]
-        ids = tuple([s.partition_index for s in topic.partitions if s.error_code == NONE])
-        refusal = _refusal(refused[0].error_code, refused[0].error_message) if refused else None
-        results.append(ShrinkResult(name=topic.name, partition_ids=ids, refusal=refusal))
-    return tuple(results)
-
-
-def _refusal(code: int, message: str | None) -> Refusal | None:
-    return None if code == NONE else Refusal(name_of(code), message or name_of(code))
