@@ -19,18 +19,16 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer import core
-from typer.main import get_command
 from typer.models import CommandFunctionType
 
+from api.cli import common_options
 from api.cli.asking import SERVER_MARK
 from api.cli.authorizer_options import FILE_METAVAR, is_options_file
 from api.cli.coercion import without_pydantic
 from api.cli.errors import Interrupted, NothingDone, interruptible, is_reads_only
 from api.cli.help_sections import SECTIONS
-from api.cli.keep_going import KEEP_GOING, VERBS
+from api.cli.keep_going import VERBS
 from api.cli.parameters import Argument, Parameter
-from api.cli.snapshot_database import DATABASE
-from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 from api.cli.two_logs import with_other
 
 _LOG, _SERVER = "METALOG_LOG", "METALOG_SERVER"
@@ -45,11 +43,11 @@ class Command(core.TyperCommand):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if any(getattr(param, "metavar", None) in _POINTS for param in self.params):
-            self.params.append(_time_zone_option())
+            self.params.append(common_options.time_zone_option())
         if self._starts_from_snapshots():
-            self.params.append(_database_option())
+            self.params.append(common_options.database_option())
         if self.name in VERBS and self._takes_log_argument():
-            self.params.append(_keep_going_option())
+            self.params.append(common_options.keep_going_option())
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, including --help."""
@@ -57,10 +55,7 @@ class Command(core.TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments, after adding those that the environment or an options file gives."""
-        ZONE.set("UTC")
-        ASSUMED_ZONE.set(None)
-        DATABASE.set(None)
-        KEEP_GOING.set(False)
+        common_options.reset()
         if self.name == "diff":
             args = with_other(args, SERVER_MARK)
         self._refuse_log_option(ctx, args)
@@ -277,81 +272,3 @@ def _sections(names: list[str]) -> list[tuple[str, list[str]]]:
 def _summary(command: Any) -> str:
     """Return the first paragraph of a command's help, on one line."""
     return " ".join((command.help or "").split("\n\n")[0].split())
-
-
-def _remember_zone(zone: str) -> str:
-    zone_of(zone)
-    ZONE.set(zone)
-    return zone
-
-
-def _time_zone_option() -> Any:
-    app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def _(
-        time_zone: Annotated[
-            str,
-            typer.Option(
-                "--time-zone",
-                metavar="ZONE",
-                help="Of times that name none: UTC, +02:00, Europe/Berlin.",
-                callback=_remember_zone,
-                expose_value=False,
-            ),
-        ] = "UTC",
-    ) -> None: ...
-
-    (option, *_rest) = get_command(app).params
-    return option
-
-
-def _remember_database(url: str | None) -> str | None:
-    DATABASE.set(url)
-    return url
-
-
-def _remember_keep_going(keep_going: bool) -> bool:
-    KEEP_GOING.set(keep_going)
-    return keep_going
-
-
-def _keep_going_option() -> Any:
-    app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def _(
-        keep_going: Annotated[
-            bool,
-            typer.Option(
-                "--keep-going",
-                help="Leave out records that contradict the state before them, and list them.",
-                callback=_remember_keep_going,
-                expose_value=False,
-            ),
-        ] = False,
-    ) -> None: ...
-
-    (option, *_rest) = get_command(app).params
-    return option
-
-
-def _database_option() -> Any:
-    app = typer.Typer(add_completion=False)
-
-    @app.command()
-    def _(
-        database: Annotated[
-            str | None,
-            typer.Option(
-                "--database",
-                metavar="URL",
-                help="Of snapshots to start from; default: sqlite:///LOG/snapshots.db",
-                callback=_remember_database,
-                expose_value=False,
-            ),
-        ] = None,
-    ) -> None: ...
-
-    (option, *_rest) = get_command(app).params
-    return option
