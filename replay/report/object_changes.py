@@ -6,6 +6,7 @@ Objects are identified by key, because their names can change.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from records.base import Uuid
 from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord
 from replay.image.delta import MetadataDelta
@@ -15,7 +16,7 @@ from replay.image.provenance import Provenance
 from replay.incidents.outage import broker_kinds, partition_kinds
 from replay.loader import BatchSource, explains
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.kinds import KINDS, Fields, Key, partition_fields
+from replay.time_travel.kinds import KINDS, Fields, Key, Kind, partition_fields
 from replay.transactions import Transactions, rows_within
 
 
@@ -48,10 +49,18 @@ def objects_of(image: MetadataImage) -> Iterator[Touched]:
     """Yield every object of an image as newly created."""
     for kind in KINDS.values():
         for key, value in kind.objects(image):
-            outages = _outages(kind.name, value)
-            yield Touched(
-                kind.name, key, kind.label(image, key), None, kind.fields(image, key), outages
-            )
+            yield _created(image, kind, key, value)
+
+
+def partitions_of(image: MetadataImage, topic_id: Uuid) -> Iterator[Touched]:
+    """Yield the partitions of a topic in an image as newly created."""
+    for partition in image.partitions(topic_id):
+        yield _created(image, KINDS["partition"], (topic_id, partition.partition_id), partition)
+
+
+def _created(image: MetadataImage, kind: Kind, key: Key, value: Any) -> Touched:
+    outages = _outages(kind.name, value)
+    return Touched(kind.name, key, kind.label(image, key), None, kind.fields(image, key), outages)
 
 
 class ObjectChanges:
@@ -60,6 +69,11 @@ class ObjectChanges:
     def __init__(self, image: MetadataImage) -> None:
         self._replay, self._transactions = _Replay(image), Transactions()
         self._next = image.provenance.next_offset
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image after the record that was yielded last."""
+        return self._replay.image
 
     def until(
         self,
@@ -131,6 +145,12 @@ class _Replay:
         self._is_dirty = True
         self._apply()
         return list(_differing(keys, old, self._image))
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image after the last row."""
+        self._apply()
+        return self._image
 
     def _apply(self) -> None:
         if self._is_dirty:

@@ -12,14 +12,9 @@ from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
 from replay.report.eventful import MostEventful, weighed
-from replay.report.object_changes import (
-    EffectiveRow,
-    ObjectChanges,
-    Touched,
-    objects_of,
-)
+from replay.report.in_topics import InTopics
+from replay.report.object_changes import EffectiveRow, ObjectChanges, Touched, objects_of
 from replay.report.told_events import EventsMark, Told, ToldEvents, encoded_events
-from replay.time_travel.escapes import escaped
 from replay.timeline import Timeline
 
 FORMAT = 1
@@ -98,14 +93,17 @@ class GrowingReport:
         self._first = first
         self._redaction = redaction
         self._is_whole = topics is None
-        self._is_told = _in_topics(topics)
+        self._in_topics = None if topics is None else InTopics(topics)
         self.start = max(first, timeline.source.history_start)
         # An image as of within a transaction is the one before it: the range begins there.
         image = timeline.image(self.start - 1)
         self._next = first
         self._changes = ObjectChanges(image)
         self._columns = Columns(redaction.field, redaction.label)
-        self._columns.add(_place_of(image, self.start), filter(self._is_told, objects_of(image)))
+        objects = objects_of(image)
+        if self._in_topics is not None:
+            objects = filter(self._in_topics.has, objects)
+        self._columns.add(_place_of(image, self.start), objects)
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
         self._events = ToldEvents(image, first, self.start) if self._is_whole else None
@@ -228,13 +226,19 @@ class GrowingReport:
                 self._events.forget(next(iter(self._marks.values())).events)
 
     def _add(self, each: EffectiveRow) -> None:
-        row, touched = each.row, list(filter(self._is_told, each.touched))
+        row, touched = each.row, self._told(each.touched)
         self._window.add(weighed(each._replace(touched=touched)))
         if touched:
             type_ = type(row.payload).__name__
             place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
             self._columns.add(place, touched)
             self._chains.add(row)
+
+    def _told(self, touched: list[Touched]) -> list[Touched]:
+        found = self._in_topics
+        if found is None:
+            return touched
+        return [told for each in touched for told in found.of(each, lambda: self._changes.image)]
 
     def _followed(
         self, source: BatchSource, end: int, progress: Progress
@@ -251,23 +255,6 @@ class GrowingReport:
             together = list(of_batch)
             self._chains.follow([each.row for each in together])
             yield from together
-
-
-def _in_topics(topics: Collection[str] | None) -> Callable[[Touched], bool]:
-    """Return a predicate: true for the given topics and their partitions, or for all if None."""
-    if topics is None:
-        return lambda _: True
-    labels = frozenset(map(escaped, topics))
-
-    def is_told(touched: Touched) -> bool:
-        match touched.kind:
-            case "topic":
-                return touched.label in labels
-            case "partition":
-                return touched.label.rpartition("/")[0] in labels
-        return False
-
-    return is_told
 
 
 def _place_of(image: MetadataImage, start: int) -> RowPlace:

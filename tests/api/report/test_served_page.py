@@ -466,6 +466,9 @@ def test_a_topic_that_moves_into_sight_appears_and_out_of_it_vanishes(
         moved = {"topic": "moves", "from_namespace": "", "to_namespace": "team"}
         assert guarded.http.post("/v1/topics/move", json=moved).status_code == 200
         expect(topics).to_have_text(["topic:orders", "topic:team:moves"])
+        page.get_by_label("partitions of team:moves").click()
+        expect(page.locator(".names .pick")).to_contain_text(["orders", "team:moves", "0", "1"])
+        picture(page, "moved_into_sight")
         back = {"topic": "moves", "from_namespace": "team", "to_namespace": ""}
         assert guarded.http.post("/v1/topics/move", json=back).status_code == 200
         expect(topics).to_have_text(["topic:orders"])

@@ -1,0 +1,49 @@
+"""Limits the changes in a report to those of some topics and their partitions."""
+
+from collections.abc import Callable, Collection, Iterator
+
+from replay.image.metadata import MetadataImage
+from replay.report.object_changes import Touched, partitions_of
+from replay.time_travel.escapes import escaped
+
+
+class InTopics:
+    """Selects the changes of some topics; a topic that is moved appears or vanishes with it."""
+
+    def __init__(self, topics: Collection[str]) -> None:
+        """Select topics by their full names."""
+        self._labels = frozenset(map(escaped, topics))
+
+    def has(self, touched: Touched) -> bool:
+        """True for one of the topics, under its label, and for a partition of one."""
+        match touched.kind:
+            case "topic":
+                return touched.label in self._labels
+            case "partition":
+                return touched.label.rpartition("/")[0] in self._labels
+        return False
+
+    def of(self, touched: Touched, image: Callable[[], MetadataImage]) -> Iterator[Touched]:
+        """Yield what a change of an object is to a reader who sees only these topics.
+
+        A topic that gets one of the names is new, with its partitions, whose earlier records may
+        not be shown. A topic that gets another name is gone, with its partitions.
+
+        Args:
+            image: Returns the image after the record that made the change.
+        """
+        is_told, was_told = self.has(touched), self._was_told(touched)
+        if is_told and not was_told:
+            yield touched._replace(before=None)
+            yield from partitions_of(image(), touched.key)
+        elif was_told and not is_told:
+            yield touched._replace(after=None)
+            for each in partitions_of(image(), touched.key):
+                yield each._replace(before=each.after, after=None)
+        elif is_told:
+            yield touched
+
+    def _was_told(self, touched: Touched) -> bool:
+        if touched.kind != "topic" or touched.before is None or touched.after is None:
+            return self.has(touched)
+        return escaped(touched.before["name"]) in self._labels
