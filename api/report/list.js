@@ -34,10 +34,11 @@ export class List {
     if (!isGrowing) this.opened.clear();
     this.list.replaceChildren();
     fill(this.list, this._items(this.data.events.told(from, to)), EVENTS_AT_FIRST, scrolled ? EVENTS_AT_FIRST : EVENTS_AT_ONCE);
-    if (!count) this.list.append(make("li", { class: "nothing" }, "Nothing happened in this range."));
+    const earlier = from > to ? "" : this._earlier(from, to);
+    if (!count) this.list.append(make("li", { class: "nothing" }, earlier ? "No event begins in this range." : "Nothing happened in this range."));
     if (this.isScrolled) this.list.scrollTop = scrolled;
     this.isScrolled = scrolled > 0;
-    this.foot.replaceChildren(this._earlier(from, to), from > to ? "" : commandLine(timelineCommand(from, to)));
+    this.foot.replaceChildren(earlier, from > to ? "" : commandLine(timelineCommand(from, to)));
   }
 
   /** The collapsed list of events that began before the selection. */

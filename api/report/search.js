@@ -17,6 +17,8 @@ export class Search {
     this.chosen = 0;
     /** @type {Found[]} */
     this.found = [];
+    /** True while nothing is found for a text. */
+    this.isMissed = false;
     this.input = make("input", {
       type: "search", placeholder: "Search: topic, broker, offset, time", role: "combobox", autocomplete: "off", spellcheck: "false",
       "aria-label": "search topics, brokers, offsets, times", "aria-expanded": "false", "aria-controls": "found", "aria-keyshortcuts": "/",
@@ -47,6 +49,7 @@ export class Search {
   show() {
     const text = this.input.value.trim();
     this.found = text ? [...this._places(text), ...this._objects(text)] : [];
+    this.isMissed = text !== "" && !this.found.length;
     this._draw();
   }
 
@@ -95,9 +98,10 @@ export class Search {
     this.list.replaceChildren(...this.found.map((found, i) => make("li", {
       role: "option", id: `found-${i}`, "aria-selected": String(i === this.chosen), onpointerdown: () => this._go(found),
     }, make("span", {}, found.text), make("small", {}, found.hint))));
+    if (this.isMissed) this.list.append(make("li", { role: "option", "aria-disabled": "true" }, "no such name, offset or time in this range"));
     const isOpen = this.found.length > 0;
-    this.list.hidden = !isOpen;
-    this.input.setAttribute("aria-expanded", String(isOpen));
+    this.list.hidden = !isOpen && !this.isMissed;
+    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     if (isOpen) this.input.setAttribute("aria-activedescendant", `found-${this.chosen}`);
     else this.input.removeAttribute("aria-activedescendant");
   }
@@ -111,6 +115,7 @@ export class Search {
 
   _close() {
     this.found = [];
+    this.isMissed = false;
     this._draw();
   }
 }

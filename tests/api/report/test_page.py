@@ -342,6 +342,31 @@ def test_search_finds(
         assert page.evaluate("o => report.picture.timeAt(o)", first) >= 1_767_236_400_000
 
 
+def test_search_says_when_nothing_is_found(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    before = page.evaluate("report.selection.link()")
+    page.locator("input[type=search]").fill("no-such-topic")
+    assert texts(page, "[role=option]") == ["no such name, offset or time in this range"]
+    page.keyboard.press("Enter")
+    assert page.evaluate("report.selection.link()") == before
+    page.keyboard.press("Escape")
+    assert not texts(page, "[role=option]")
+
+
+def test_a_range_within_an_event_is_not_called_empty(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file)
+    within = """() => {
+      const { from, to, length } = report.data.events, { data } = report;
+      for (let i = 0; i < length; i++) {
+        if (to[i] > from[i] && !data.events.count(from[i] + 1, from[i] + 1)) return from[i] + 1;
+      }
+    }"""
+    at = page.evaluate(within)
+    select(page, at, at)
+    assert texts(page, ".events > .nothing") == ["No event begins in this range."]
+    assert page.locator("details summary", has_text="earlier event").count() == 1
+
+
 def test_topics_open_to_their_partitions(report_file: Path, opened: Opened) -> None:
     page = opened(report_file)
     count = page.locator(".pick").count()
