@@ -52,7 +52,12 @@ class LiveTopics(TopicsDelta):
         after = live[partition_id] = changed(before, record)
         return before, after
 
-    def set_partition(self, record: PartitionRecord, offset: int) -> None:
+    def set(self, record: PartitionRecord) -> tuple[Partition | None, Partition]:
+        """Add a partition, or replace all of its fields; return it before and after.
+
+        Raises:
+            ContradictionError: there is no such topic.
+        """
         topic_id = record.topic_id
         live = self._live.get(topic_id)
         if live is None:
@@ -60,8 +65,12 @@ class LiveTopics(TopicsDelta):
         elif live:  # its partitions share the id's bytes
             topic_id = next(iter(live.values())).topic_id
         partition_id = record.partition_id
-        self.before = live.get(partition_id)
-        self.after = live[partition_id] = partitions.created(record, topic_id)
+        before = live.get(partition_id)
+        after = live[partition_id] = partitions.created(record, topic_id)
+        return before, after
+
+    def set_partition(self, record: PartitionRecord, offset: int) -> None:
+        self.before, self.after = self.set(record)
 
     def change_partition(self, record: PartitionChangeRecord, offset: int) -> None:
         self.before, self.after = self.change(record)

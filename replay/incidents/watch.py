@@ -163,7 +163,10 @@ class Watch:
     def _set_partition(
         self, row: Envelope, record: PartitionChangeRecord | PartitionRecord
     ) -> None:
-        before, after = self._state.set_partition(row)
+        if type(record) is PartitionRecord and row.extra is None:
+            before, after = self._topics.set(record)
+        else:
+            before, after = self._state.set_partition(row)
         self._min_isr_of(after.topic_id)
         self._partition_set(row, before, after)
 

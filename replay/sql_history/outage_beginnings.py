@@ -39,11 +39,13 @@ _WHOLE = """(
   AND json_array_length({0}.isr) >= max(json_array_length({0}.replicas), :min_isr)
 )"""
 
-# Where a state began and ended.
-_SPAN = """record_offset, valid_from_offset,
+# Where a state began: its record, the offset from which it is valid, and the record's time.
+_BEGIN = """record_offset, valid_from_offset,
   CASE WHEN valid_from_offset = record_offset THEN valid_from_ms
     ELSE (SELECT time_ms FROM change WHERE "offset" = record_offset)
-  END, valid_to_offset, valid_to_ms"""
+  END"""
+
+_SPAN = f"{_BEGIN}, valid_to_offset, valid_to_ms"
 
 # Earlier states than the last one in which a partition was whole do not matter.
 _DOWN = f"""
@@ -61,7 +63,7 @@ WITH down AS (
   WHERE valid_from_offset < :at AND coalesce(valid_to_offset, :at) >= :at
     AND NOT {_WHOLE.format("now")}
 )
-SELECT topic_id, partition_id, {_SPAN},
+SELECT topic_id, partition_id, {_BEGIN}, valid_to_offset,
   leader, leader_recovery_state, leader_epoch, partition_epoch, mode, replicas, isr,
   removing_replicas, adding_replicas, directories, eligible_leader_replicas, last_known_elr
 FROM down JOIN partition_version USING (topic_id, partition_id)
@@ -143,9 +145,6 @@ class _Tables:
         self._ask_tables = ask
         self._start = start
         self._at = at
-        self._numbers = _Lists()
-        self._ids = _Uuids()
-        self._id_lists = _UuidLists(self._ids)
 
     def beginnings(self, assumed_min_isr: int | None) -> FoundStates:
         """Return the states; see `outage_beginnings`.
@@ -157,13 +156,11 @@ class _Tables:
         configs = list(self._ask(_CONFIGS))
         values = [value for *_, value in configs if value.isdecimal() and len(value) < 10]
         min_isr = max([assumed_min_isr or 0, *map(int, values)])
-        rows, down = list[Envelope](), set[str]()
-        for (topic, number), states in groupby(self._ask(_DOWN, min_isr=min_isr), _TWO):
-            rows += self._partition(self._ids[topic], number, states)
-            down.add(topic)
+        partitions = list(self._partitions(min_isr))
+        rows = [row for _, row in partitions]
         # Rows of one offset keep this order: a topic is removed after its partitions, and moves
         # before its configs, which then have moved with it.
-        rows += self._topics(down)
+        rows += self._topics({topic for topic, _ in partitions})
         rows += self._namespaces()
         rows += self._configs(configs)
         brokers = {each for found in self._ask(_BROKERS, start=self._start) for each in found}
@@ -200,18 +197,47 @@ class _Tables:
         if ended is not None and self._start <= ended[0] < self._at:
             yield _Event(*ended, None, True)
 
-    def _partition(
-        self, topic_id: Uuid, number: int, states: Iterable[Sequence[Any]]
-    ) -> Iterator[Envelope]:
-        """Yield the states of a partition that is down, since it was last whole or was created."""
-        numbers = self._numbers
-        for offset, time, state, _ in self._events(states, 2):
-            if state is None:
-                removed = RemovePartitionsRecord(topic_id=topic_id, partition_ids=(number,))
-                yield _row(offset, time, removed)
+    def _partitions(self, min_isr: int) -> Iterator[tuple[str, Envelope]]:
+        """Yield the states of each partition that is down, since it was last whole or was created.
+
+        Each comes with the text of the topic's id. There may be very many, so the events are found
+        here and not by `_events`, which takes twice as long.
+        """
+        numbers, ids = _Lists(), _Uuids()
+        id_lists, start = _UuidLists(ids), self._start
+        last: tuple[str, int] | None = None
+        ended: int | None = None
+        for (
+            topic,
+            number,
+            offset,
+            begin,
+            time,
+            end,
+            leader,
+            recovery,
+            epoch,
+            own_epoch,
+            mode,
+            replicas,
+            isr,
+            removing,
+            adding,
+            directories,
+            elr,
+            last_known_elr,
+        ) in self._ask(_DOWN, min_isr=min_isr):
+            if last != (topic, number):
+                last, topic_id = (topic, number), ids[topic]
+            elif begin != ended:
+                if ended is not None and start <= ended:
+                    removed = RemovePartitionsRecord(topic_id=topic_id, partition_ids=(number,))
+                    yield topic, _row(min(ended, offset), time, removed)
+            elif offset != begin and self._record(offset) in _CREATIONS:
+                raise _UnsureError
+            ended = end
+            if begin < start:
                 continue
-            leader, recovery, epoch, own_epoch, mode, replicas, isr, *lists = state
-            removing, adding, directories, elr, last_known_elr = lists
             record = PartitionRecord(
                 partition_id=number,
                 topic_id=topic_id,
@@ -223,12 +249,12 @@ class _Tables:
                 leader_recovery_state=recovery,
                 leader_epoch=epoch,
                 partition_epoch=own_epoch,
-                directories=self._id_lists[directories],
+                directories=id_lists[directories],
                 eligible_leader_replicas=numbers[elr],
                 last_known_elr=numbers[last_known_elr],
                 mode=mode,
             )
-            yield _row(offset, time, record)
+            yield topic, _row(offset, time, record)
 
     def _topics(self, down: Set[str]) -> Iterator[Envelope]:
         """Yield the creations, moves and removals of topics with partitions that are down.
