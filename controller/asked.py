@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.changed_versions import ObjectVersion
 from controller.decisions.context import Context, Settings
@@ -35,6 +36,8 @@ VERSIONS: Mapping[str, int] = {}
 decode to, such as another default of a field, needs a new one."""
 
 ACTIVATE = "activate"
+
+APPEND = "records append"
 
 
 class BoundDecision(msgspec.Struct, Generic[T], frozen=True):
@@ -118,6 +121,14 @@ def asked_of(
         secrets=tuple(secrets.references),
     )
     return _of_limited_size(asked)
+
+
+def asked_append(request: AppendRecords) -> Asked:
+    """Return the inputs to log with a raw append that has no request id."""
+    conditions = _conditions(request)
+    if conditions is _UNCONDITIONAL:
+        return _UNCONDITIONAL_APPEND
+    return _of_limited_size(replace(_UNCONDITIONAL_APPEND, request=conditions))
 
 
 def asked_settings(settings: Settings) -> Asked:
@@ -216,7 +227,7 @@ def _of_limited_size(asked: Asked) -> Asked:
     observed = asked.observed if left <= ASKED_BYTES_MAX else None
     omitted = request_bytes + (left if response is None and observed is None else 0)
     secrets = [ref for ref in asked.secrets if response and ref.path.startswith("response")]
-    return msgspec.structs.replace(
+    return replace(
         asked,
         request=None,
         observed=observed,
@@ -247,3 +258,5 @@ def _without_records(request: AppendRecords | AppendRows) -> AppendRows:
 
 _UNCONDITIONAL = msgspec.msgpack.encode(plain_of(AppendRows(rows=b"", count=0), ""))
 """Most appends have no conditions, so they are logged alike."""
+
+_UNCONDITIONAL_APPEND = Asked(command=APPEND, version=version_of(APPEND), request=_UNCONDITIONAL)

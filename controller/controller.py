@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision
+from controller.asked import APPEND, BoundDecision
 from controller.decider import Decider, Decision, overloaded
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
@@ -149,8 +149,12 @@ class Controller:
         self, request: AppendRecords, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[Appended]]:
         """Append the given records unchanged; future and errors as for `submit`."""
-        decision = BoundDecision("records append", append_records, request)
-        return self.submit(decision, origin=origin)
+        if self._pipeline.transaction is not None or is_repeatable(origin):
+            # It has to wait, or its answer is logged.
+            return self.submit(BoundDecision(APPEND, append_records, request), origin=origin)
+        future: asyncio.Future[Answer[Appended]] = asyncio.get_running_loop().create_future()
+        self._attempt(future, partial(self._decider.append, future, request, origin))
+        return future
 
     @asynccontextmanager
     async def transaction(
@@ -268,13 +272,16 @@ class Controller:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        if future.done():  # cancelled by the caller
-            return
+        if not future.done():  # cancelled by the caller
+            self._attempt(future, partial(self._decider.decide, future, decide, origin, note))
+
+    def _attempt(self, future: asyncio.Future[Answer[T]], decide: Callable[[], None]) -> None:
+        """Make a decision, which sets `future` once it is committed, or set the error."""
         if not self.is_active:
             future.set_exception(_not_active())
             return
         try:
-            self._decider.decide(future, decide, origin, note)
+            decide()
         except RequestError as error:
             self._pipeline.refuse_when_committed(future, error)
         except Exception as error:

@@ -304,7 +304,13 @@ class Pipeline:
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
         self._in_flight.append(_InFlight(batch, state, append))
-        append.add_done_callback(self._on_append_done)
+        if len(self._in_flight) == 1:
+            self._await_first()
+
+    def _await_first(self) -> None:
+        # Only the first one: a group of appends that share a sync is done at once, so it is
+        # committed in one callback.
+        self._in_flight[0].append.add_done_callback(self._on_append_done)
 
     def _on_append_done(self, _: asyncio.Future[Any]) -> None:
         """Commit finished batches in order, up to the first one still in flight."""
@@ -315,7 +321,9 @@ class Pipeline:
                 self._fail(batch, error)
             else:
                 self._commit(batch)
-        if not self.is_open and not self._in_flight:
+        if self._in_flight:
+            self._await_first()
+        elif not self.is_open:
             self._settle()
 
     def _commit(self, batch: _InFlight) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from controller.asked import request_of
 from controller.controller import Controller
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
-from controller.raw_append import AppendRecords, AppendRows, append_records, append_rows
+from controller.raw_append import Appended, AppendRecords, AppendRows, append_records, append_rows
 from controller.result import ControllerResult
 from metadata_log.block import encode_ahead
 from metadata_log.creation import create_log
@@ -298,6 +299,36 @@ async def test_of_two_writers_who_saw_the_same_version_one_wins(office: Office) 
     assert await code_of(futures[1]) == "INVALID_UPDATE_VERSION"
     await futures[0]
     assert office.controller.image.config(2, "orders") == {"a": "1"}
+
+
+@pytest.mark.parametrize("expected_end", [False, True])
+async def test_append_keeps_the_same_with_and_without_a_request_id(
+    office: Office, expected_end: bool
+) -> None:
+    for origin in (Origin(command="append"), Origin(request_id="r1", request_hash=b"hash")):
+        end = office.log.end_offset if expected_end else None
+        request = AppendRecords(records=(_NOTE,), expected_end_offset=end)
+        answer = await office.controller.append(request, origin=origin)
+        assert answer.response == Appended(
+            base_offset=office.log.end_offset - 1,
+            end_offset=office.log.end_offset,
+            timestamp=office.clock.time_ms,
+        )
+    plain, repeatable = [batch.asked for batch in office.log.batches[1:]]
+    assert plain is not None and repeatable is not None
+    assert repeatable.response is not None
+    end = office.log.end_offset - 2 if expected_end else None
+    kept = AppendRows(rows=b"", count=0, expected_end_offset=end)
+    assert request_of(plain, AppendRows, ()) == kept
+    assert replace(plain, request=None) == replace(repeatable, request=None, response=None)
+
+
+async def test_append_before_activation_is_refused() -> None:
+    office = Office()
+    assert await code_of(office.controller.append(AppendRecords(records=(_NOTE,)))) == (
+        "NOT_CONTROLLER"
+    )
+    assert office.log.batches == []
 
 
 async def test_repeat_of_a_request_in_flight_is_done_once(office: Office) -> None:

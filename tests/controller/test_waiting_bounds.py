@@ -1,6 +1,7 @@
 """The queue of waiting requests is bounded; requests beyond it are asked to try again."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from controller.decisions.context import Context
 from controller.pending_answers import Answer
+from controller.raw_append import AppendRecords
 from controller.result import ControllerResult
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -25,6 +27,18 @@ _MORE = 100
 
 def _note(_: Context) -> ControllerResult[None]:
     return ControllerResult(response=None, records=(_NOTHING,))
+
+
+def _submit(office: Office) -> asyncio.Future[Answer[Any]]:
+    return office.controller.submit(_note)
+
+
+def _append(office: Office) -> asyncio.Future[Answer[Any]]:
+    return office.controller.append(AppendRecords(records=(_NOTHING,)))
+
+
+both_ways = pytest.mark.parametrize("ask", [_submit, _append])
+Ask = Callable[[Office], asyncio.Future[Answer[Any]]]
 
 
 def _by_outcome(results: list[Any], outcome: type) -> list[Any]:
@@ -47,11 +61,12 @@ async def test_a_log_takes_so_many_batches_at_once_and_refuses_the_others(tmp_pa
         assert reader.end_offset == start + PENDING_BATCHES_MAX + 1
 
 
+@both_ways
 async def test_a_controller_keeps_so_many_batches_in_flight_and_refuses_the_others(
-    office: Office,
+    office: Office, ask: Ask
 ) -> None:
     office.log.hold()
-    asked = [office.controller.submit(_note) for _ in range(PENDING_BATCHES_MAX + _MORE)]
+    asked = [ask(office) for _ in range(PENDING_BATCHES_MAX + _MORE)]
     refused = [answer for answer in asked if answer.done()]
     # Some places are kept for the brackets of a transaction.
     assert _MORE <= len(refused) <= _MORE + 10
@@ -63,13 +78,14 @@ async def test_a_controller_keeps_so_many_batches_in_flight_and_refuses_the_othe
     await office.controller.submit(_note)
 
 
+@both_ways
 async def test_so_many_requests_wait_for_a_transaction_and_the_others_are_refused(
-    office: Office, monkeypatch: pytest.MonkeyPatch
+    office: Office, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> None:
     bound = 50
     monkeypatch.setattr("controller.controller.PENDING_BATCHES_MAX", bound)
     async with office.controller.transaction("import"):
-        asked = [office.controller.submit(_note) for _ in range(bound + _MORE)]
+        asked = [ask(office) for _ in range(bound + _MORE)]
         assert [answer.done() for answer in asked] == [False] * bound + [True] * _MORE
     results = await asyncio.gather(*asked, return_exceptions=True)
     assert len(_by_outcome(results, UnavailableError)) == _MORE
