@@ -17,6 +17,7 @@ from api.descriptors import raise_descriptor_limit
 from api.history_keeper import HistoryKeeper
 from api.jobs import JobRuns
 from api.kafka.listener import Listener
+from api.kafka.listeners import start_listeners
 from api.limits import KAFKA_CONNECTIONS_MAX
 from api.renewal import Renewal, renewed_by_signal
 from api.security.listeners import LOCAL, ListenerAddress
@@ -165,15 +166,11 @@ async def serving(
             ),
         )
         securities = _securities(options, service)
-        listeners = []
-        for address in options.kafka:
-            security = securities.of(address)
-            listener = await Listener.start(
-                kafka.answering(address), address.host, address.port, connections, security
-            )
+        listeners = await start_listeners(
+            options.kafka, kafka.answering, connections, securities, renewal
+        )
+        for listener in listeners:
             closing.push_async_callback(listener.close)
-            renewal.add(partial(securities.read_again, address, listener.renew))
-            listeners.append(listener)
         socket = None
         if options.socket is not None:
             socket = await _take_appends(service, connections, options.socket, securities)

@@ -34,14 +34,14 @@ from api.broker.topic_creation import TopicCreation
 from api.client import MetadataClient, server_address
 from api.connections import Connections
 from api.descriptors import raise_descriptor_limit
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Answering
+from api.kafka.listeners import start_listeners
 from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.replicas import BrokerConfig
 from api.renewal import Renewal, renewed_by_signal
 from api.security.client import ClientSecurity
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
-from api.security.users import Users
 from api.shutdown import first_of, stopped_by_signal
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from records.base import Uuid
@@ -204,17 +204,24 @@ async def _broker(
     if options.auto_create_topics:
         creation = TopicCreation(lambda frame, caller: link.forward(frame, caller))
     users = users_of(lambda: authorization.image, cluster_id, options.token_key)
-    answering = partial(
-        broker_answering,
-        cluster_id,
-        cluster,
-        authorization,
-        {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()},
-        lambda frame, caller: link.forward(frame, caller),
-        strict_modes=options.strict_modes,
-        creation=creation,
+    own = {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()}
+
+    def answering(address: ListenerAddress) -> Answering:
+        return broker_answering(
+            cluster_id,
+            cluster,
+            authorization,
+            own,
+            lambda frame, caller: link.forward(frame, caller),
+            listener=address,
+            strict_modes=options.strict_modes,
+            creation=creation,
+        )
+
+    securities = ListenerSecurities(options.security, users)
+    listeners = await start_listeners(
+        options.listeners, answering, Connections.of_process(), securities, renewal
     )
-    listeners = await _listeners(options, users, answering, renewal)
     ports = [listener.port for listener in listeners]
     health = Health(disk, directories, recovered=lambda: link.follow_anew())
 
@@ -261,29 +268,6 @@ async def _broker(
         if await replicas.close():
             await disk.run(link.mark_clean_end)
         disk.close()
-
-
-async def _listeners(
-    options: BrokerOptions, users: Users, answering: Callable[..., Answering], renewal: Renewal
-) -> list[Listener]:
-    """Start the listeners; `renewal` reads their TLS files again.
-
-    Args:
-        answering: Returns what answers the requests of the listener that it is given.
-    """
-    securities = ListenerSecurities(options.security, users)
-    connections, listeners = Connections.of_process(), []
-    for address in options.listeners:
-        listener = await Listener.start(
-            answering(listener=address),
-            address.host,
-            address.port,
-            connections,
-            securities.of(address),
-        )
-        listeners.append(listener)
-        renewal.add(partial(securities.read_again, address, listener.renew))
-    return listeners
 
 
 def _open_directories(options: BrokerOptions, cluster_id: str) -> list[LogDirectory]:
