@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from api.cli.append_doors import Door
+from api.cli.append_targets import AppendTarget
 from api.cli.file_request import FileRequest, last_known
 from api.record_lines import LineBatch
 from controller.decisions.versions import ExpectedVersion
@@ -61,7 +61,7 @@ class Appended(msgspec.Struct, kw_only=True):
 
 
 async def append_batches(
-    open_door: Callable[[], AbstractAsyncContextManager[Door]],
+    open_target: Callable[[], AbstractAsyncContextManager[AppendTarget]],
     batches: Iterable[LineBatch],
     request: FileRequest,
     origin: Origin,
@@ -71,7 +71,7 @@ async def append_batches(
 ) -> Appended:
     """Append the batches that are not in the log yet, in order, until one is refused.
 
-    The door is opened only after the first batch was read successfully.
+    The target is opened only after the first batch was read successfully.
 
     Args:
         expected_end_offset: The log's end before the first batch.
@@ -86,8 +86,8 @@ async def append_batches(
     done = Appended()
     if not first:
         return done
-    async with open_door() as door:
-        known = await last_known(door, request, origin)
+    async with open_target() as target:
+        known = await last_known(target, request, origin)
         if known is not None:
             expected_end_offset, expected_versions = None, ()  # only for the first batch
         ordinals = itertools.count()
@@ -98,7 +98,7 @@ async def append_batches(
                     continue
                 new = NewBatch(records=batch.records, origin=request.origin(origin, ordinal))
                 try:
-                    result = await door.append(
+                    result = await target.append(
                         new,
                         expected_end_offset=expected_end_offset,
                         expected_versions=expected_versions,

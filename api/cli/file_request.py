@@ -13,7 +13,7 @@ from typing import IO
 
 import msgspec
 
-from api.cli.append_doors import Door
+from api.cli.append_targets import AppendTarget
 from api.cli.arguments import OFFSET_MAX
 from api.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
 from metadata_log.append_result import AppendResult
@@ -88,7 +88,7 @@ def file_request(
 
 
 async def last_known(
-    door: Door, request: FileRequest, origin: Origin
+    target: AppendTarget, request: FileRequest, origin: Origin
 ) -> tuple[int, AppendResult] | None:
     """Return the position and result of the last batch that an earlier run appended, or None.
 
@@ -101,14 +101,14 @@ async def last_known(
     found = None
     for start in range(0, request.batch_count_max, _PROBES_AT_ONCE):
         places = range(start, min(start + _PROBES_AT_ONCE, request.batch_count_max))
-        probes = [_find(door, request.origin(origin, place)) for place in places]
+        probes = [_find(target, request.origin(origin, place)) for place in places]
         for place, result in zip(places, await asyncio.gather(*probes), strict=True):
             if result is not None:
                 found = place, result
     return found
 
 
-async def _find(door: Door, origin: Origin) -> AppendResult | None:
+async def _find(target: AppendTarget, origin: Origin) -> AppendResult | None:
     """Return the result of a batch if it was appended before, else None.
 
     Sends the request id with an impossible expected offset, which is refused for a new request
@@ -116,7 +116,7 @@ async def _find(door: Door, origin: Origin) -> AppendResult | None:
     """
     probe = NewBatch(records=(NoOpRecord(),), origin=origin)
     try:
-        return await door.append(probe, expected_end_offset=OFFSET_MAX)
+        return await target.append(probe, expected_end_offset=OFFSET_MAX)
     except RequestError as error:
         if error.code == _OTHER_END:
             return None

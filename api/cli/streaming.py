@@ -98,7 +98,7 @@ def append(
     import asyncio
 
     from api.callers import CLIENT
-    from api.cli.append_doors import door_of_log, door_of_server
+    from api.cli.append_targets import local_target, server_target
     from api.cli.appending import append_batches
     from api.cli.file_request import file_request, rewindable
     from api.cli.rows import check_types
@@ -121,8 +121,8 @@ def append(
         trace_parent=checked_trace_parent(trace_parent),
         client=CLIENT,
     )
-    open_door = (
-        partial(door_of_log, log, principal or "") if log else partial(door_of_server, server or "")
+    open_target = (
+        partial(local_target, log, principal or "") if log else partial(server_target, server or "")
     )
     with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
         request = file_request(lines, request_id, batch, sorted(skip or []), size=size)
@@ -130,7 +130,7 @@ def append(
         try:
             appended = asyncio.run(
                 append_batches(
-                    open_door,
+                    open_target,
                     batches,
                     request,
                     origin,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.admin.local import LocalAdmin
-from api.cli.append_doors import door_of_server
+from api.cli.append_targets import server_target
 from api.client import MetadataClient
 from api.socket.appends import encode_rows
 from api.transactions import NAME as TRANSACTION
@@ -162,13 +162,13 @@ async def _lose_a_broker(world: World, some: Partitions) -> None:
 async def _append(world: World) -> None:
     """Append over Kafka's protocol and over the socket."""
     assert world.service is not None
-    doors = {"kafka": f"kafka://127.0.0.1:{world.port}", "socket": world.service.ready["socket"]}
-    for name, url in doors.items():
+    urls = {"kafka": f"kafka://127.0.0.1:{world.port}", "socket": world.service.ready["socket"]}
+    for name, url in urls.items():
         scheme = "" if "://" in url else "socket://"
-        async with door_of_server(f"{scheme}{url}") as door:
+        async with server_target(f"{scheme}{url}") as target:
             origin = Origin(request_id=f"by {name}", request_hash=b"h")
-            await door.append(NewBatch(records=(_note(name),), origin=origin))
-            await door.append(NewBatch(records=(_note(name), _note("again"))))
+            await target.append(NewBatch(records=(_note(name),), origin=origin))
+            await target.append(NewBatch(records=(_note(name), _note("again"))))
 
 
 async def _run_other_clients(world: World) -> None:

@@ -21,7 +21,7 @@ from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
 
 
-class Door(Protocol):
+class AppendTarget(Protocol):
     """Interface for appending batches to a log; `append` is as `Service.append`."""
 
     async def append(
@@ -33,7 +33,7 @@ class Door(Protocol):
     ) -> AppendResult: ...
 
 
-class _LocalDoor:
+class _LocalTarget:
     """Appends through a service in this process, which is the log's only writer."""
 
     def __init__(self, service: Service, caller: Caller, end_before: int) -> None:
@@ -58,7 +58,7 @@ class _LocalDoor:
         )
 
 
-class _KafkaDoor:
+class _KafkaTarget:
     """Appends through the Kafka listener of a running service."""
 
     def __init__(self, client: MetadataClient) -> None:
@@ -96,8 +96,8 @@ class _KafkaDoor:
 
 
 @asynccontextmanager
-async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
-    """Yield a door that appends to a log directory; this process becomes the log's only writer.
+async def local_target(directory: Path, principal: str) -> AsyncIterator[AppendTarget]:
+    """Yield a target that appends to a log directory; this process becomes the log's only writer.
 
     Args:
         principal: The principal on whose behalf records are appended.
@@ -111,18 +111,18 @@ async def door_of_log(directory: Path, principal: str) -> AsyncIterator[Door]:
         end_before = reader.end_offset
     service = await Service.open(directory, with_timers=False)
     try:
-        yield _LocalDoor(service, process_caller(principal), end_before)
+        yield _LocalTarget(service, process_caller(principal), end_before)
     finally:
         await service.close()
 
 
 @asynccontextmanager
-async def door_of_server(url: str) -> AsyncIterator[Door]:
-    """Yield a door to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
+async def server_target(url: str) -> AsyncIterator[AppendTarget]:
+    """Yield a target to a running service: `socket://HOST:PORT`, or `kafka://HOST:PORT`.
 
     Raises:
         RequestError: INVALID_REQUEST, the URL is malformed.
         UnavailableError: the address does not answer.
     """
     async with await connect(url) as client:
-        yield client if isinstance(client, SocketClient) else _KafkaDoor(client)
+        yield client if isinstance(client, SocketClient) else _KafkaTarget(client)
