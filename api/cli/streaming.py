@@ -30,59 +30,66 @@ _INTERRUPTED = (
     "committed is not appended twice"
 )
 
+_File = Annotated[
+    typer.FileBinaryRead,
+    typer.Argument(metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False),
+]
+_Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        help="A running service, as kafka://HOST:PORT or socket://HOST:PORT.",
+    ),
+]
+_Batch = Annotated[
+    str,
+    typer.Option(
+        metavar="N|dump",
+        help="Records a batch; `dump`: what was one batch in the log that was dumped.",
+    ),
+]
+_Principal = Annotated[
+    str | None, typer.Option(help="Who does it; with --log by default User:$USER.")
+]
+_Skip = Annotated[
+    list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
+]
+_ExpectedEndOffset = Annotated[
+    int | None,
+    typer.Option(min=0, help="Where the log must end before the first record, exclusive."),
+]
+_Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expect",
+        metavar="OBJECT=VERSION",
+        help="A version that `image --json` shows, or `absent`, that a topic, partition, "
+        "namespace or config must have before the first record; repeatable.",
+    ),
+]
+_RequestId = Annotated[
+    str | None,
+    typer.Option(
+        "--request-id",
+        metavar="ID",
+        help="Identifies this run when it is repeated; made of the file's content if left out.",
+    ),
+]
+
 
 @app.command()
 def append(
-    file: Annotated[
-        typer.FileBinaryRead,
-        typer.Argument(
-            metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False
-        ),
-    ],
+    file: _File,
     log: LogOption = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            metavar="URL",
-            help="A running service, as kafka://HOST:PORT or socket://HOST:PORT.",
-        ),
-    ] = None,
-    batch: Annotated[
-        str,
-        typer.Option(
-            metavar="N|dump",
-            help="Records a batch; `dump`: what was one batch in the log that was dumped.",
-        ),
-    ] = "1000",
-    principal: Annotated[
-        str | None, typer.Option(help="Who does it; with --log by default User:$USER.")
-    ] = None,
+    server: _Server = None,
+    batch: _Batch = "1000",
+    principal: _Principal = None,
     reason: Annotated[str | None, typer.Option(help="Why.")] = None,
-    skip: Annotated[
-        list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
-    ] = None,
-    expected_end_offset: Annotated[
-        int | None,
-        typer.Option(min=0, help="Where the log must end before the first record, exclusive."),
-    ] = None,
-    expect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--expect",
-            metavar="OBJECT=VERSION",
-            help="A version that `image --json` shows, or `absent`, that a topic, partition, "
-            "namespace or config must have before the first record; repeatable.",
-        ),
-    ] = None,
-    request_id: Annotated[
-        str | None,
-        typer.Option(
-            "--request-id",
-            metavar="ID",
-            help="Identifies this run when it is repeated; made of the file's content if left out.",
-        ),
-    ] = None,
+    skip: _Skip = None,
+    expected_end_offset: _ExpectedEndOffset = None,
+    expect: _Expect = None,
+    request_id: _RequestId = None,
     trace_parent: TraceParent = None,
     json: Json = False,
 ) -> None:
