@@ -1,5 +1,7 @@
 """Commands of kafka-features, and remarks about objects that no command can create."""
 
+from collections.abc import Iterable
+
 from replay.image.metadata import MetadataImage
 from replay.kafka_commands.command import Command, NotSaid, Said
 
@@ -53,5 +55,5 @@ def unsaid(before: MetadataImage, after: MetadataImage) -> Said:
             yield NotSaid(object=name, reason=reason)
 
 
-def _changed(before: object, after: object) -> int:
-    return len({repr(each) for each in after} ^ {repr(each) for each in before})  # type: ignore
+def _changed(before: Iterable[object], after: Iterable[object]) -> int:
+    return len({repr(each) for each in after} ^ {repr(each) for each in before})

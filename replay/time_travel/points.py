@@ -5,7 +5,6 @@ import re
 from typing import Protocol
 
 from records.errors import RequestError, UnknownHistoryError
-from replay.loader import BatchSource
 
 # ASCII digits, of bounded length: int() also takes other digits, and rejects more than 4,300.
 _NUMBER = "[0-9]{1,4000}"
@@ -23,8 +22,14 @@ _HELP = (
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-class TimedSource(BatchSource, Protocol):
-    """A log that can be searched by time."""
+class TimedSource(Protocol):
+    """A log that can be searched by time; offsets as in `BatchSource`."""
+
+    @property
+    def history_start(self) -> int: ...
+
+    @property
+    def end_offset(self) -> int: ...
 
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record that is later than a time (ms since 1970)."""

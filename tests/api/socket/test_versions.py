@@ -71,7 +71,8 @@ async def test_client_of_version_1_appends_to_a_service_of_today(directory: Path
         assert refused["code"] == "INVALID_UPDATE_VERSION"
         await client.close()
         assert [note.text for note in running.service.image.notes()] == ["before"]
-    assert rows(directory)[-1].origin.request_id == "r1"  # type: ignore[union-attr]
+    origin = rows(directory)[-1].origin
+    assert origin is not None and origin.request_id == "r1"
 
 
 # Yesterday's server

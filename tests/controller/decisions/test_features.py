@@ -1,5 +1,7 @@
 """Feature levels, and the layouts that they allow."""
 
+from typing import Any
+
 import pytest
 
 from benchmarks.new_partition import new_partition
@@ -235,8 +237,8 @@ def test_a_partition_is_written_in_the_layout_of_its_level(level: int, version: 
 
 
 def test_a_registration_change_is_written_in_the_oldest_layout_that_holds_it() -> None:
-    def version(**fields: object) -> int:
-        change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, **fields)  # type: ignore[arg-type]
+    def version(**fields: Any) -> int:
+        change = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, **fields)
         return record_version(change, METADATA_VERSION_NEWEST)
 
     assert version(fenced=1) == 0

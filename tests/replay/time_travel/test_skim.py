@@ -13,6 +13,7 @@ from metadata_log.batch import Batch
 from metadata_log.log_reader import LogReader
 from metadata_log.needles import Needles
 from records.avro import codec
+from records.base import Record
 from records.brokers import FenceBrokerRecord
 from records.configs import ConfigRecord
 from records.control import (
@@ -287,13 +288,13 @@ ELR = change("orders", 0, eligible_leader_replicas=(1,), last_known_elr=(2,))
 )
 @pytest.mark.parametrize("with_base", [False, True])
 def test_what_reaches_a_topic_without_its_id_is_found(
-    groups: tuple[list[object], ...], with_base: bool
+    groups: tuple[list[Record], ...], with_base: bool
 ) -> None:
     first = (topic("orders"), partition("orders", 0))
     if with_base:
-        log, base = batches(*groups, base_offset=10), Base(10, first)  # type: ignore[arg-type]
+        log, base = batches(*groups, base_offset=10), Base(10, first)
     else:
-        log, base = batches(first, *groups), None  # type: ignore[arg-type]
+        log, base = batches(first, *groups), None
     plain, skimmed = FakeLog(log, base), SkimmedLog(log, base)
     for name in names_in(plain):
         for at in range(plain.history_start - 1, plain.end_offset):
