@@ -1,7 +1,6 @@
 """Formats and stores Spark's answers, for the commands `audit` and `audit shell`."""
 
 import datetime
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -61,8 +60,6 @@ def refusing() -> Iterator[None]:
 
     from records.errors import RequestError
 
-    # For a query that cannot be analysed, PySpark prints the whole plan besides raising.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         yield
     except (

@@ -1,6 +1,7 @@
 """The Spark session of an audit: the active one, one set by the environment, or a new one."""
 
 import atexit
+import logging
 import os
 import sys
 import tempfile
@@ -102,6 +103,7 @@ def session(
         class_archive(make=makes_archive) as archive,
     ):
         chosen = {**(_QUICK_SETTINGS if quick else {}), **(settings or {})}
+        _silence_refused_queries()
         builder = SparkSession.builder.appName(APP_NAME)
         spark = _start(builder, Path(folder), archive, settings or {}, chosen)
         yield from _until_stopped(spark, archive)
@@ -216,6 +218,14 @@ def _until_stopped(spark: "SparkSession", archive: ClassArchive) -> Iterator["Sp
         # If the Java process ended, keep the original error.
         with suppress(Py4JError, ConnectionError):
             spark.stop()
+
+
+def _silence_refused_queries() -> None:
+    """Stop PySpark from printing the plan and Java's stack of a query, besides raising an error."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _start(

@@ -35,6 +35,18 @@ def test_log_is_asked_from_a_session_of_the_caller(spark: "SparkSession", demo_l
     assert spark.sql("SELECT 1").first() == (1,)
 
 
+def test_a_query_with_an_unknown_column_is_refused_in_a_line(
+    spark: "SparkSession", demo_log: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from pyspark.errors import AnalysisException
+
+    with audit.open(demo_log, spark) as log:
+        for ask in (log.sql, log.log().selectExpr):
+            with pytest.raises(AnalysisException, match="`nope` cannot be resolved"):
+                ask("SELECT nope FROM changes" if ask == log.sql else "nope").collect()
+    assert capfd.readouterr().err == ""
+
+
 # Every query in Spark, one after the other: minutes on a busy machine.
 @pytest.mark.timeout(1_200)
 def test_document_has_every_query_with_its_answer_and_a_notebook_that_runs(
