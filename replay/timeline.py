@@ -227,13 +227,19 @@ class Timeline(LogImages):
             if not old_fields and not new_fields:
                 raise absence(self.source, only, max(before, after), self._index)
             return field_changes(only.object, old_fields, new_fields)
+        old, new = self.images_at(before, after, progress)
+        if only is not None and not only.fields(old) and not only.fields(new):
+            raise absence(self.source, only, max(before, after), self._index)
+        return diff_images(old, new, only)
+
+    def images_at(
+        self, before: int, after: int, progress: Progress | None = None
+    ) -> tuple[MetadataImage, MetadataImage]:
+        """Return the images at two offsets; they share everything that did not change."""
         earlier, later = sorted((before, after))
         old = self.image(earlier, progress=progress)
-        # Continuing from the first image shares everything that did not change.
         new = self.image(later, start=old)
-        if only is not None and not only.fields(old) and not only.fields(new):
-            raise absence(self.source, only, later, self._index)
-        return diff_images(old, new, only) if before <= after else diff_images(new, old, only)
+        return (old, new) if before <= after else (new, old)
 
     def history(
         self,

@@ -134,36 +134,50 @@ def diff(
 ) -> int:
     """Show what differs between two points, of one log or of two."""
     from api.documents.comparisons import Differences, diff_stat
-    from api.questions.changes import DIFF, ShowDiff
+    from api.questions.differences import DIFF, ShowDiff
+    from replay.time_travel.passed import RECORDS_MAX
 
     request = ShowDiff(
         before=log.point(before),
         object=object_,
         fates=stat or not json,
         show_secrets=show_secrets,
+        passed=other is None and not stat,
     )
     if other is None:
         told = log.ask(DIFF, request, at=after)
-        changes = list(told.items)
+        found = list(told.items)
         about = told.about()
     else:
         from api.cli.two_logs import diff_of_logs
 
-        changes, about = diff_of_logs(log, other, request, after)
+        found, about = diff_of_logs(log, other, request, after)
+    differences = Differences.of(request, found)
+    changes, passed = differences.changes, differences.passed or ()
     if json:
-        print_json(place_of(about), diff_stat(changes) if stat else Differences(changes=changes))
+        print_json(place_of(about), diff_stat(changes) if stat else differences)
         return FOUND if exit_code and changes else 0
     objects = len({change.object for change in changes})
     in_objects = f" in {count_text(objects, 'object')}" if changes else ""
     of_other = "" if other is None else f" of {other}"
+    came_and_went = f", {count_text(len(passed), 'object')} came and went" if passed else ""
     print_line(
         f"{count_text(len(changes), 'difference')}{in_objects} between "
-        f"{point_text(about.from_)} and {point_text(about.as_of)}{of_other}"
+        f"{point_text(about.from_)} and {point_text(about.as_of)}{of_other}{came_and_went}"
     )
     if stat:
         _print_stat(changes)
     else:
         _print_changes(changes)
+        for each in passed:
+            print_line(each.object)
+            print_line(f"    came and went: {each.from_offset} to {each.to_offset}")
+        if (
+            request.passed
+            and object_ is None
+            and abs(about.as_of - (about.from_ or 0)) > RECORDS_MAX
+        ):
+            print_line(f"what came and went is not listed for more than {RECORDS_MAX:,} records")
     print_remark(about)
     return FOUND if exit_code and changes else 0
 

@@ -8,7 +8,8 @@ from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
     from api.cli.asking import Source
-    from api.questions.changes import ObjectChange, ShowDiff
+    from api.questions.changes import ObjectChange
+    from api.questions.differences import ShowDiff
     from replay.about import About
     from replay.time_travel.drift import NamedFields
     from replay.time_travel.objects import ObjectName

@@ -201,7 +201,7 @@ DOCUMENTS: dict[str, Document] = {
     "image kraft": Document(type=dict, of=_joined, has_place=False),
     "digest": Document(type=Digest, of=_as_it_is),
     "history": Document(type=ObjectEvent, of=_as_it_is, is_stream=True),
-    "diff": _list(Differences, "changes"),
+    "diff": Document(type=Differences, of=Differences.of),
     "blame": Document(type=Blame, of=_as_it_is),
     "dump": Document(type=Row, of=_as_it_is, is_stream=True),
     "tail": Document(type=RowsFollowed, of=_as_it_is),

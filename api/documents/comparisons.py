@@ -2,16 +2,47 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import msgspec
 
 from api.questions.changes import ObjectChange
+from api.questions.differences import ShowDiff
+
+
+class PassedObject(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that the record at `from_offset` made, and that at `to_offset` removed."""
+
+    object: str
+    from_offset: int
+    to_offset: int
 
 
 class Differences(msgspec.Struct, frozen=True, kw_only=True):
-    """Every field that differs between two points."""
+    """Every field that differs between two points, and the objects that lived only between them.
+
+    `passed` is null if they were not looked for.
+    """
 
     changes: Sequence[ObjectChange]
+    passed: Sequence[PassedObject] | None
+
+    @classmethod
+    def of(cls, request: ShowDiff, found: Iterable[ObjectChange]) -> Self:
+        """Return the document of the answer to a request."""
+        changes, passed = [], []
+        for each in found:
+            if isinstance(each.from_offset, int) and isinstance(each.to_offset, int):
+                passed.append(
+                    PassedObject(
+                        object=each.object,
+                        from_offset=each.from_offset,
+                        to_offset=each.to_offset,
+                    )
+                )
+            else:
+                changes.append(each)
+        return cls(changes=changes, passed=passed if request.passed else None)
 
 
 class KindStat(msgspec.Struct, kw_only=True):

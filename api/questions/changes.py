@@ -1,4 +1,4 @@
-"""Questions about changes: an object's history, a diff of two points, each field's last record."""
+"""Questions about changes: an object's history, and each field's last record."""
 
 import enum
 from collections import deque
@@ -38,13 +38,19 @@ class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One changed field and the object that it belongs to; see `FieldChange`."""
+    """One changed field and the object that it belongs to; see `FieldChange`.
+
+    With the fate `passed` it is an object that existed only between the points of a diff: the
+    record at `from_offset` made it, that at `to_offset` removed it, and `field` is empty.
+    """
 
     object: str
     field: str
     before: Any
     after: Any
     fate: str | UnsetType = UNSET
+    from_offset: int | UnsetType = UNSET
+    to_offset: int | UnsetType = UNSET
 
 
 class Step(enum.Enum):
@@ -239,29 +245,6 @@ def _event(
     )
 
 
-class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the differences from the point `before`; `object`: only those of the object."""
-
-    before: str
-    object: str | None = None
-    fates: bool = False
-    show_secrets: bool = False
-
-
-def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
-    """Return every field that differs, ordered by kind and name of the object.
-
-    Raises:
-        RequestError: `object` is absent at both points.
-    """
-    only = None if request.object is None else parse_object(request.object)
-    before = past.offset(request.before)
-    with past.progress("replaying", min(before, at) + 1) as advance:
-        found = past.timeline.diff(before, at, only, progress=advance)
-    items = (shown(change, request) for change in found)
-    return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
-
-
 class Shown(Protocol):
     """A request that chooses whether secrets are shown."""
 
@@ -340,5 +323,4 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
 
 
 HISTORY = Question(name="history", request=ShowHistory, item=ObjectEvent, tell=history_shown)
-DIFF = Question(name="diff", request=ShowDiff, item=ObjectChange, tell=diff_shown)
 BLAME = Question(name="blame", request=ShowBlame, answer=Blame, tell=blame_shown)

@@ -4,7 +4,7 @@
 """
 
 from api.questions.bisect import BISECT
-from api.questions.changes import BLAME, DIFF, HISTORY
+from api.questions.changes import BLAME, HISTORY
 from api.questions.check import CHECK
 from api.questions.descriptions import (
     ACCESS,
@@ -25,6 +25,7 @@ from api.questions.descriptions import (
     TOPICS,
     USERS,
 )
+from api.questions.differences import DIFF
 from api.questions.lives import LIVES
 from api.questions.log_info import INFO
 from api.questions.notes import NOTES

@@ -250,16 +250,6 @@ function drawAxis(context, paint, scene, bottom) {
   const { axis } = scene;
   context.fillStyle = paint.color("line");
   context.fillRect(0, bottom, axis.width, 1);
-  context.textAlign = "center";
-  for (const piece of axis.pieces.filter((p) => p.idle)) {
-    const middle = (piece.x0 + piece.x1) / 2;
-    context.fillStyle = paint.color("muted");
-    const length = piece.end - piece.start;
-    // Seconds are irrelevant for a longer gap.
-    const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
-    context.fillText(`⟨${text}⟩`, middle, bottom + 15);
-    context.fillText("idle", middle, bottom + 30);
-  }
   context.textAlign = "left";
   let last = "";
   for (const time of axis.ticks(92)) {
@@ -267,7 +257,8 @@ function drawAxis(context, paint, scene, bottom) {
     context.fillStyle = paint.color("line");
     context.fillRect(x, bottom, 1, 5);
     const text = clockText(time).replace(/\.000$/, "").replace(/:00$/, "");
-    const end = x + Math.max(56, context.measureText(text).width + 12);
+    const width = context.measureText(text).width, end = x + Math.max(56, width + 12);
+    if (x + 3 + width > axis.width) continue;
     if (axis.pieces.some((p) => p.idle && end > p.x0 && x < p.x1)) continue;
     context.fillStyle = paint.color("ink");
     context.fillText(text, x + 3, bottom + 15);
@@ -278,9 +269,36 @@ function drawAxis(context, paint, scene, bottom) {
       last = day;
     }
   }
+  drawGapTexts(context, paint, axis, bottom, last !== "");
+  if (last === "") drawEnds(context, paint, axis, bottom);
   for (const time of scene.wentBack) {
     if (time < axis.begin || time > axis.end) continue;
     context.fillStyle = paint.color("leaderless");
     context.fillText("↶", axis.x(time) - 4, bottom - 2);
   }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Paint} paint @param {import("report/axis.js").Axis} axis @param {number} bottom @param {boolean} hasRoom */
+function drawGapTexts(context, paint, axis, bottom, hasRoom) {
+  context.textAlign = "center";
+  for (const piece of axis.pieces.filter((p) => p.idle)) {
+    const middle = (piece.x0 + piece.x1) / 2;
+    context.fillStyle = paint.color("muted");
+    const length = piece.end - piece.start;
+    // Seconds are irrelevant for a longer gap.
+    const text = durationText(length < 120_000 ? length : Math.round(length / 60_000) * 60_000);
+    context.fillText(`⟨${text}⟩`, middle, bottom + 15);
+    if (hasRoom) context.fillText("idle", middle, bottom + 30);
+  }
+  context.textAlign = "left";
+}
+
+/** Draw the time of both ends, because no round time has room between the gaps of a narrow page.
+ * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {import("report/axis.js").Axis} axis @param {number} bottom */
+function drawEnds(context, paint, axis, bottom) {
+  const [begin, end] = [axis.time(0), axis.time(axis.width)].map((time) => Math.round(time));
+  const near = dayText(begin) === dayText(end), days = near ? `${dayText(begin)}, ` : "";
+  const clocks = [clockText(begin), near ? clockText(end) : clockText(end, begin)].map((text) => text.replace(/\.\d+$/, ""));
+  context.fillStyle = paint.color("muted");
+  context.fillText(`${days}${clocks.join(" – ")}`, 3, bottom + 30);
 }

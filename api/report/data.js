@@ -7,6 +7,12 @@ import { CHANGED, GONE, NEW, ObjectStates } from "report/object_states.js";
 /** @typedef {import("report/object_states.js").Fields} Fields */
 /** @typedef {{object: number, label: string, field: string, before: any, after: any, fate: string}} Change */
 
+/** An object that existed only in a range: the touches that made and removed it, and its last name.
+ * @typedef {{object: number, made: number, removed: number, name: string}} Passed */
+
+/** The kinds of objects that `metalog diff` lists when they came and went. */
+const PASSING = new Set(["topic", "partition", "namespace", "broker", "controller", "config", "acl", "quota", "scram", "token"]);
+
 /** Longer lists of objects are not sorted by name. */
 const SORTED_MAX = 2000;
 
@@ -142,6 +148,28 @@ export class Data extends ObjectStates {
     if (old === null && now === null) return [];
     const label = this._diffName(object, before, after, now !== null);
     return differing(object, label, old, now, old && now ? this.differingFields(object, before, after) : null);
+  }
+
+  /** What existed only between two rows, by kind and first record, with the touches that made and removed it.
+   * The partitions and configs of such a topic are left out.
+   * @param {number[]} objects The objects touched between the rows. @param {number} before @param {number} after
+   * @returns {Passed[]} */
+  passedIn(objects, before, after) {
+    const found = objects.flatMap((object) => this._passed(object, before, after) ?? []);
+    const topics = new Set(found.map(({ object }) => object).filter((object) => this.kinds[this.objectKind[object]] === "topic"));
+    const configs = new Set(found.filter(({ object }) => topics.has(object)).map(({ name }) => name.replace("topic:", "config:topic/")));
+    return found.filter(({ object, name }) => !topics.has(this.objectTopic[object] - 1) && !configs.has(name))
+      .sort((a, b) => this.objectKind[a.object] - this.objectKind[b.object] || a.made - b.made);
+  }
+
+  /** @returns {Passed|null} */
+  _passed(/** @type {number} */ object, /** @type {number} */ before, /** @type {number} */ after) {
+    if (!PASSING.has(this.kinds[this.objectKind[object]]) || this.isThere(object, before) || this.isThere(object, after)) return null;
+    const touches = this.touchesOf(object).filter((touch) => this.rowOf[touch] > before && this.rowOf[touch] <= after);
+    const made = touches.find((touch) => this.fateOf(touch) === NEW);
+    const removed = touches.findLast((touch) => this.fateOf(touch) === GONE);
+    if (made === undefined || removed === undefined) return null;
+    return { object, made, removed, name: this.nameAt(object, this.rowOf[removed] - 1) };
   }
 
   /** The name of an object in a diff; its id if the name means another object at the other end. */

@@ -1,9 +1,9 @@
 // The difference between before and after the selection, like `metalog diff`, and links to the answers.
 
-import { diffCommand } from "report/commands.js";
+import { diffCommand, historyCommand } from "report/commands.js";
 import { afterPaint, commandLine, fill, make, whenIdle } from "report/dom.js";
 import { rehearse } from "report/rehearsal.js";
-import { changeLines, countText, plain, valueText } from "report/words.js";
+import { byText, changeLines, countText, plain, timeText, valueText } from "report/words.js";
 
 const OBJECTS_AT_FIRST = 40, OBJECTS_AT_ONCE = 10, FIRST_BUDGET_MS = 2, BUDGET_MS = 8;
 
@@ -47,9 +47,9 @@ export class Difference {
     const about = make("small");
     this.title.replaceChildren(object === null ? "The difference " : `${plain(object)} `, about);
     this.links.replaceChildren(...this._links(object));
-    this.foot.replaceChildren(commandLine(diffCommand(from, to, object)));
-    const groups = this._groups(objects, before, after);
-    fill(this.body, this._items(groups), OBJECTS_AT_FIRST, scrolled ? OBJECTS_AT_FIRST : OBJECTS_AT_ONCE);
+    const isThere = only === null || this.data.isThere(only, before) || this.data.isThere(only, after);
+    this.foot.replaceChildren(commandLine(object !== null && !isThere ? historyCommand(object, from, to) : diffCommand(from, to, object)));
+    fill(this.body, this._items(objects, before, after), OBJECTS_AT_FIRST, scrolled ? OBJECTS_AT_FIRST : OBJECTS_AT_ONCE);
     if (scrolled) this.body.scrollTop = scrolled;
     if (!this.body.children.length) this.body.append(make("p", { class: "nothing" }, this._nothing(object, only, after)));
     this._count(about, objects, before, after);
@@ -100,7 +100,12 @@ export class Difference {
       }
       const done = at >= objects.length;
       about.textContent = `${done ? "" : "at least "}${countText(fields, "difference")}${fields ? ` in ${countText(differ, "object")}` : ""} between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
-      if (!done) whenIdle(step);
+      if (!done) {
+        whenIdle(step);
+        return;
+      }
+      const passed = this.data.passedIn(objects, before, after).length;
+      if (passed) about.textContent += `, ${countText(passed, "object")} came and went`;
     };
     step();
   }
@@ -112,14 +117,35 @@ export class Difference {
     }
   }
 
-  /** @param {Iterable<Change[]>} groups */
-  *_items(groups) {
-    const [, after] = this.ends();
-    for (const changes of groups) {
+  *_items(/** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
+    for (const changes of this._groups(objects, before, after)) {
       const name = `${this.data.kinds[this.data.objectKind[changes[0].object]]}:${changes[0].label}`;
       const pick = make("button", { type: "button", class: "name-of", onclick: () => this.selection.set({ object: this.data.nameAt(changes[0].object, after) }) }, plain(name));
       yield make("div", { class: "object" }, pick, ...this._lines(name, changes));
     }
+    for (const passed of this.data.passedIn(objects, before, after)) yield this._passedItem(passed);
+  }
+
+  /** An object that existed only in the selection. */
+  _passedItem(/** @type {import("report/data.js").Passed} */ { object, made, removed, name }) {
+    const { data } = this, rows = [made, removed].map((touch) => data.rowOf[touch]);
+    const show = () => {
+      this.selection.set({ object: name });
+      this.history();
+    };
+    const ends = rows.map((row, i) => {
+      const { offset, time, ...origin } = data.recordOf(row), by = byText(origin);
+      return make("div", { class: "end" }, i ? "removed at " : "created at ",
+        make("button", { type: "button", class: "link offset", title: "select this record", onclick: () => this.selection.set({ from: offset, to: offset, object: null }) }, `${offset}`),
+        make("time", { datetime: timeText(time) }, ` ${timeText(time)}`), by === "-" ? "" : plain(` by ${by}`));
+    });
+    const state = Object.entries(data.stateAt(object, rows[1] - 1) ?? {}).map(([field, value]) => `${field}=${valueText(value)}`).join(" ");
+    const [from, to] = rows.map((row) => data.recordOf(row).offset);
+    return make("div", { class: "object" },
+      make("button", { type: "button", class: "name-of", onclick: () => this.selection.set({ object: name }) }, plain(name)),
+      make("div", { class: "line gone" }, `came and went: ${from} to ${to}`), ...ends,
+      make("div", { class: "end" }, plain(`last state: ${state}`)),
+      make("div", { class: "end" }, make("button", { type: "button", class: "link", onclick: show }, "its history")));
   }
 
   _lines(/** @type {string} */ name, /** @type {Change[]} */ changes) {

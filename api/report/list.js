@@ -83,7 +83,7 @@ export class List {
     objects.append(make("button", {
       type: "button", class: "chip only", onclick: () => this.selection.set({ from: told.from, to: told.to }),
     }, "select only this"));
-    if (told.client !== null) objects.append(make("div", { class: "client" }, plain(`client ${told.client}`)));
+    if (told.client !== null) objects.append(make("div", { class: "by" }, plain(`client ${told.client}`)));
     fill(objects, this._objects(told.objects), OBJECTS_AT_FIRST);
     item.append(objects);
   }

@@ -86,15 +86,16 @@ export class Service {
 
   /** The differences between the ends of a range, by object, for objects that the reader may see.
    * @param {number} from @param {number} to @param {string|null} object
-   * @returns {Promise<{name: string, changes: any[]}[]>} */
+   * @returns {Promise<{name: string, changes: any[], passed?: {from_offset: number, to_offset: number}}[]>} */
   async difference(from, to, object) {
-    const { changes } = await this._json("diff", { from: from > 0 ? from - 1 : "start", to, object, fates: "true" });
-    /** @type {{name: string, changes: any[]}[]} */
+    const { changes, passed } = await this._json("diff", { from: from > 0 ? from - 1 : "start", to, object, fates: "true", passed: "true" });
+    /** @type {{name: string, changes: any[], passed?: {from_offset: number, to_offset: number}}[]} */
     const groups = [];
     for (const change of changes) {
       if (groups.at(-1)?.name !== change.object) groups.push({ name: change.object, changes: [] });
       groups.at(-1)?.changes.push(change);
     }
+    for (const each of passed) groups.push({ name: each.object, changes: [], passed: each });
     return groups;
   }
 

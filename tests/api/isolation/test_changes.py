@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from api.commands import COMMANDS, find_command
-from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.changes import ShowBlame, ShowHistory
+from api.questions.differences import ShowDiff
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates

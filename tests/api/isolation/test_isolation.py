@@ -21,7 +21,7 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
-from api.questions.changes import ShowDiff
+from api.questions.differences import ShowDiff
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.table import DESCRIPTIONS, QUESTIONS, find_question

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from api.questions.bisect import FindFlips
-from api.questions.changes import ShowBlame, ShowDiff, ShowHistory
+from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.check import CheckHistory
+from api.questions.differences import ShowDiff
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
 from api.questions.notes import ListNotes

@@ -141,6 +141,57 @@ def test_states_of_what_changed_often_are_those_of_a_replay(
         assert " ".join(texts(page, ".answer li")) == " ".join(told)
 
 
+def test_a_narrow_page_has_a_time_on_every_view(report_file: Path, opened: Opened) -> None:
+    page = opened(report_file, width=400)
+    views = page.evaluate(
+        """async () => {
+          const drawn = [], original = CanvasRenderingContext2D.prototype.fillText;
+          CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            drawn.push([text, x + (this.textAlign === "left" ? this.measureText(text).width : 0)]);
+            original.call(this, text, x, y);
+          };
+          const found = [], width = report.picture.axis.width;
+          for (let i = 0; i < 60; i++) {
+            const from = (i * 389) % report.data.last, to = from + [0, 2, 20, 200][i % 4];
+            report.selection.set({ from, to: Math.min(to, report.data.last), object: null });
+            drawn.length = 0;
+            report.picture.zoom(false);
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            const times = drawn.filter(([text]) => /\\d\\d:\\d\\d/.test(text));
+            found.push([from, to, times.length, times.every(([, end]) => end <= width)]);
+          }
+          CanvasRenderingContext2D.prototype.fillText = original;
+          return found;
+        }"""
+    )
+    assert len(views) == 60
+    assert [view for view in views if view[2] == 0 or not view[3]] == []
+
+
+def test_what_came_and_went_is_shown_with_its_life(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file)
+    passed = metalog("diff", demo_log, 0, 1308, "--json").json["passed"]
+    topic = next(each for each in passed if each["object"].startswith("topic:"))
+    name, first, last = topic["object"], topic["from_offset"], topic["to_offset"]
+    select(page, first, last, name)
+    shown = texts(page, ".changes .object")
+    assert len(shown) == 1
+    assert f"came and went: {first} to {last}" in shown[0]
+    assert f"created at {first} " in shown[0]
+    assert f"removed at {last} " in shown[0]
+    assert f"name={name.removeprefix('topic:')} " in shown[0]
+    for verb, offset in (("created", first), ("removed", last)):
+        origin = metalog("dump", demo_log, "--from", offset, "--to", offset, "--json").json[
+            "origin"
+        ]
+        assert re.search(rf"{verb} at {offset} \S+ by {origin['principal']}", shown[0])
+    page.locator(".changes .link", has_text="its history").click()
+    told = lines(metalog("history", demo_log, name).out)
+    assert " ".join(texts(page, ".answer li")) == " ".join(told)
+
+
 def test_the_list_says_what_timeline_says(
     metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
 ) -> None:

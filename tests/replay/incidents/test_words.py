@@ -24,7 +24,7 @@ from records.text import uuid_text
 from records.topics import NamespaceRecord
 from replay.timeline import Timeline
 from tests.histories import random_history
-from tests.replay.builders import FakeLog, batches, uid
+from tests.replay.builders import FakeLog, batches, partition, topic, uid
 from tests.samples import cases, sampled
 
 VOTER = QuorumVoter(
@@ -100,6 +100,18 @@ def test_removed_acls_are_named() -> None:
         "2 ACLs removed (allow User:ann READ on topic:a, allow User:ann READ on topic:b)"
     )
     assert event.objects == tuple(f"acl:{uuid_text(uid(name))}" for name in "ab")
+
+
+def test_topics_without_eligible_replicas_are_listed_by_name() -> None:
+    names = [f"t{number:02}" for number in range(20)]
+    created = [
+        record
+        for name in names[::-1]
+        for record in (topic(name), partition(name, 0, eligible_leader_replicas=(2,)))
+    ]
+    log = FakeLog(batches(created, [ClearElrRecord(topic_name="")]))
+    (*_, cleared) = Timeline(log).events(0, log.end_offset)
+    assert cleared.objects == tuple(f"partition:{name}/0" for name in names)
 
 
 @sampled

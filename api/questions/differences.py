@@ -1,0 +1,68 @@
+"""Question about the difference between two points, and about what existed only between them."""
+
+from itertools import chain
+
+import msgspec
+from msgspec.structs import replace
+
+from api.questions.changes import ObjectChange, shown
+from api.questions.past import Past
+from api.questions.question import Computed, Question
+from api.redaction import holds_secrets, redact_label
+from replay.time_travel.diff import diff_images
+from replay.time_travel.objects import parse_object
+from replay.time_travel.passed import RECORDS_MAX, Passed, passed_objects
+
+
+class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the differences from the point `before`; `object`: only those of the object.
+
+    `passed`: also return what existed only between the points, after the differences. It is not
+    looked for in more than `RECORDS_MAX` records, and not with `object`.
+    """
+
+    before: str
+    object: str | None = None
+    fates: bool = False
+    show_secrets: bool = False
+    passed: bool = False
+
+
+def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
+    """Return every field that differs, ordered by kind and name of the object.
+
+    Raises:
+        RequestError: `object` is absent at both points.
+    """
+    only = None if request.object is None else parse_object(request.object)
+    before = past.offset(request.before)
+    with past.progress("replaying", min(before, at) + 1) as advance:
+        if request.passed and only is None and abs(at - before) <= RECORDS_MAX:
+            old, new = past.timeline.images_at(before, at, advance)
+            found = diff_images(old, new)
+            ends = (old, new) if before <= at else (new, old)
+            passed = passed_objects(past.timeline.source, *ends)
+        else:
+            found, passed = past.timeline.diff(before, at, only, progress=advance), []
+    items = chain(
+        (shown(change, request) for change in found),
+        (_shown_passed(each, request) for each in passed),
+    )
+    return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
+
+
+def _shown_passed(passed: Passed, request: ShowDiff) -> ObjectChange:
+    kind, _, label = passed.object.partition(":")
+    redacts = not request.show_secrets and holds_secrets(kind)
+    return ObjectChange(
+        object=f"{kind}:{redact_label(kind, label)}" if redacts else passed.object,
+        field="",
+        before=None,
+        after=None,
+        fate="passed",
+        from_offset=passed.from_offset,
+        to_offset=passed.to_offset,
+    )
+
+
+DIFF = Question(name="diff", request=ShowDiff, item=ObjectChange, tell=diff_shown)

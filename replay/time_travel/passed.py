@@ -1,0 +1,195 @@
+"""Objects that came and went between two states, so that a diff of the states lacks them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from records import brokers, configs, partitions, security, topics
+from records.base import Record, Uuid
+from records.text import uuid_text
+from replay.image.configs import TOPIC
+from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
+from replay.loader import BatchSource
+from replay.time_travel.affected import AFFECTED
+from replay.time_travel.escapes import escaped
+from replay.time_travel.kinds import KINDS, Key
+from replay.transactions import effective_rows
+
+RECORDS_MAX = 100_000
+"""Callers do not look for such objects in a longer range: reading it takes too long."""
+
+_KINDS = frozenset(
+    {
+        *("topic", "partition", "namespace", "broker", "controller"),
+        *("config", "acl", "quota", "scram", "token"),
+    }
+)
+
+_ENDS: frozenset[type[Record]] = frozenset(
+    {
+        *(topics.RemoveTopicRecord, topics.RemoveNamespaceRecord),
+        *(brokers.UnregisterBrokerRecord, brokers.UnregisterControllerRecord),
+        *(security.RemoveAccessControlEntryRecord, security.RemoveUserScramCredentialRecord),
+        *(security.RemoveDelegationTokenRecord, partitions.RemovePartitionsRecord),
+    }
+)
+
+_BEGINS: frozenset[type[Record]] = frozenset(
+    {
+        *(topics.TopicRecord, topics.NamespaceRecord, partitions.PartitionRecord),
+        *(brokers.RegisterBrokerRecord, brokers.RegisterControllerRecord),
+        *(configs.ConfigRecord, configs.ClientQuotaRecord),
+        *(security.AccessControlEntryRecord, security.UserScramCredentialRecord),
+        security.DelegationTokenRecord,
+    }
+)
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """An object that was made by the record at one offset and removed by that at another."""
+
+    object: str
+    from_offset: int
+    to_offset: int
+
+
+def passed_objects(source: BatchSource, old: MetadataImage, new: MetadataImage) -> list[Passed]:
+    """Return the objects that existed only between two images, ordered by kind and first record.
+
+    Left out are the partitions and configs of a topic that came and went, because the topic is
+    listed, and configs that only moved with their topic.
+
+    Args:
+        old: The earlier image.
+
+    Raises:
+        CorruptLogError: the log is damaged in this range.
+    """
+    first = max(old.provenance.next_offset, source.history_start)
+    end = new.provenance.next_offset
+    lives = _Lives(old)
+    if first < end:
+        for row in effective_rows(source.batches(first, end), first, end):
+            if type(row.payload) in _FOLLOWED:
+                lives.follow(row.payload, row.offset)
+    passed = [each for each in lives.ended() if not _exists(old, *each) and not _exists(new, *each)]
+    gone = {key for kind, key in passed if kind == "topic"}
+    names = {lives.names[topic_id] for topic_id in gone}
+    order = list(KINDS)
+    return sorted(
+        (
+            Passed(f"{kind}:{lives.label(kind, key)}", *lives.span(kind, key))
+            for kind, key in passed
+            if not (kind == "partition" and key[0] in gone)
+            and not (kind == "config" and key[0] == TOPIC and key[1] in names)
+        ),
+        key=lambda each: (order.index(each.object.partition(":")[0]), each.from_offset),
+    )
+
+
+class _Lives:
+    """Follows which objects the records of a range make and remove.
+
+    Attributes:
+        names: The full names of the topics that the range names or removes, by id.
+    """
+
+    def __init__(self, old: MetadataImage) -> None:
+        self.names: dict[Uuid, str] = {}
+        self._old = old
+        self._namespaces: dict[Uuid, str] = {}
+        self._begun: dict[tuple[str, Any], int] = {}
+        self._ended: dict[tuple[str, Any], int] = {}
+        # The names of the values that the range set, by resource.
+        self._values: dict[tuple[int, str], set[str]] = {}
+        self._partitions: dict[Uuid, dict[tuple[Uuid, int], None]] = {}
+
+    def follow(self, record: Any, offset: int) -> None:
+        """Take note of what a record makes or removes."""
+        self._learn_name(record)
+        if isinstance(record, topics.MoveTopicRecord):
+            return
+        is_end = type(record) in _ENDS or self._is_last(record)
+        for each in self._reached(record):
+            if not is_end:
+                self._begun.setdefault(each, offset)
+            elif each in self._begun:
+                self._ended[each] = offset
+
+    def _is_last(self, record: Any) -> bool:
+        """True if a record removes a quota, or the last value of a config."""
+        if isinstance(record, configs.ConfigRecord):
+            names = self._values.setdefault((record.resource_type, record.resource_name), set())
+            if record.value is not None:
+                names.add(record.name)
+                return False
+            names.discard(record.name)
+            return not names
+        return isinstance(record, configs.ClientQuotaRecord) and record.remove
+
+    def ended(self) -> Iterator[tuple[str, Any]]:
+        """Yield kind and key of each object that was made and later removed, maybe made again."""
+        return iter(self._ended)
+
+    def span(self, kind: str, key: Key) -> tuple[int, int]:
+        """Return the offsets at which an object was first made and last removed."""
+        return self._begun[kind, key], self._ended[kind, key]
+
+    def label(self, kind: str, key: Any) -> str:
+        """Return an object's name without its kind."""
+        if kind == "topic":
+            return escaped(self.names[key])
+        if kind == "partition":
+            return f"{escaped(self._topic_name(key[0]))}/{key[1]}"
+        if kind == "namespace":
+            return escaped(self._namespaces[key])
+        return KINDS[kind].label(MetadataImage.EMPTY, key)
+
+    def _learn_name(self, record: Any) -> None:
+        match record:
+            case topics.TopicRecord() | topics.MoveTopicRecord():
+                namespace_id = record.namespace_id
+                of = () if namespace_id is None else (self._namespace_name(namespace_id),)
+                self.names[record.topic_id] = NAMESPACE_SEPARATOR.join((*of, record.name))
+            case topics.NamespaceRecord():
+                self._namespaces[record.namespace_id] = record.name
+
+    def _reached(self, record: Any) -> Iterator[tuple[str, Any]]:
+        for kind, keys in AFFECTED[type(record)].items():
+            if kind in _KINDS:
+                for key in keys(record, MetadataImage.EMPTY):
+                    if kind != "topic" or not isinstance(record, _OF_A_TOPIC):
+                        yield kind, key
+        if isinstance(record, partitions.PartitionRecord):
+            key = record.topic_id, record.partition_id
+            self._partitions.setdefault(record.topic_id, {})[key] = None
+        elif isinstance(record, partitions.RemovePartitionsRecord):
+            for number in record.partition_ids:
+                self._partitions.get(record.topic_id, {}).pop((record.topic_id, number), None)
+        elif isinstance(record, topics.RemoveTopicRecord):
+            resource = TOPIC, self._topic_name(record.topic_id)
+            if self._values.pop(resource, None):
+                yield "config", resource
+            yield from (("partition", key) for key in self._partitions.get(record.topic_id, ()))
+
+    def _topic_name(self, topic_id: Uuid) -> str:
+        if topic_id in self.names:
+            return self.names[topic_id]
+        topic = self._old.topic(topic_id)
+        return f"@{uuid_text(topic_id)}" if topic is None else self._old.full_name(topic)
+
+    def _namespace_name(self, namespace_id: Uuid) -> str:
+        if namespace_id in self._namespaces:
+            return self._namespaces[namespace_id]
+        namespace = self._old.namespace(namespace_id)
+        return f"@{uuid_text(namespace_id)}" if namespace is None else namespace.name
+
+
+_FOLLOWED = _BEGINS | _ENDS | {topics.MoveTopicRecord}
+_OF_A_TOPIC = partitions.PartitionRecord, partitions.RemovePartitionsRecord
+"""Records that touch a topic without making or removing it."""
+
+
+def _exists(image: MetadataImage, kind: str, key: Any) -> bool:
+    return KINDS[kind].fields(image, key) is not None
