@@ -6,18 +6,19 @@ from its previous value (fold/changes.py). Audit queries select from this relati
 
 from functools import partial
 
+import msgspec
 from pyspark.sql import DataFrame
 
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
-from replay.audit.history import BULK, RARE, History
-from replay.audit.state import context
+from replay.audit.fold.packing import OTHERS, PACKED_SQL
+from replay.audit.history import RARE, History
+from replay.audit.records import records
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
 
 _HOUR_MS = 3_600_000
-_TOPIC_RECORDS = ("MoveTopicRecord", "RemoveTopicRecord", "TopicRecord", "RemovePartitionsRecord")
 
 SCHEMA = {
     "offset": "long, of the record",
@@ -59,25 +60,26 @@ def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> 
 
 def _found(history: History) -> DataFrame:
     """Return the changes of a history, with the columns `fold.workers.CHANGES`."""
+    origin = (f"origin.{name}" for name in ("principal", "command", "reason"))
+    rows = records(history, RARE, "timestamp", *origin)
     if history.is_one_task:
-        rows = _rows(history.in_json(RARE | BULK))
         return rows.mapInArrow(workers.changes, workers.CHANGES_SQL)
     # Those of partitions are most of all, and found by many tasks, each for some of the topics.
-    topics = history.in_json(BULK.union(_TOPIC_RECORDS))
-    of_topic = topics.repartition("topic_id")
-    known = context(history)
-    find = partial(workers.topic_changes, undone=known.undone, spaces=known.spaces)
-    partitions = _rows(of_topic.sortWithinPartitions("position")).mapInArrow(
-        find, workers.CHANGES_SQL
-    )
-    others = _rows(history.rare_in_json).mapInArrow(workers.changes, workers.CHANGES_SQL)
-    return others.union(partitions)
+    packed = history.kept(rows.mapInArrow(workers.split_by_topic, PACKED_SQL))
+    others = packed.where(f"bucket = {OTHERS}").repartition(1)
+    others = others.sortWithinPartitions("position", "rank")
+    of_topics = packed.where(f"bucket <> {OTHERS}").repartition("bucket")
+    of_topics = of_topics.sortWithinPartitions("bucket", "position")
+    known = _context(others)
+    find = partial(workers.topic_changes, context=known)
+    partitions = of_topics.mapInArrow(find, workers.CHANGES_SQL)
+    return others.mapInArrow(workers.other_changes, workers.CHANGES_SQL).union(partitions)
 
 
-def _rows(records: DataFrame) -> DataFrame:
-    return records.selectExpr(
-        "position", "record", "timestamp", "origin.principal", "origin.command", "origin.reason"
-    )
+def _context(others: DataFrame) -> workers.Context:
+    """Return what the changes of partitions depend on, found in a separate Spark job."""
+    rows = others.mapInArrow(workers.context, "context string").collect()
+    return msgspec.json.decode(rows[0].context, type=workers.Context) if rows else workers.Context()
 
 
 def _readable(found: DataFrame, *, show_secrets: bool) -> DataFrame:

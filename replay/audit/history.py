@@ -86,6 +86,7 @@ class History:
         self._at = at
         self._columns = tuple(columns)
         self._views: dict[int, tuple[str, DataFrame]] = {}
+        self._kept: list[DataFrame] = []
 
     def __enter__(self) -> "History":
         return self
@@ -96,8 +97,8 @@ class History:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if "rare_written" in self.__dict__:
-            self.rare_written.unpersist()
+        for frame in self._kept:
+            frame.unpersist()
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
         """Run an SQL query over frames.
@@ -162,31 +163,27 @@ class History:
 
     @property
     def rare_in_json(self) -> DataFrame:
-        """All records except those of partitions, in order, in one task; columns of `in_json`."""
-        rows = self.in_json(RARE)
+        """All records except those of partitions, in order, in one task.
+
+        Returns:
+            position long, and record string, a JSON object of the record's type and its fields.
+        """
+        types = ", ".join(sorted(RARE))
+        rows = self.of_types(RARE).selectExpr("position", f"to_json(struct({types})) AS record")
         if self.is_one_task:
             return rows
         others = (F.expr(f"NOT startswith(record, '{{\"{name}\"')") for name in _FIRST)
         return rows.repartition(1).sortWithinPartitions("position", *others)
 
-    def in_json(self, names: frozenset[str]) -> DataFrame:
-        """Return all records of some types, including those that took no effect.
-
-        Returns:
-            position long, record string (a JSON object of the record's type and its fields), the
-            columns of the envelope, and, if all the types have a topic id, topic_id binary.
-        """
-        types = sorted(names)
-        columns = ["position", f"to_json(struct({', '.join(types)})) AS record", *self._columns]
-        if all("topic_id" in registry.BY_NAME[name].__struct_fields__ for name in types):
-            ids = ", ".join(f"{name}.topic_id" for name in types)
-            columns.append(f"coalesce({ids}) AS topic_id")
-        return self.of_types(names).selectExpr(*columns)
+    def kept(self, frame: DataFrame) -> DataFrame:
+        """Cache a frame that is read several times, until this history is closed."""
+        self._kept.append(frame.persist())
+        return self._kept[-1]
 
     @cached_property
     def rare_written(self) -> DataFrame:
         """Like `rare`, but including the records that took no effect."""
-        return self.of_types(RARE).persist()
+        return self.kept(self.of_types(RARE))
 
     @cached_property
     def partitions_written(self) -> DataFrame:

@@ -17,8 +17,10 @@ from records.avro.schema import envelope_schema
 from replay.audit.avro_types import UNION_MEMBER_PREFIX, struct_type
 from replay.audit.fold import workers
 from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
+from replay.audit.fold.packing import PACKED_SQL
 from replay.audit.fold.partitions import PARTITION
-from replay.audit.history import BULK, RARE, History
+from replay.audit.history import RARE, History
+from replay.audit.records import records
 
 PARTS = _OBJECT_PARTS | {"partitions"}
 """Names of the parts, as in docs/digest.md."""
@@ -58,37 +60,16 @@ def part(history: History, name: str) -> DataFrame:
     return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
 
 
-def context(history: History) -> workers.Context:
-    """Return what the changes of partitions depend on, found in a separate Spark job."""
-    records = history.rare_in_json.select("position", "record")
-    rows = records.mapInArrow(workers.context, "context string").collect()
-    return msgspec.json.decode(rows[0].context, type=workers.Context) if rows else workers.Context()
-
-
 def _folded(history: History, others: frozenset[str]) -> DataFrame:
     """Return the records of partitions and those of other types, in order, in one task.
 
     If several tasks read the log, each folds the records of partitions in its range.
     """
-    types = ", ".join(sorted(others))
-    rows = history.of_types(BULK | others).selectExpr(
-        "position",
-        "CASE WHEN PartitionRecord IS null AND PartitionChangeRecord IS null "
-        f"THEN to_json(struct({types})) END AS record",
-        *(_of_both(name) for name in PARTITION.names if name not in _WHOLE_ONLY),
-        *(f"PartitionRecord.{name} AS {name}" for name in _WHOLE_ONLY),
-    )
+    rows = records(history, others)
     if history.is_one_task:
         return rows
-    packed = rows.mapInArrow(workers.fold_range, workers.PACKED_SQL)
+    packed = rows.mapInArrow(workers.fold_range, PACKED_SQL)
     return packed.repartition(1).sortWithinPartitions("position", "rank")
-
-
-_WHOLE_ONLY = ("leader_epoch", "partition_epoch")
-
-
-def _of_both(name: str) -> str:
-    return f"coalesce(PartitionRecord.{name}, PartitionChangeRecord.{name}) AS {name}"
 
 
 def _type(name: str) -> T.StructType:

@@ -1,11 +1,14 @@
-"""Computes effective changes: the fields that a record sets to another value than before."""
+"""Computes effective changes: the fields that a record sets to another value than before.
 
-from bisect import bisect_right
+Those of partitions, which are most of all, are computed by operations on columns
+(partition_changes.py).
+"""
+
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from replay.audit.fold.objects import ABORT, BEGIN, CONTROL, END, FOR_EVER
+from replay.audit.fold.objects import ABORT, BEGIN, CONTROL, END
 from replay.audit.fold.settings import Setting, config, settings, voter
 from replay.audit.fold.texts import id_text
 from replay.audit.fold.topic_names import TOPIC_RESOURCE, Fields
@@ -32,14 +35,10 @@ _Key = tuple[str, str | None, str, str]
 
 
 class Changes:
-    """Computes the changes of records, which must be applied in order.
+    """Computes the changes of records, except those of partitions; they must be in order."""
 
-    Args:
-        spaces: Names, by id, of namespaces created by records that are not applied here.
-    """
-
-    def __init__(self, spaces: dict[str, str]) -> None:
-        self._spaces = spaces
+    def __init__(self) -> None:
+        self._spaces: dict[str, str] = {}
         self._values: dict[_Key, dict[str, str]] = defaultdict(dict)
         # What the records of an aborted transaction would have set.
         self._aborted: dict[_Key, dict[str, str | None]] = defaultdict(dict)
@@ -68,27 +67,6 @@ class Changes:
         for waiting in self._waiting.values():
             for each, in_effect in waiting:
                 yield from self._set(each, config(each.fields), in_effect)
-
-    def of_topics(
-        self, records: Iterable[Said], undone: Sequence[tuple[int, int]]
-    ) -> Iterator[Row]:
-        """Yield the changes of the records of some topics.
-
-        Args:
-            undone: The first and the last position of each aborted or still open transaction.
-        """
-        begins = [begin for begin, _ in undone]
-        inside: int | None = None
-        for said in records:
-            place = bisect_right(begins, said.position) - 1
-            begin, last = undone[place] if place >= 0 else (0, -1)
-            if said.position > last:
-                yield from self.of(said, in_effect=True)
-            elif last != FOR_EVER:
-                if begin != inside:
-                    self._aborted.clear()
-                    inside = begin
-                yield from self.of(said, in_effect=False)
 
     def of(self, said: Said, *, in_effect: bool) -> Iterator[Row]:
         """Yield the changes of one record; `in_effect` is false if its transaction was aborted."""

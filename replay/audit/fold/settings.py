@@ -49,11 +49,10 @@ class Setting(NamedTuple):
 def settings(name: str, record: Fields) -> Iterator[Setting]:
     """Yield the settings in a record.
 
-    Left out are those of topic configs and voters, and the removals of a removed topic's objects.
+    Left out are those of topic configs, voters and partitions, and the removals of a removed
+    topic's objects.
     """
-    if name in _PARTITION_FIELDS:
-        yield _partition(name, record)
-    elif name in _SETTINGS:
+    if name in _SETTINGS:
         yield from _SETTINGS[name](record)
     elif name in WORDS:
         yield _word(name, record)
@@ -110,20 +109,6 @@ def _key(name: str, field: str, record: Fields) -> str | None:
     return _json(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
 
-def _partition(name: str, record: Fields) -> Setting:
-    texts = {field: _text(name, field, record) for field in PARTITION_FIELDS}
-    if name == "PartitionRecord":
-        for field in ("eligible_leader_replicas", "last_known_elr"):
-            texts[field] = texts[field] or "[]"
-    else:
-        for field, unset in (("leader", "-2"), ("leader_recovery_state", "-1")):
-            texts[field] = None if texts[field] == unset else texts[field]
-        if not record.get("directories"):
-            texts["directories"] = None
-        texts = {field: text for field, text in texts.items() if text is not None}
-    return Setting("partitions", texts, record["topic_id"], rest=f"/{record['partition_id']}")
-
-
 def _registration(record: Fields) -> Iterator[Setting]:
     yield _broker(
         record["broker_id"],
@@ -170,13 +155,6 @@ def _removal_over(record: Fields) -> Iterator[Setting]:
     return _removals(record, dict.fromkeys(_REMOVAL_FIELDS))
 
 
-def _partitions_removed(record: Fields) -> Iterator[Setting]:
-    yield from _removal_over(record)
-    for partition_id in record["partition_ids"]:
-        gone = dict.fromkeys(PARTITION_FIELDS)
-        yield Setting("partitions", gone, record["topic_id"], rest=f"/{partition_id}")
-
-
 def _removals(record: Fields, texts: Texts) -> Iterator[Setting]:
     for partition_id in record["partition_ids"]:
         kind, rest = "pending_partition_removals", f"/{partition_id}"
@@ -190,18 +168,13 @@ _SETTINGS: dict[str, Callable[[Fields], Iterator[Setting]]] = {
     "DeleteTopicPartitionsRecord": _removal_begun,
     "FenceBrokerRecord": _fence,
     "RegisterBrokerRecord": _registration,
-    "RemovePartitionsRecord": _partitions_removed,
+    "RemovePartitionsRecord": _removal_over,
     "UnfenceBrokerRecord": _unfence,
     "UnregisterBrokerRecord": _unregistration,
 }
 
 _BROKER_FIELDS = [field for field in ROWS["brokers"] if field != "broker_id"]
 _REMOVAL_FIELDS = ("delay_ms", "create_time_ms")
-PARTITION_FIELDS = (
-    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader"),
-    *("leader_recovery_state", "directories", "eligible_leader_replicas", "last_known_elr", "mode"),
-)
-_PARTITION_FIELDS = ("PartitionRecord", "PartitionChangeRecord")
 
 
 def _text(name: str, field: str, record: Fields) -> str | None:

@@ -1,7 +1,7 @@
 """Functions that Spark's Python workers run on batches of records."""
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import msgspec
@@ -10,23 +10,21 @@ import pyarrow.compute as pc
 
 from replay.audit.fold.changes import Changes, Row, Said
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
+from replay.audit.fold.packing import packed, packed_by_topic, unpacked
+from replay.audit.fold.partition_changes import partition_changes
 from replay.audit.fold.partitions import SCHEMA, ended, rows_of
 from replay.audit.fold.texts import Sums
 from replay.audit.fold.transactions import TransactionFold
 
 _ROWS_A_BATCH = 10_000
-_ROWS_A_STREAM = 500_000
+_ROWS_AT_ONCE = 200_000
+_ORIGIN = ("timestamp", "principal", "command", "reason")
 
 Batches = Iterable[pyarrow.RecordBatch]
 
 
-PACKED_SQL = "position long, rank long, rows binary"
-"""The columns of `fold_range`: `rows` is an Arrow stream of the columns `_FOLDED`."""
-
 _FOLDED = pyarrow.schema([("record", pyarrow.string()), *SCHEMA])
 _MARKER = rf'^\{{"({BEGIN}|{END}|{ABORT})"'
-_FIRST = (r'^\{"NamespaceRecord"', r'^\{"TopicRecord"')
-"""In a base, whose records have no order, other records need these."""
 
 
 def fold_range(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -48,27 +46,7 @@ def fold_range(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
         rare = pyarrow.Table.from_batches([batch.select(["position", "record"])])
         others.append(rare.filter(rare["record"].is_valid()))
     rows = pyarrow.concat_tables([*others, *fold.apart()], promote_options="default")
-    rows = rows.sort_by("position")
-    if not rows.num_rows:
-        return
-    first, last = rows["position"][0], rows["position"][-1]
-    ranks = _ranked(rows) if first == last else [rows]
-    for rank, some in enumerate(ranks):
-        for start in range(0, some.num_rows, _ROWS_A_STREAM):
-            part = some.slice(start, _ROWS_A_STREAM)
-            columns = [[part["position"][0].as_py()], [rank], [_packed(part)]]
-            yield pyarrow.record_batch(columns, names=["position", "rank", "rows"])
-
-
-def _unpacked(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Yield batches as they are, or the rows that `fold_range` packed in them."""
-    for batch in batches:
-        if "rows" not in batch.schema.names:
-            yield batch
-            continue
-        for stream in batch["rows"]:
-            with pyarrow.ipc.open_stream(stream.as_buffer()) as reader:
-                yield from reader
+    yield from packed(rows.sort_by("position"))
 
 
 def digest(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -124,9 +102,12 @@ class Context(msgspec.Struct):
 
 def context(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
     """Apply records (position, JSON) in order, and return a `Context` as JSON in one row."""
+    yield pyarrow.record_batch({"context": [msgspec.json.encode(_context(batches)).decode()]})
+
+
+def _context(batches: Batches) -> Context:
     objects = _applied(batches)
-    found = Context(undone=objects.undone, spaces=objects.names.spaces)
-    yield pyarrow.record_batch({"context": [msgspec.json.encode(found).decode()]})
+    return Context(undone=objects.undone, spaces=objects.names.spaces)
 
 
 CHANGES = pyarrow.schema(
@@ -143,24 +124,59 @@ CHANGES_SQL = ", ".join(f"{field.name} {_SQL_TYPES[field.type]}" for field in CH
 
 
 def changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of records, which are in order.
+    """Return the changes of all records of a log, which are in order."""
+    tables = list(_some(batches))
+    if not tables:
+        return
+    records = pyarrow.concat_tables(tables)
+    others = records.filter(records["record"].is_valid())
+    yield from other_changes(others.to_batches())
+    known = _context(others.to_batches())
+    yield from _topic_changes(records.filter(records["topic_id"].is_valid()), known)
 
-    The records are all of the log, or all except those of partitions.
-    """
-    return _changes(Changes({}).of_all(_said(batches)))
+
+def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Pack records for their changes: those of each topic in a bucket, all others in one more."""
+    for some in _some(batches):
+        others = some.filter(some["record"].is_valid())
+        yield from packed(others.select(["position", "record", *_ORIGIN]))
+        yield from packed_by_topic(some.filter(some["topic_id"].is_valid()))
 
 
-def topic_changes(
-    batches: Batches, undone: list[tuple[int, int]], spaces: dict[str, str]
-) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of partitions; takes all records, in order, of some topics.
+def other_changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes of all objects except partitions; the records are in order."""
+    return _changes(Changes().of_all(_said(unpacked(batches))))
 
-    Args:
-        undone: The first and the last position of each aborted or still open transaction.
-        spaces: The names of namespaces, by id.
-    """
-    rows = Changes(spaces).of_topics(_said(batches), undone)
-    return _changes(row for row in rows if row[2] == "partitions")
+
+def topic_changes(batches: Batches, context: Context) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes of partitions; takes all records of some topics, by bucket, in order."""
+    values = (row for batch in batches for row in _slices(batch))
+    for _, bucket in groupby(values, key=lambda row: row["bucket"][0].as_py()):
+        yield from _topic_changes(pyarrow.Table.from_batches(unpacked(bucket)), context)
+
+
+def _topic_changes(records: pyarrow.Table, known: Context) -> Iterator[pyarrow.RecordBatch]:
+    for rows in partition_changes(records, known.undone, known.spaces):
+        kind = pyarrow.repeat("partitions", rows.num_rows)
+        found = rows.append_column("kind", kind).select(CHANGES.names)
+        yield from found.cast(CHANGES).to_batches(max_chunksize=_ROWS_A_BATCH)
+
+
+def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
+    for at in range(batch.num_rows):
+        yield batch.slice(at, 1)
+
+
+def _some(batches: Batches) -> Iterator[pyarrow.Table]:
+    """Yield batches as tables of many rows."""
+    waiting: list[pyarrow.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= _ROWS_AT_ONCE:
+            yield pyarrow.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pyarrow.Table.from_batches(waiting)
 
 
 def _changes(rows: Iterator[Row]) -> Iterator[pyarrow.RecordBatch]:
@@ -177,8 +193,8 @@ def _said(batches: Batches) -> Iterator[Said]:
     # Numbers with a fraction stay as Spark wrote them.
     decoder = msgspec.json.Decoder(dict[str, dict[str, Any]], float_hook=str)
     for batch in batches:
-        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        for position, text, timestamp, principal, command, reason in rows:
+        columns = (batch[name].to_pylist() for name in ("position", "record", *_ORIGIN))
+        for position, text, timestamp, principal, command, reason in zip(*columns, strict=True):
             ((name, fields),) = decoder.decode(text).items()
             yield Said(position, timestamp, principal, command, reason, name, fields)
 
@@ -194,7 +210,7 @@ def _records(
     batches: Batches, fold: TransactionFold | None
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
     decoder = msgspec.json.Decoder(dict[str, dict[str, Any]])
-    for batch in _unpacked(batches):
+    for batch in unpacked(batches):
         if fold is not None:
             _add(fold, batch)
             batch = batch.filter(batch["record"].is_valid())
@@ -218,21 +234,3 @@ def _add(fold: TransactionFold, batch: pyarrow.RecordBatch) -> None:
 def _rows(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     rows = batch.filter(batch["record"].is_null())
     return rows.select(SCHEMA.names).cast(SCHEMA) if "born" in rows.schema.names else rows_of(rows)
-
-
-def _ranked(rows: pyarrow.Table) -> list[pyarrow.Table]:
-    """Split the records of a base, which have one position, by the order they are needed in."""
-    ranks = []
-    for pattern in _FIRST:
-        is_first = pc.match_substring_regex(rows["record"], pattern).fill_null(False)
-        ranks.append(rows.filter(is_first))
-        rows = rows.filter(pc.invert(is_first))
-    return [*ranks, rows]
-
-
-def _packed(rows: pyarrow.Table) -> bytes:
-    sink = pyarrow.BufferOutputStream()
-    options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
-    with pyarrow.ipc.new_stream(sink, _FOLDED, options=options) as writer:
-        writer.write_table(rows)
-    return bytes(sink.getvalue())

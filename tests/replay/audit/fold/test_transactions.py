@@ -1,18 +1,27 @@
-"""Partitions of a log that is folded range by range, with transactions over their borders."""
+"""Ranges of a log, each read by one task, with transactions over their borders."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pyarrow
 import pytest
 
 from replay.audit.fold import partitions, workers
 from replay.audit.fold.objects import ABORT, BEGIN, END
+from replay.audit.fold.packing import OTHERS
 from replay.audit.fold.partitions import PARTITION
 
 _RAW = pyarrow.schema([("position", pyarrow.int64()), ("record", pyarrow.string()), *PARTITION])
+_SAID = pyarrow.schema(
+    [
+        *_RAW,
+        ("timestamp", pyarrow.int64()),
+        *((name, pyarrow.string()) for name in ("principal", "command", "reason")),
+    ]
+)
 _INTS = [field.name for field in PARTITION if field.type == pyarrow.list_(pyarrow.int32())]
 _PARTITIONS = [(bytes([topic]) * 16, number) for topic in range(3) for number in range(4)]
 
@@ -35,6 +44,59 @@ def test_ranges_fold_to_the_records_that_took_effect(
     assert 6 < len(plain) <= len(_PARTITIONS)
     assert _state(workers.partitions_of(packed)) == plain
     assert _state(workers.partitions_of([_batch(rows[:50]), _batch(rows[50:])])) == plain
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_changes_found_by_topic_equal_those_of_the_whole_log(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Topics are renamed and removed, also in transactions, aborted ones too."""
+    monkeypatch.setattr(workers, "_ROWS_AT_ONCE", 40)
+    rng = random.Random(seed)
+    rows = [{**row, "timestamp": n, "reason": str(n)} for n, row in enumerate(_rows(rng))]
+    for row in rows:
+        if "NoteRecord" in row.get("record", ""):
+            row |= _of_topic(rng)
+    pieces = [_batch(rows[first : first + 7], _SAID) for first in range(0, len(rows), 7)]
+    values = sorted(
+        (value for batch in workers.split_by_topic(pieces) for value in batch.to_pylist()),
+        key=lambda value: (value["bucket"], value["position"], value["rank"]),
+    )
+    others = _values(values, OTHERS)
+    (row,) = (row for batch in workers.context([others]) for row in batch.to_pylist())
+    context = msgspec.json.decode(row["context"], type=workers.Context)
+    of_topics = (_values(values, each) for each in sorted({v["bucket"] for v in values} - {OTHERS}))
+    found = [*workers.other_changes([others]), *workers.topic_changes(of_topics, context)]
+    whole = _changes(workers.changes(pieces))
+    assert _changes(found) == whole
+    assert {False, True} == {change["in_effect"] for change in whole}
+    assert {"partitions", "topics"} <= {change["kind"] for change in whole}
+    assert "RemoveTopicRecord" in {c["record"] for c in whole if c["kind"] == "partitions"}
+
+
+def test_nothing_has_no_changes() -> None:
+    assert not list(workers.changes([]))
+
+
+def _of_topic(rng: random.Random) -> dict[str, Any]:
+    topic_id = bytes([rng.randrange(3)]) * 16
+    name = rng.choice(("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "RemovePartitions"))
+    fields: dict[str, Any] = {"topic_id": topic_id}
+    if name == "RemovePartitions":
+        fields["partition_ids"] = [0, 2]
+        name = "RemovePartitionsRecord"
+    elif name != "RemoveTopicRecord":
+        fields["name"] = f"name-{rng.randrange(100)}"
+    return {"topic_id": topic_id, "record": msgspec.json.encode({name: fields}).decode()}
+
+
+def _values(values: list[dict[str, Any]], bucket: int) -> pyarrow.RecordBatch:
+    return pyarrow.RecordBatch.from_pylist([v for v in values if v["bucket"] == bucket])
+
+
+def _changes(batches: Iterable[pyarrow.RecordBatch]) -> list[dict[str, Any]]:
+    found = pyarrow.Table.from_batches(batches, workers.CHANGES).to_pylist()
+    return sorted(found, key=lambda change: [str(value) for value in change.values()])
 
 
 def _rows(rng: random.Random) -> Iterator[dict[str, Any]]:
@@ -113,5 +175,5 @@ def _key(partition: dict[str, Any]) -> tuple[bytes, int]:
     return partition["topic_id"], partition["partition_id"]
 
 
-def _batch(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
-    return pyarrow.RecordBatch.from_pylist(rows, schema=_RAW)
+def _batch(rows: list[dict[str, Any]], schema: pyarrow.Schema = _RAW) -> pyarrow.RecordBatch:
+    return pyarrow.RecordBatch.from_pylist(rows, schema=schema)

@@ -1,0 +1,73 @@
+"""Packs rows into single values, which Spark moves between tasks without converting the rows."""
+
+from collections.abc import Iterable, Iterator
+from zlib import crc32
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+PACKED_SQL = "bucket long, position long, rank long, rows binary"
+"""The columns of `packed`; rows in order are sorted by position and rank."""
+
+OTHERS = -1
+"""The bucket of rows that are not split by topic."""
+
+_BUCKETS = 64
+_ROWS_MAX = 500_000
+_FIRST = (r'^\{"NamespaceRecord"', r'^\{"TopicRecord"')
+"""In a base, whose records have no order, other records need these."""
+
+
+def packed(rows: pyarrow.Table, bucket: int = OTHERS) -> Iterator[pyarrow.RecordBatch]:
+    """Yield rows, which are in order, as values with the columns of `PACKED_SQL`."""
+    for rank, some in enumerate(_ranked(rows)):
+        for start in range(0, some.num_rows, _ROWS_MAX):
+            part = some.slice(start, _ROWS_MAX)
+            value = [bucket, part["position"][0].as_py(), rank, _stream(part)]
+            names = ["bucket", "position", "rank", "rows"]
+            yield pyarrow.record_batch([[each] for each in value], names=names)
+
+
+def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
+    """Like `packed`, with the rows of a topic in one of several buckets."""
+    topics = rows["topic_id"].combine_chunks().dictionary_encode()
+    numbers = [crc32(topic_id) % _BUCKETS for topic_id in topics.dictionary.to_pylist()]
+    buckets = numpy.array(numbers, numpy.int64)[topics.indices.to_numpy()]
+    order = numpy.argsort(buckets, kind="stable")
+    rows = rows.take(pyarrow.array(order))
+    bounds = numpy.searchsorted(buckets[order], numpy.arange(_BUCKETS + 1)).tolist()
+    for bucket in range(_BUCKETS):
+        start, end = bounds[bucket : bucket + 2]
+        yield from packed(rows.slice(start, end - start), bucket)
+
+
+def unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the packed rows; batches that are not packed are yielded as they are."""
+    for batch in batches:
+        if "rows" not in batch.schema.names:
+            yield batch
+            continue
+        for stream in batch["rows"]:
+            with pyarrow.ipc.open_stream(stream.as_buffer()) as reader:
+                yield from reader
+
+
+def _ranked(rows: pyarrow.Table) -> list[pyarrow.Table]:
+    """Return rows in parts; those of a base have one position, and are needed in an order."""
+    if not rows.num_rows or rows["position"][0] != rows["position"][-1]:
+        return [rows]
+    parts = []
+    for pattern in _FIRST:
+        is_first = pc.match_substring_regex(rows["record"], pattern).fill_null(False)
+        parts.append(rows.filter(is_first))
+        rows = rows.filter(pc.invert(is_first))
+    return [*parts, rows]
+
+
+def _stream(rows: pyarrow.Table) -> bytes:
+    sink = pyarrow.BufferOutputStream()
+    options = pyarrow.ipc.IpcWriteOptions(compression="lz4")
+    with pyarrow.ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())

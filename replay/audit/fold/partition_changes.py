@@ -1,0 +1,217 @@
+"""Computes the effective changes of partitions, by operations on columns.
+
+Each record of a partition, and each removal, is an event: it sets fields. Sorted by partition and
+position, the value before an event is the one of the last earlier event that set the field. Values
+are compared as numbers of their texts.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from replay.audit.fold.objects import FOR_EVER
+from replay.audit.fold.partitions import rows_of
+from replay.audit.fold.texts import id_text
+from replay.audit.fold.topic_names import Fields
+
+FIELDS = (
+    *("replicas", "isr", "removing_replicas", "adding_replicas", "leader"),
+    *("leader_recovery_state", "directories", "eligible_leader_replicas", "last_known_elr", "mode"),
+)
+_UNSET, _REMOVED = -2, -1
+"""In place of a text's number: the event does not set the field; the field has no value then."""
+
+_ORIGIN = ("principal", "command", "reason")
+_SAID = ("position", "timestamp", *_ORIGIN, "topic_id")
+"""Columns of a record that an event has too."""
+
+
+def partition_changes(
+    records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
+) -> Iterator[pyarrow.Table]:
+    """Yield the changes of partitions, a table for each field; without `kind`.
+
+    Args:
+        records: All records of some topics, in order: the columns `_SAID`, record (JSON; null for
+            those of partitions) and the columns of `rows_of`.
+        undone: The first and the last position of each aborted or still open transaction.
+        spaces: The names of all namespaces, by id.
+    """
+    records = _with_spans(records, undone)
+    names, removals = _names_and_removals(records, spaces)
+    events = _events(records, removals)
+    topics = events["topic_id"].dictionary_encode()
+    key = topics.indices.to_numpy().astype(numpy.int64) << 32 | events["partition_id"].to_numpy()
+    order = numpy.lexsort((events["position"].to_numpy(), key))
+    first = numpy.searchsorted(key[order], key[order])
+    span = events["span"].to_numpy()[order]
+    is_removal = events["is_removal"].to_numpy(zero_copy_only=False)
+    said = _said(events, topics, names).take(pyarrow.array(order))
+    for field in FIELDS:
+        after, texts = _numbered(events[field])
+        after[is_removal] = _REMOVED
+        after = after[order]
+        before = _before(after, span, first)
+        (changed,) = numpy.nonzero((after != _UNSET) & (after != before))
+        rows = said.take(pyarrow.array(changed))
+        for name, values in (("before", before), ("after", after)):
+            found = pyarrow.array(values[changed], mask=values[changed] < 0)
+            rows = rows.append_column(name, texts.take(found))
+        yield rows.append_column("field", pyarrow.repeat(field, rows.num_rows))
+
+
+def _before(after: Any, span: Any, first: Any) -> Any:
+    """Return the number of the value before each event.
+
+    Args:
+        after: By event, sorted by partition and position, the number of the value that it sets.
+        span: The number of the aborted transaction that the event belongs to; -1 if none.
+        first: The index of the first event of the same partition.
+    """
+    is_set = after != _UNSET
+    settled = _last_before(is_set & (span < 0), first)
+    aborted = _last_before(is_set, first)
+    # Only in its own transaction, an event sees what was aborted.
+    own = (span >= 0) & (aborted >= 0) & (span[aborted] == span)
+    last = numpy.where(own, aborted, settled)
+    return numpy.where(last < 0, _REMOVED, after[last])
+
+
+def _last_before(among: Any, first: Any) -> Any:
+    """Return the index of the last of some events before each event of a partition, or -1."""
+    places = numpy.where(among, numpy.arange(len(among)), -1)
+    last = numpy.append(-1, numpy.maximum.accumulate(places)[:-1])
+    return numpy.where(last < first, -1, last)
+
+
+def _with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow.Table:
+    """Drop records of the open transaction; add the column `span`, of the aborted one."""
+    positions = records["position"].to_numpy()
+    begins, ends = numpy.array([(-1, -1), *undone]).T
+    span = numpy.searchsorted(begins, positions, "right") - 1
+    span[positions > ends[span]] = -1
+    is_open = (span >= 0) & (ends[span] == FOR_EVER)
+    return records.append_column("span", pyarrow.array(span)).filter(pyarrow.array(~is_open))
+
+
+_Names = dict[bytes, list[tuple[int, str]]]
+"""By topic, each position where it took a name, ascending, and the full name."""
+
+_Removals = list[tuple[int, str, int]]
+"""Index of a record that removes a partition, the record's type, and the partition's id."""
+
+
+def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple[_Names, _Removals]:
+    """Return the names in effect and the removals that records of topics tell."""
+    names: _Names = defaultdict(list)
+    removals: _Removals = []
+    decoder = msgspec.json.Decoder(dict[str, Fields])
+    known = _partition_ids(records)
+    (rows,) = numpy.nonzero(records["record"].is_valid().to_numpy())
+    others = records.select(["position", "record", "topic_id", "span"]).take(pyarrow.array(rows))
+    for row, other in zip(rows.tolist(), others.to_pylist(), strict=True):
+        ((name, fields),) = decoder.decode(other["record"]).items()
+        if name == "RemoveTopicRecord":
+            removals += [(row, name, each) for each in known.get(other["topic_id"], ())]
+        elif name == "RemovePartitionsRecord":
+            removals += [(row, name, each) for each in fields["partition_ids"]]
+        elif other["span"] < 0:
+            space = spaces.get(fields.get("namespace_id", ""))
+            full_name = fields["name"] if space is None else f"{space}:{fields['name']}"
+            names[other["topic_id"]].append((other["position"], full_name))
+    return names, removals
+
+
+def _partition_ids(records: pyarrow.Table) -> dict[bytes, list[int]]:
+    keys = records.filter(records["record"].is_null()).select(["topic_id", "partition_id"])
+    found = defaultdict(list)
+    for key in keys.group_by(["topic_id", "partition_id"]).aggregate([]).to_pylist():
+        found[key["topic_id"]].append(key["partition_id"])
+    return found
+
+
+def _events(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
+    """Return the events: the columns of `_SAID`, of `rows_of`, record, span and is_removal."""
+    of_partitions = _batch(records.filter(records["record"].is_null()))
+    values = rows_of(of_partitions)
+    kept = pyarrow.table({name: of_partitions[name] for name in (*_SAID, "span")})
+    whole = values["born"].is_valid()
+    kept = kept.append_column(
+        "record", pc.if_else(whole, "PartitionRecord", "PartitionChangeRecord")
+    )
+    for name in ("partition_id", *FIELDS):
+        kept = kept.append_column(name, values[name])
+    rows, types, ids = zip(*removals, strict=True) if removals else ((), (), ())
+    gone = records.select([*_SAID, "span"]).take(pyarrow.array(rows, pyarrow.int64()))
+    gone = gone.append_column("record", pyarrow.array(types, pyarrow.string()))
+    gone = gone.append_column("partition_id", pyarrow.array(ids, pyarrow.int32()))
+    is_removal = numpy.arange(kept.num_rows + gone.num_rows) >= kept.num_rows
+    events = pyarrow.concat_tables([kept, gone], promote_options="default")
+    return _batch(events.append_column("is_removal", pyarrow.array(is_removal)))
+
+
+def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
+    arrays = [column.combine_chunks() for column in table.columns]
+    return pyarrow.record_batch(arrays, names=table.column_names)
+
+
+def _said(
+    events: pyarrow.RecordBatch, topics: pyarrow.DictionaryArray, names: _Names
+) -> pyarrow.Table:
+    """Return the columns of changes that are the same for all fields of an event."""
+    texts = pyarrow.array(map(id_text, topics.dictionary.to_pylist()), pyarrow.string())
+    ids, numbers = texts.take(topics.indices), events["partition_id"].cast(pyarrow.string())
+    full_names = pc.coalesce(_names_at(topics, events["position"].to_numpy(), names), ids)
+    return pyarrow.table(
+        {
+            "offset": events["position"],
+            "id": pc.binary_join_element_wise(ids, numbers, "/"),
+            "name": pc.binary_join_element_wise(full_names, numbers, "/"),
+            **{each: events[each] for each in ("timestamp", "record", *_ORIGIN)},
+            "in_effect": pc.less(events["span"], 0),
+        }
+    )
+
+
+def _names_at(topics: pyarrow.DictionaryArray, positions: Any, names: _Names) -> pyarrow.Array:
+    """Return the name that each event's topic has at the event's position, null if none."""
+    taken = [
+        (topic, at, name)
+        for topic, topic_id in enumerate(topics.dictionary.to_pylist())
+        for at, name in names.get(topic_id, ())
+    ]
+    of, at, texts = zip(*taken, strict=True) if taken else ((), (), ())
+    both = numpy.concatenate([positions, numpy.array(at, numpy.int64)])
+    _, ranks = numpy.unique(both, return_inverse=True)
+    codes = topics.indices.to_numpy().astype(numpy.int64)
+    keys = numpy.array(of, numpy.int64) << 32 | ranks[len(positions) :]
+    place = numpy.searchsorted(keys, codes << 32 | ranks[: len(positions)], "right") - 1
+    is_named = (place >= 0) & (numpy.append(of, -1)[place] == codes)
+    return pyarrow.array(texts, pyarrow.string()).take(pyarrow.array(place, mask=~is_named))
+
+
+def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
+    """Return the number of each value's text, `_UNSET` for null, and the texts by number."""
+    texts = _texts(values.drop_null()).dictionary_encode()
+    numbers = numpy.full(len(values), _UNSET)
+    numbers[values.is_valid().to_numpy(zero_copy_only=False)] = texts.indices.to_numpy()
+    return numbers, texts.dictionary
+
+
+def _texts(values: pyarrow.Array) -> pyarrow.Array:
+    """Return the text of each value, which is an integer, or a list of integers or ids."""
+    if not pyarrow.types.is_list(values.type):
+        return values.cast(pyarrow.string())
+    items = values.flatten()
+    if items.type == pyarrow.binary():
+        distinct = items.dictionary_encode()
+        quoted = (f'"{id_text(each)}"' for each in distinct.dictionary.to_pylist())
+        items = pyarrow.array(quoted, pyarrow.string()).take(distinct.indices)
+    ends = numpy.cumsum(pc.list_value_length(values).to_numpy(), dtype=numpy.int32)
+    lists = pyarrow.ListArray.from_arrays([0, *ends], items.cast(pyarrow.string()))
+    return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
