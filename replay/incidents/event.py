@@ -1,5 +1,7 @@
 """An event of a timeline: related records, described in words."""
 
+from collections.abc import Iterable, Sequence
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
@@ -57,11 +59,14 @@ class Group:
 
     Attributes:
         number: How many events of the range were made before this one.
+        first, last: The first and the last record; records are added in the order of the log.
+        names: Names of the changed objects, in the order of the log.
+        counts: How many records had each effect, a text in which %s marks a plural s.
     """
 
     __slots__ = (
-        *("_cause", "_counts", "_details", "_first", "_last", "_objects"),
-        *("active_ms", "heading", "kind", "number"),
+        *("_cause", "_details", "active_ms", "counts", "first", "heading", "kind", "last"),
+        *("names", "number"),
     )
 
     def __init__(self, number: int, kind: str, first: Envelope, cause: int | None = None) -> None:
@@ -69,67 +74,50 @@ class Group:
         self.kind = kind
         self.heading = ""
         self.active_ms: int | UnsetType = UNSET
-        self._first = self._last = first
+        self.first = self.last = first
+        self.names: dict[str, None] = {}
+        self.counts: dict[str, int] = {}
         self._cause = cause
-        self._objects: dict[str, None] = {}
-        # How often what was done together.
-        self._counts: dict[tuple[str, ...], int] = {}
-        # The first few details of each.
-        self._details: dict[tuple[str, ...], list[str]] = {}
+        # The first few details of each effect.
+        self._details: dict[str, list[str]] = {}
 
-    @property
-    def first(self) -> Envelope:
-        """The first record."""
-        return self._first
+    def add(self, row: Envelope, name: str, effects: Sequence[str] = ()) -> None:
+        """Add a record, the name of the object it changed, and its effects, which are counted."""
+        self.last = row
+        self.names[name] = None
+        counts = self.counts
+        for effect in effects:
+            counts[effect] = counts.get(effect, 0) + 1
 
-    @property
-    def objects(self) -> int:
-        """The number of changed objects."""
-        return len(self._objects)
-
-    def touch(self, name: str) -> None:
-        """Add the name of a changed object."""
-        self._objects[name] = None
-
-    def add(
-        self, row: Envelope, name: str | None, effects: tuple[str, ...], detail: str = ""
-    ) -> None:
-        """Add a record, the name of the object it changed, and its effects, which are counted.
+    def add_detailed(self, row: Envelope, names: Iterable[str], effect: str, detail: str) -> None:
+        """Add a record, the names of the objects it changed, and its effect.
 
         Args:
-            detail: More about the effects, shown if the event has them only a few times.
+            detail: More about the effect, shown if the event has it only a few times.
         """
-        if row.offset > self._last.offset:
-            self._last = row
-        elif row.offset < self._first.offset:
-            self._first = row
-        if name is not None:
-            self._objects[name] = None
-        if effects:
-            count = self._counts.get(effects, 0)
-            if detail and count < _DETAILS_MAX:
-                self._details.setdefault(effects, []).append(detail)
-            self._counts[effects] = count + 1
+        self.last = row
+        self.names.update(dict.fromkeys(names))
+        count = self.counts.get(effect, 0)
+        if detail and count < _DETAILS_MAX:
+            self._details.setdefault(effect, []).append(detail)
+        self.counts[effect] = count + 1
 
     def event(self) -> TimelineEvent:
         """Return the event."""
-        origin = self._first.origin
-        counts: dict[str, int] = {}
-        details: dict[str, list[str]] = {}
-        for together, count in self._counts.items():
-            for effect in together:
-                counts[effect] = counts.get(effect, 0) + count
-                details.setdefault(effect, []).extend(self._details.get(together, ()))
+        origin = self.first.origin
         effects = ", ".join(
-            [_told(count, effect, details[effect]) for effect, count in counts.items()]
+            [
+                _told(count, effect, self._details.get(effect, ()))
+                for effect, count in self.counts.items()
+            ]
         )
         return TimelineEvent(
-            from_offset=self._first.offset,
-            to_offset=self._last.offset,
-            time=self._first.timestamp,
+            from_offset=self.first.offset,
+            to_offset=self.last.offset,
+            time=self.first.timestamp,
             kind=self.kind,
             text=": ".join(filter(None, (self.heading, effects))),
-            objects=tuple(self._objects),
+            objects=tuple(self.names),
             cause=self._cause,
             principal=None if origin is None else origin.principal,
             reason=None if origin is None else origin.reason,
@@ -178,7 +166,7 @@ _GREW = ("ISR%s grew",)
 _OTHERWISE = ("partition%s changed otherwise",)
 
 
-def _told(count: int, effect: str, details: list[str]) -> str:
+def _told(count: int, effect: str, details: Sequence[str]) -> str:
     text = _counted(count, effect)
     return f"{text} ({', '.join(details)})" if details and count <= _DETAILS_MAX else text
 

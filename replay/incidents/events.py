@@ -161,12 +161,11 @@ class _Events:
         # Offset of what brought each broker back that is up, since the start of the range.
         self._up: dict[int, int] = {}
         self.flaps = Flaps()
-        self._batch: Sequence[Envelope] = ()
-        # True while no broker's record can be the cause of a partition's change.
+        self._batch_start = 0
+        # True while no broker's record can take a partition's leader or replica away.
         self._is_calm = True
-        # The event of the last batch's changes without such a cause, and that batch.
-        self._own: Group | None = None
-        self._own_offset = -1
+        # The last event of each kind whose records are told together because of their batch.
+        self._latest: dict[str, Group] = {}
         # The event of the active controller, and its text but for how long it lasted.
         self._term: Group | None = None
         self._term_heading = ""
@@ -174,7 +173,9 @@ class _Events:
         self._rules: dict[type[Record], Callable[[Envelope], None]] = {
             partitions.PartitionRecord: self._new_partition,
             control.NoteRecord: self._note,
+            control.LeaderChangeMessage: self._leader_change,
             **dict.fromkeys(BROKER_RECORDS, self._broker),
+            **dict.fromkeys(GOING, self._going),
             **dict.fromkeys(_SILENT, self._state.replay),
         }
         self.last_time = 0
@@ -188,15 +189,15 @@ class _Events:
             elif type(record) not in _SILENT:
                 name = type(record).__name__
                 kind = BROKERS if type(record) in BROKER_RECORDS else OTHERS
-                group = self._group((kind, row.batch_offset), kind, row)
+                group = self._batch_group(kind, row)
                 group.heading = "before: unknown"
-                group.add(row, None, (f"{name}%s",))
+                group.add_detailed(row, (), f"{name}%s", "")
 
     def follow(self, rows: Sequence[Envelope]) -> None:
         """Replay rows that take effect together, and add their events."""
         self._causes.enter(rows)
-        self._batch = rows
-        self._is_calm = self._causes.is_calm and not self._up
+        self._batch_start = rows[0].offset if rows else 0
+        self._is_calm = self._causes.is_calm
         rules, change, row = self._rules, self._partition, None
         try:
             for row in rows:
@@ -231,11 +232,18 @@ class _Events:
         self._changed[group] = None
         return group
 
+    def _batch_group(self, kind: str, row: Envelope) -> Group:
+        """Return the group of the records of a kind in a row's batch."""
+        group = self._latest.get(kind)
+        if group is None or group.first.batch_offset != row.batch_offset:
+            group = self._latest[kind] = self._group((kind, row.batch_offset), kind, row)
+        return group
+
     def _controller(self, row: Envelope, record: control.LeaderChangeMessage) -> None:
         self._end_term(row.timestamp)
         group = self._group((CONTROLLERS, row.offset), CONTROLLERS, row)
         group.heading = f"controller {record.leader_id} became active in epoch {row.leader_epoch}"
-        group.add(row, f"controller:{record.leader_id}", ())
+        group.add(row, f"controller:{record.leader_id}")
         self._term, self._term_heading = group, group.heading
 
     def _end_term(self, time: int) -> None:
@@ -254,46 +262,40 @@ class _Events:
         self._term.heading = f"{self._term_heading}, for {lasted}{also}"
         self._changed[self._term] = None
 
+    def _leader_change(self, row: Envelope) -> None:
+        self._state.replay(row)
+        assert isinstance(row.payload, control.LeaderChangeMessage)
+        self._controller(row, row.payload)
+
     def _other(self, row: Envelope) -> None:
-        record = row.payload
-        if isinstance(record, control.LeaderChangeMessage):
-            self._state.replay(row)
-            self._controller(row, record)
-            return
-        kind = _KINDS.get(type(record), OTHERS)
-        group = self._group((kind, row.batch_offset), kind, row)
-        if type(record) in GOING:
-            self._add(group, row)
-            self._state.replay(row)
-            if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
-                self._state.forget_label(record.topic_id)
-            if isinstance(record, topics.MoveTopicRecord):
-                self._touch(group, record)  # by its new name
-        else:
-            self._state.replay(row)
-            self._add(group, row)
+        self._state.replay(row)
+        self._tell(row)
+
+    def _going(self, row: Envelope) -> None:
+        group, record = self._tell(row), row.payload
+        self._state.replay(row)
+        if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
+            self._state.forget_label(record.topic_id)
+        if isinstance(record, topics.MoveTopicRecord):
+            group.names.update(dict.fromkeys(touched_objects(record, self._state)))
 
     def _note(self, row: Envelope) -> None:
         self._other(row)
         assert isinstance(row.payload, control.NoteRecord)
         self._noted(row.payload)
 
-    def _add(self, group: Group, row: Envelope) -> None:
-        record, name = row.payload, None
-        if isinstance(record, topics.TopicRecord):
-            name = f"topic:{self._state.topic_label(record.topic_id)}"
-        # `touched_objects` has the names of all others.
-        group.add(row, name, (effect_of(record, self._state),), detail_of(record, self._state))
-        self._touch(group, record)
+    def _tell(self, row: Envelope) -> Group:
+        """Add a record to the group of its kind in its batch; return the group."""
+        record, state = row.payload, self._state
+        group = self._batch_group(_KINDS.get(type(record), OTHERS), row)
+        names, effect = touched_objects(record, state), effect_of(record, state)
+        group.add_detailed(row, names, effect, detail_of(record, state))
+        return group
 
     def _new_partition(self, row: Envelope) -> None:
         _, after = self._state.set_partition(row)
         name = self._state.partition_name(after.topic_id, after.partition_id)
-        self._group((TOPICS, row.batch_offset), TOPICS, row).add(row, name, _NEW_PARTITION)
-
-    def _touch(self, group: Group, record: Record) -> None:
-        for name in touched_objects(record, self._state):
-            group.touch(name)
+        self._batch_group(TOPICS, row).add(row, name, _NEW_PARTITION)
 
     def _broker(self, row: Envelope) -> None:
         broker_id = broker_of(row.payload)
@@ -315,15 +317,18 @@ class _Events:
             text = f"broker {broker_id} was unfenced"
         group = self._group(row.offset, BROKERS, row, row.offset)
         group.heading = text
-        group.add(row, f"broker:{broker_id}", ())
+        group.add(row, f"broker:{broker_id}")
 
     def _partition(self, row: Envelope, record: partitions.PartitionChangeRecord) -> None:
         before, after = self._topics.change(record)
         is_moved = before.leader != after.leader
         # What a record leaves alone is the same object.
-        is_quiet = self._is_calm or (before.isr is after.isr and not is_moved)
-        cause = None if is_quiet else self._cause(row, before, after)
-        group = self._own_group(row) if cause is None else self._caused_group(row, cause)
+        cause = self._cause(row, before, after) if is_moved or before.isr is not after.isr else None
+        if cause is None:
+            group = self._batch_group(PARTITIONS, row)
+        else:
+            group = self._caused.get(cause) or self._caused_group(row, cause)
+            self._changed[group] = None
         name = self._state.partition_name(after.topic_id, after.partition_id)
         group.add(row, name, partition_effects(before, after))
         if is_moved:
@@ -332,38 +337,32 @@ class _Events:
             elif before.leader == NO_LEADER:
                 self.flaps.back(name, row)
 
-    def _own_group(self, row: Envelope) -> Group:
-        """Return the group of the batch's partition changes that no broker's record caused."""
-        if self._own is None or self._own_offset != row.batch_offset:
-            self._own_offset = row.batch_offset
-            self._own = self._group((PARTITIONS, row.batch_offset), PARTITIONS, row)
-        return self._own
-
     def _caused_group(self, row: Envelope, cause: int) -> Group:
-        if self._batch[0].offset <= cause <= self._batch[-1].offset:
+        if cause >= self._batch_start:
             # Told with the broker's record, which may come later in the batch.
             return self._group(cause, BROKERS, row, cause)
-        group = self._caused.get(cause)
-        if group is None:
-            group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
-        self._changed[group] = None
+        group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
         return group
 
     def _cause(self, row: Envelope, before: Partition, after: Partition) -> int | None:
         """Return the offset of the broker's record that caused a partition change, or None."""
         led, leader, old, new, up = before.leader, after.leader, before.isr, after.isr, self._up
-        is_lost = len(new) < len(old) or leader == NO_LEADER != led
-        if not is_lost and up:
-            came = [up[each] for each in new if each not in old and each in up]
-            if led == NO_LEADER != leader and leader in up:
-                came.append(up[leader])
-            if came:
-                return max(came)
+        if len(new) >= len(old) and not leader == NO_LEADER != led:
+            came = -1
+            for each in new:
+                if each not in old and each in up and up[each] > came:
+                    came = up[each]
+            if led == NO_LEADER and leader in up and up[leader] > came:
+                came = up[leader]
+            if came >= 0:
+                return came
+            if led == leader:
+                return None
         # A broker that shuts down hands its leads over before it leaves the ISR.
-        if is_lost or led != leader:
-            found = self._causes.of_brokers(row, before, after)
-            return None if found is None or found is OWN else found.offset
-        return None
+        if self._is_calm:
+            return None
+        found = self._causes.of_brokers(row, before, after)
+        return None if found is None or found is OWN else found.offset
 
 
 _KINDS: dict[type[Record], str] = {

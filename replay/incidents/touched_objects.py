@@ -21,7 +21,7 @@ _BY_RECORD = frozenset(
 _NAMED_BY_STATE: frozenset[type[Record]] = frozenset(
     {
         *(topics.NamespaceRecord, topics.RemoveNamespaceRecord),
-        *(topics.RemoveTopicRecord, topics.MoveTopicRecord),
+        *(topics.TopicRecord, topics.RemoveTopicRecord, topics.MoveTopicRecord),
         *(partitions.RemovePartitionsRecord, partitions.ClearElrRecord),
         *(partitions.DeleteTopicPartitionsRecord, partitions.CancelDeleteTopicPartitionsRecord),
         control.VotersRecord,
@@ -51,6 +51,8 @@ def touched_objects(record: Any, state: LiveState) -> Iterable[str]:
 
 def _by_state(record: Any, state: LiveState) -> Iterator[str]:
     match record:
+        case topics.TopicRecord(topic_id=topic_id):
+            yield f"topic:{state.topic_label(topic_id)}"
         case topics.NamespaceRecord() | topics.RemoveNamespaceRecord():
             yield f"namespace:{escaped(state.namespace_name(record.namespace_id))}"
         case (

@@ -60,7 +60,7 @@ class ToldEvents:
                 self._groups.append(group)
                 self._objects.append(0)
             changed[group.number] = self._objects[group.number]
-            self._objects[group.number] = group.objects
+            self._objects[group.number] = len(group.names)
         self._growths.append(changed)
 
     @property
