@@ -58,7 +58,7 @@ class Timeline(LogImages):
     @classmethod
     def of(cls, log: StoredLog) -> Self:
         """Return a log's timeline, with any snapshots and SQL history in the log's directory."""
-        return cls(log, snapshots_beside(log), _index_beside(log))
+        return cls(log, snapshots_beside(log), index_beside(log))
 
     def changes(self, from_offset: int, to_offset: int) -> Iterator[EffectiveChange]:
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
@@ -285,7 +285,8 @@ class Timeline(LogImages):
         return None if self._index is None else self._index.end_offset()
 
 
-def _index_beside(log: StoredLog) -> ChangeIndex | None:
+def index_beside(log: StoredLog) -> ChangeIndex | None:
+    """Return the SQL history in a log's directory; None if there is none."""
     directory = log.local_directory
     if directory is None or not (directory / HISTORY_NAME).exists():
         return None

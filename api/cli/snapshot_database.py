@@ -1,4 +1,7 @@
-"""The option --database: a database of snapshots to start from, instead of the log's own."""
+"""The option --database: a database of snapshots to start from, instead of the log's own.
+
+In PostgreSQL, it may have the SQL history too; SQLite keeps snapshots and history in a file each.
+"""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -9,6 +12,7 @@ if TYPE_CHECKING:
     from replay.image.metadata import MetadataImage
     from replay.snapshot.info import SnapshotInfo
     from replay.snapshot.store import SnapshotStore
+    from replay.time_travel.change_index import ChangeIndex
     from replay.timeline import Timeline
 
 DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
@@ -16,13 +20,23 @@ DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
 
 
 def named_timeline(reader: "LogReader") -> "Timeline | None":
-    """Return a timeline that uses the snapshots in --database; None if the option is not given."""
+    """Return a timeline that uses what is in --database; None if the option is not given."""
     url = DATABASE.get()
     if url is None:
         return None
     from replay.timeline import Timeline
 
-    return Timeline(reader, _NamedSnapshots(url, reader.cluster_id))
+    return Timeline(reader, _NamedSnapshots(url, reader.cluster_id), _index(url, reader))
+
+
+def _index(url: str, reader: "LogReader") -> "ChangeIndex | None":
+    from replay.timeline import index_beside
+
+    if not url.startswith("postgres"):
+        return index_beside(reader)
+    from replay.sql_history.server import HistoryDatabase
+
+    return HistoryDatabase(url, reader)
 
 
 class _NamedSnapshots:

@@ -9,7 +9,7 @@ these did more to an object than its states show, the log must be read.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -27,16 +27,18 @@ from records.topics import (
     TopicRecord,
 )
 from replay.incidents.causes import BROKER_RECORDS
+from replay.sql_history.record_offsets import Ask
 from replay.time_travel.change_index import FoundStates
-
-Ask = Callable[[str, Mapping[str, Any]], Iterable[Sequence[Any]]]
-"""Runs a query with its parameters, by name, and returns the rows."""
 
 _MIN_ISR = "min.insync.replicas"
 
-_WHOLE = """(
-  {0}.leader <> -1
-  AND json_array_length({0}.isr) >= max(json_array_length({0}.replicas), :min_isr)
+# Of lists without nested ones: the items but one, and none of an empty list too.
+_MORE = "length({0}) - length(replace({0}, ',', ''))"
+_MORE_ISR, _MORE_REPLICAS = _MORE.format("{0}.isr"), _MORE.format("{0}.replicas")
+
+_WHOLE = f"""(
+  {{0}}.leader <> -1 AND {{0}}.isr <> '[]'
+  AND {_MORE_ISR} >= {_MORE_REPLICAS} AND {_MORE_ISR} >= :min_isr - 1
 )"""
 
 # Where a state began: its record, the offset from which it is valid, and the record's time.

@@ -3,12 +3,16 @@
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import URL, update
 
 from replay.snapshot.database import open_database, writing
 from replay.snapshot.tables import snapshot_chunk
+from replay.sql_history import index
+from replay.sql_history.server import HistoryDatabase
+from replay.time_travel.change_index import FoundChanges
 from tests.api.conftest import Metalog
 from tests.postgres import text_of
 
@@ -147,3 +151,26 @@ def test_service_is_asked_without_a_database(metalog: Metalog) -> None:
     answer = metalog("image", "--server", "kafka://127.0.0.1:1", "--database", "sqlite:////x")
     assert answer.code == 2
     assert "--database needs a log" in answer.err
+
+
+def test_the_sql_history_there_is_used(
+    metalog: Metalog, log: Path, postgres_url: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = list[bool]()
+    changes_of = HistoryDatabase.changes_of
+
+    def counted(self: HistoryDatabase, *of: Any) -> FoundChanges | None:
+        found = changes_of(self, *of)
+        used.append(found is not None)
+        return found
+
+    monkeypatch.setattr(HistoryDatabase, "changes_of", counted)
+    monkeypatch.setattr(index, "_RECORDS_PER_SEEK", 1)  # use the tables of a small log, too
+    named = ("--database", text_of(postgres_url))
+    metalog("snapshot", "create", log, "--at", 250, *named)
+    expected = metalog("history", log, "broker:1", "--json").out
+    assert metalog("history", log, "broker:1", "--json", *named).out == expected
+    assert not any(used)
+    metalog("sql", "sync", log, *named)
+    assert metalog("history", log, "broker:1", "--json", *named).out == expected
+    assert any(used)

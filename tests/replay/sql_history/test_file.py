@@ -17,8 +17,10 @@ from records.errors import RequestError
 from records.text import uuid_text
 from records.topics import MoveTopicRecord
 from replay.image.configs import TOPIC
-from replay.sql_history import file
+from replay.sql_history import index as sql_index
 from replay.sql_history.file import HistoryFile
+from replay.sql_history.index import HistoryIndex
+from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore, default_url
 from replay.sql_history.sync import sync
 from replay.time_travel.change_index import FoundChanges
@@ -29,7 +31,7 @@ from tests.replay.builders import FakeLog, batches, change, namespace, partition
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
 
 
-class _Counted(HistoryFile):
+class _Counting(HistoryIndex):
     """Counts the questions that the tables helped to answer."""
 
     used = 0
@@ -42,10 +44,18 @@ class _Counted(HistoryFile):
         return found
 
 
+class _Counted(_Counting, HistoryFile):
+    """Tables in a file."""
+
+
+class _CountedDatabase(_Counting, HistoryDatabase):
+    """Tables in PostgreSQL."""
+
+
 @pytest.fixture(autouse=True)
 def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the tables of small logs, too."""
-    monkeypatch.setattr(file, "_RECORDS_PER_SEEK", 1)
+    monkeypatch.setattr(sql_index, "_RECORDS_PER_SEEK", 1)
 
 
 def synced(log: FakeLog, url: URL) -> Path:
@@ -70,14 +80,19 @@ def answers(timeline: Timeline, name: str, at: int, other: int) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    ("seed", "url"),
+    [*((seed, "sqlite") for seed in range(6)), (1, "postgresql")],
+    indirect=["url"],
+)
 def test_answers_are_those_of_a_replay(seed: int, url: URL) -> None:
     rng = random.Random(seed)
     history = random_history(rng, 60)
     # The tables end somewhere before the log.
     path = synced(FakeLog(history[: rng.randint(30, 60)]), url)
     plain, skimmed = FakeLog(history), SkimmedLog(history)
-    index = _Counted(path, skimmed)
+    is_file = url.get_backend_name() == "sqlite"
+    index = _Counted(path, skimmed) if is_file else _CountedDatabase(url, skimmed)
     names = names_in(plain)
     for name in rng.sample(names, min(len(names), 40)):
         at, other = (rng.randrange(-1, plain.end_offset) for _ in range(2))

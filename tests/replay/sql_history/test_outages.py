@@ -31,6 +31,7 @@ from replay.incidents.outages import find_outages
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource, load_image
 from replay.sql_history.file import HistoryFile
+from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
 from replay.timeline import Timeline
@@ -49,12 +50,22 @@ from tests.replay.builders import (
     uid,
 )
 from tests.replay.incidents.real import imported
+from tests.replay.sql_history.conftest import HEAVY_ON_POSTGRESQL, ON_BOTH, emptied
 
 
-class _Index(HistoryFile):
-    """The tables of a log, with the number of questions that were answered by them."""
+class _File(HistoryFile):
+    """The tables of a log, with the number of answers that came from them."""
 
     used = 0
+
+
+class _Database(HistoryDatabase):
+    """The same in PostgreSQL."""
+
+    used = 0
+
+
+_Index = _File | _Database
 
 
 @pytest.fixture(autouse=True)
@@ -72,14 +83,20 @@ def count_uses(monkeypatch: pytest.MonkeyPatch) -> None:
 def synced(log: ConfirmedSource, url: URL) -> _Index:
     with HistoryStore.open(url, create=True) as store:
         sync(Timeline(log), log, store)
-    return _Index(Path(str(url.database)), log)
+    return index_of(log, url)
+
+
+def index_of(log: BatchSource, url: URL) -> _Index:
+    if url.get_backend_name() == "sqlite":
+        return _File(Path(str(url.database)), log)
+    return _Database(url, log)
 
 
 def of_range(
     log: BatchSource,
     first: int,
     snapshot: int,
-    index: HistoryFile | None = None,
+    index: _Index | None = None,
     assumed_min_isr: int | None = None,
 ) -> Outages:
     """Return the outages from an offset on, with a snapshot at another."""
@@ -114,6 +131,7 @@ def cut(history: Sequence[Batch], start: int) -> FakeLog:
     return FakeLog([each for each in history if each.base_offset >= start], base)
 
 
+@ON_BOTH
 @pytest.mark.parametrize("has_base", [False, True])
 def test_ranges_of_random_histories_have_the_same_outages_as_without_the_tables(
     has_base: bool, url: URL
@@ -123,7 +141,7 @@ def test_ranges_of_random_histories_have_the_same_outages_as_without_the_tables(
         rng = random.Random(seed)
         history = random_history(rng, 60)
         log = cut(history, rng.choice(starts(history)[5:25])) if has_base else FakeLog(history)
-        index = synced(log, url.set(database=f"{url.database}-{seed}"))
+        index = synced(log, emptied(url, str(seed)))
         for _ in range(12):
             snapshot = rng.randrange(log.history_start, log.end_offset - 1)
             first = rng.randrange(snapshot + 1, log.end_offset)
@@ -159,6 +177,7 @@ _NEVER_DOWN = frozenset(
 )
 
 
+@HEAVY_ON_POSTGRESQL
 @each_data_set
 def test_ranges_of_a_real_log_with_partitions_down_before_use_the_tables(
     data_set: DataSet, tmp_path: Path, url: URL
@@ -172,7 +191,7 @@ def test_ranges_of_a_real_log_with_partitions_down_before_use_the_tables(
     possible = [start for start in starts(whole.log) if down and start <= down[-1]]
     logs = [whole, *(cut(whole.log, each) for each in rng.sample(possible, min(len(possible), 1)))]
     for number, log in enumerate(logs):
-        index = synced(log, url.set(database=f"{url.database}-{number}"))
+        index = synced(log, emptied(url, str(number)))
         points = [each for each in down if each >= log.history_start]
         for snapshot in rng.sample(points, min(len(points), 2)):
             first = rng.randrange(snapshot + 1, log.end_offset)
@@ -213,6 +232,7 @@ AGAIN = partition("a", 0, isr=(1,))
     ],
 )
 @pytest.mark.parametrize("base", [0, 2, 4])
+@ON_BOTH
 def test_outages_that_began_before_the_snapshot_come_from_the_tables(
     base: int, more: list[Record], began: int, url: URL
 ) -> None:
@@ -283,7 +303,7 @@ def test_the_log_is_read_where_the_tables_end_before_the_snapshot(url: URL) -> N
     history = batches(*DOWN, (change("a", 0, leader=1),), (change("a", 0, leader=1),))
     synced(FakeLog(history[:3]), url)
     log = FakeLog(history)
-    index = _Index(Path(str(url.database)), log)
+    index = index_of(log, url)
     at = log.end_offset - 1
     assert of_range(log, at, at - 1, index) == of_range(log, at, 0)
     assert index.used == 0

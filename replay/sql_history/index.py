@@ -1,0 +1,157 @@
+"""Answers from the SQL history what would take a pass over the log.
+
+Of an object, only the offsets of the records that changed it come from the tables; the records
+themselves are read from the log. Only the beginnings of outages are found in the states in the
+tables, because they may be anywhere in the log. Tables that cannot be read, are of another release
+or of another log are ignored, with a warning.
+"""
+
+import logging
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+
+from metadata_log.position import Position
+from records.base import Uuid
+from records.errors import CorruptLogError, RequestError, UnavailableError
+from replay.image.rules import RULES_VERSION
+from replay.loader import BatchSource
+from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
+from replay.sql_history.record_offsets import FINDERS, Ask, RecordOffsets
+from replay.time_travel.change_index import FoundChanges, FoundStates
+from replay.time_travel.objects import ObjectName
+
+UNUSABLE = (sqlite3.Error, OSError, RequestError, CorruptLogError, UnavailableError)
+"""Errors after which an answer is computed without the tables."""
+
+_LOG = logging.getLogger(__name__)
+
+# Reading one record at a place costs as much as searching about so many.
+_RECORDS_PER_SEEK = 2_000
+
+
+class HistoryIndex(ABC):
+    """The SQL history of a log, which may be missing.
+
+    Attributes:
+        where: The database, for warnings.
+    """
+
+    def __init__(self, where: str, source: BatchSource) -> None:
+        self.where = where
+        self._source = source
+        # The last position that was compared with the log.
+        self._proven: Position | None = None
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """True if there may be tables."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Ask]:
+        """Return a context in which queries read the tables in one transaction.
+
+        Raises:
+            Any of UNUSABLE: the tables cannot be read.
+        """
+
+    def end_offset(self) -> int | None:
+        """Return the tables' end offset, exclusive; None, with a warning, if they are unusable."""
+        try:
+            with self.reading() as ask:
+                return self._check(ask)
+        except UNUSABLE as error:
+            self._pass_over(error)
+            return None
+
+    def changes_of(
+        self, name: ObjectName, ids: Collection[Uuid], end_offset: int
+    ) -> FoundChanges | None:
+        """Return the offsets of the records that changed an object; None if tables are unusable.
+
+        `ids` and `end_offset` are as for `ChangeIndex`.
+        """
+        find = FINDERS.get(name.kind.name)
+        if find is None or not self.exists():
+            return None
+        start = self._source.history_start
+        try:
+            with self.reading() as ask:
+                end = min(self._check(ask), end_offset)
+                limit = max(end - start, 0) // _RECORDS_PER_SEEK
+                tables = RecordOffsets(ask, end, limit)
+                find(tables, name, ids)
+        except UNUSABLE as error:
+            self._pass_over(error)
+            return None
+        except (ValueError, OverflowError):
+            # No object can have this name; reading the log says so.
+            return None
+        offsets = sorted(each for each in tables.offsets if each >= start)
+        if tables.is_unsure or len(offsets) > limit:
+            return None
+        return FoundChanges(offsets, max(end, start))
+
+    def outage_beginnings(self, at: int, assumed_min_isr: int | None) -> FoundStates | None:
+        """Return the states from which the outages in progress before offset `at` began.
+
+        Returns None if the tables end before `at`, do not determine the states, or are unusable.
+        """
+        if not self.exists():
+            return None
+        # What it needs takes time to import.
+        from replay.sql_history.outage_beginnings import outage_beginnings
+
+        start = self._source.history_start
+        try:
+            with self.reading() as ask:
+                if self._check(ask) < at:
+                    return None
+                return outage_beginnings(ask, start, at, assumed_min_isr)
+        except (*UNUSABLE, ValueError) as error:
+            self._pass_over(error)
+            return None
+
+    def _pass_over(self, error: Exception) -> None:
+        if isinstance(error, RequestError) and error.code == "HISTORY_NOT_FOUND":
+            return
+        _LOG.warning("SQL history in %s passed over: %s", self.where, error)
+
+    def _check(self, ask: Ask) -> int:
+        """Check that the tables are usable and belong to this log; return their end offset.
+
+        Raises:
+            RequestError: the tables are of another release, of other replay rules, or of another
+                log.
+        """
+        query = f"SELECT version_num FROM {HISTORY_VERSION_TABLE}"
+        (revision,) = next(iter(ask(query, {})), ("",))
+        if revision != HISTORY_REVISION:
+            raise RequestError(
+                "UNSUPPORTED_VERSION",
+                f"the schema is at revision {revision or 'none'}, this release reads "
+                f"{HISTORY_REVISION}",
+            )
+        query = (
+            "SELECT rules, cluster_id, start_offset, end_offset, leader_epoch, last_crc32c "
+            "FROM history_position"
+        )
+        found = next(iter(ask(query, {})), None)
+        if found is None or found[0] != RULES_VERSION:
+            raise RequestError("UNSUPPORTED_VERSION", "made under other replay rules, or empty")
+        _, cluster_id, start, end, epoch, crc = found
+        stored = Position(
+            cluster_id=cluster_id, end_offset=end, leader_epoch=epoch, last_crc32c=crc
+        )
+        if stored != self._proven:
+            self._prove(start, stored)
+        return int(end)
+
+    def _prove(self, start: int, stored: Position) -> None:
+        source = self._source
+        if not start <= source.history_start <= stored.end_offset <= source.end_offset:
+            raise RequestError("WRONG_LOG", "the log has other offsets")
+        if source.position(stored.end_offset).contradicts(stored):
+            raise RequestError("WRONG_LOG", "of another log")
+        self._proven = stored

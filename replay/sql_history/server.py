@@ -1,0 +1,30 @@
+"""Reads the SQL history in a database that is named by its URL, as PostgreSQL is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import URL, text
+
+from replay.loader import BatchSource
+from replay.snapshot.database import reading, shown_url
+from replay.sql_history.index import HistoryIndex
+from replay.sql_history.record_offsets import Ask
+from replay.sql_history.store import HistoryStore
+
+
+class HistoryDatabase(HistoryIndex):
+    """The SQL history of a log in a database; each question opens a connection."""
+
+    def __init__(self, url: str | URL, source: BatchSource) -> None:
+        super().__init__(shown_url(url), source)
+        self._url = url
+
+    def exists(self) -> bool:
+        """True, because only a connection would tell."""
+        return True
+
+    @contextmanager
+    def reading(self) -> Iterator[Ask]:
+        """Yield a function that asks the tables."""
+        with HistoryStore.open(self._url) as store, reading(store.engine) as connection:
+            yield lambda query, values: connection.execute(text(query), values)
