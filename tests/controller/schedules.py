@@ -75,13 +75,13 @@ from controller.decisions.topics import (
     create_topics,
     delete_topics,
 )
-from controller.invariants.checks import HistoryCheck, check_image
 from controller.placement.registry import PLACERS
 from records.base import Record
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from replay.image.partitions import NO_LEADER, NONE, Partition
 from tests.controller.cluster import Cluster
+from tests.controller.plain_invariants import HistoryCheck, check_image
 
 _BROKERS = 5
 _TOPICS = 6

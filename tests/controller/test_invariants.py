@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from controller.affected import Affected
-from controller.invariants.checks import HistoryCheck, check_image, check_step
+from controller.invariants.checks import check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS
@@ -23,6 +23,7 @@ from records.topics import RemoveTopicRecord, TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import images
 from tests.controller.cluster import Cluster
+from tests.controller.plain_invariants import HistoryCheck, check_image
 from tests.replay.builders import (
     FakeLog,
     batches,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from controller.invariants.checks import HistoryCheck, check_image
 from controller.invariants.history import InvariantWatch
 from controller.log_check import check_log
 from metadata_log.log_reader import LogReader
@@ -16,6 +15,7 @@ from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image, replayer_from
 from replay.time_travel.escapes import unescaped
+from tests.controller.plain_invariants import HistoryCheck, check_image
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set, each_data_set_where
 from tests.replay.builders import FakeLog, batches, broker, change, partition, topic

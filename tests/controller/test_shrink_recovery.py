@@ -24,12 +24,12 @@ from controller.decisions.partition_removal import (
     delete_partitions,
 )
 from controller.decisions.replica_states import DELETION_STARTED
-from controller.invariants.checks import HistoryCheck, check_image
 from records.base import Record
 from records.configs import ConfigRecord
 from replay.image.partition_list import Partitions
 from replay.image.partitions import READ_WRITE
 from tests.controller.cluster import Cluster
+from tests.controller.plain_invariants import HistoryCheck, check_image
 
 T = TypeVar("T")
 
