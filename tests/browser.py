@@ -4,9 +4,10 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -32,3 +33,47 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+class Pages:
+    """Pages of a browser, for one test after the other: an empty page costs half of a test's CPU.
+
+    Attributes:
+        asked: URLs that the pages asked for since `forget`.
+        errors: Errors that they threw since then, and what they wrote to the console.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._free: list[Page] = []
+        self.asked: list[str] = []
+        self.errors: list[str] = []
+
+    def forget(self) -> None:
+        """Forget what pages asked for and what went wrong."""
+        self.asked.clear()
+        self.errors.clear()
+
+    @contextlib.contextmanager
+    def page(self, *, width: int = 1000, scheme: Any = "light") -> Iterator[Page]:
+        """Yield an empty page in a browser context that no other page uses at the time.
+
+        Afterwards the page is emptied, with its storage and cookies. If the body raises an error,
+        the page is not used again.
+        """
+        page = self._free.pop() if self._free else self._new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        yield page
+        page.evaluate("[localStorage, sessionStorage].forEach(storage => storage.clear())")
+        page.mouse.move(-1, -1)
+        page.goto("about:blank")
+        page.context.clear_cookies()
+        self._free.append(page)
+
+    def _new_page(self) -> Page:
+        page = self._browser.new_page()
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self.errors.append(message.text))
+        return page

@@ -1,5 +1,6 @@
 """Reports, and pages that show them in a browser."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from api.cli.main import run
-from tests.browser import chromium
+from tests.browser import Pages, chromium
 
 PICTURES = Path(__file__).parents[3] / ".report-pictures"
 """Not in git: pictures of the page to be looked at."""
@@ -34,25 +35,31 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def pages_of_module(browser: Browser) -> Pages:
+    """Pages that the tests of a module use one after the other."""
+    return Pages(browser)
+
+
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Opened]:
+def pages(pages_of_module: Pages) -> Pages:
+    """Pages that have asked for nothing yet."""
+    pages_of_module.forget()
+    return pages_of_module
+
+
+@pytest.fixture
+def opened(pages: Pages) -> Iterator[Opened]:
     """Opens a file; the test fails if the page asked for anything else, or threw an error."""
-    asked: list[str] = []
-    errors: list[str] = []
-    pages: list[Page] = []
+    with contextlib.ExitStack() as stack:
 
-    def open_file(file: Path, link: str = "", width: int = 1000, scheme: Any = "light") -> Page:
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        pages.append(page)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text))
-        page.goto(file.as_uri() + link)
-        page.wait_for_selector(SHOWN)
-        return page
+        def open_file(file: Path, link: str = "", width: int = 1000, scheme: Any = "light") -> Page:
+            page = stack.enter_context(pages.page(width=width, scheme=scheme))
+            page.goto(file.as_uri() + link)
+            page.wait_for_selector(SHOWN)
+            return page
 
-    yield open_file
-    for page in pages:
-        page.close()
-    assert errors == []
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+        yield open_file
+    assert pages.errors == []
+    outside = ("file:", "data:", "about:blank")
+    assert [url for url in pages.asked if not url.startswith(outside)] == []

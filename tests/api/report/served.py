@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 import msgspec
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from api.http import growth
 from api.http.options import HttpOptions
 from tests.api.kafka.servers import Server, server
 from tests.api.report.conftest import SHOWN
+from tests.browser import Pages
 
 
 class Served:
@@ -86,25 +87,18 @@ def served(
 
 
 class Visitor:
-    """Opens pages, and keeps what they asked for and what went wrong in them."""
+    """Opens the web page of services; knows what the pages asked for and what went wrong."""
 
-    def __init__(self, browser: Browser) -> None:
-        self._browser = browser
-        self.asked: list[str] = []
-        self.errors: list[str] = []
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self.asked, self.errors = pages.asked, pages.errors
 
     @contextlib.contextmanager
     def visit(
         self, url: str, *, width: int = 1000, scheme: Any = "light", until: str = SHOWN
     ) -> Iterator[Page]:
-        """Open a page in a browser context of its own, until an element is there."""
-        with self._browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        ) as context:
-            page = context.new_page()
-            page.on("request", lambda request: self.asked.append(request.url))
-            page.on("pageerror", lambda error: self.errors.append(str(error)))
-            page.on("console", lambda message: self.errors.append(message.text))
+        """Open a URL in a page of its own, until an element is there."""
+        with self._pages.page(width=width, scheme=scheme) as page:
             page.goto(url)
             page.wait_for_selector(until)
             yield page

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from api.http import web_page
 from api.http.options import HttpOptions
@@ -15,6 +15,7 @@ from tests.api.report.conftest import PICTURES
 from tests.api.report.served import Served, Visitor, served
 from tests.api.report.test_growing_page import CONTENTS
 from tests.api.report.test_page import select, texts
+from tests.browser import Pages
 
 LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
 LIVE = ".state.live"
@@ -36,14 +37,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def visitor(browser: Browser) -> Iterator[Visitor]:
+def visitor(pages: Pages) -> Iterator[Visitor]:
     """Fails the test if a page broke its own policy, threw an error or asked another host."""
-    found = Visitor(browser)
+    found = Visitor(pages)
     yield found
     # The browser says itself that a request was refused; what the page does then is tested.
     assert [text for text in found.errors if "Failed to load resource" not in text] == []
-    outside = [url for url in found.asked if not url.startswith(("http://127.0.0.1:", "data:"))]
-    assert outside == []
+    inside = "http://127.0.0.1:", "data:", "about:blank"
+    assert [url for url in found.asked if not url.startswith(inside)] == []
 
 
 def picture(page: Page, name: str) -> None:
