@@ -187,7 +187,7 @@ def activated(spark: "SparkSession") -> Iterator[None]:
         finally:
             active.session = before
         return
-    sessions = spark._jvm.org.apache.spark.sql.classic.SparkSession
+    sessions = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession")
     before = sessions.getActiveSession()
     sessions.setActiveSession(spark._jsparkSession)
     try:

@@ -69,7 +69,7 @@ def parse_query(spark: SparkSession, text: str) -> JavaObject:
 
 def as_frame(spark: SparkSession, plan: JavaObject) -> DataFrame:
     """Return a DataFrame from a checked plan, without parsing the text again."""
-    dataset = spark._jvm.org.apache.spark.sql.classic.Dataset
+    dataset = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
