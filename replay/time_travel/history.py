@@ -311,7 +311,8 @@ def absence(
             f"{name.text} {what}; it is absent at offset {at}; its history says by whom",
         )
     if created is not None:
-        what = f"does not exist yet at offset {at}: it was created at offset {created.offset}"
+        when = f"at offset {at}" if at >= 0 else "before the first record"
+        what = f"does not exist yet {when}: it was created at offset {created.offset}"
         return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {what}")
     if source.base is not None and source.base.end_offset > 0:
         return RequestError(

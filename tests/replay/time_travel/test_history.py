@@ -194,6 +194,7 @@ WHOLE = FakeLog(batches((topic("old"),), (RemoveTopicRecord(topic_id=uid("old"))
     [
         (WHOLE, "topic:other", 2, "RESOURCE_NOT_FOUND", "never existed: the log holds .* 0 to 2"),
         (WHOLE, "topic:x", 1, "RESOURCE_NOT_FOUND", "not exist yet at offset 1: .* at offset 2"),
+        (WHOLE, "topic:x", -1, "RESOURCE_NOT_FOUND", "exist yet before the first record: "),
         (WHOLE, "topic:x#nothing", 2, "RESOURCE_NOT_FOUND", "was never set"),
         (WHOLE, "topic:old", 2, "RESOURCE_GONE", "was removed at offset 1 by a RemoveTopicRecord"),
         (CUT, "topic:other", 12, "UNKNOWN_HISTORY", "history starts at 10"),
