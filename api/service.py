@@ -264,7 +264,7 @@ class Service:
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[RowsAppended]]:
-        """Like `append`, but decides immediately; only for a batch without a request id.
+        """Like `append`, but without a task; only for a batch without a request id.
 
         `append_result` converts the future's result. Cancelling the future leaves the outcome
         unknown.

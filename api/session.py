@@ -72,7 +72,7 @@ class Session(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[Appended]]:
-        """Decide immediately on a batch without a request id; see `Service.begin_append`."""
+        """Append a batch without a request id; see `Service.begin_append`."""
         return self._service.begin_append(
             batch,
             caller=self._caller,

@@ -3,7 +3,7 @@
 Decisions are made one at a time, but nothing waits for the disk between them. `submit` immediately
 decides on the *latest* image, applies the records to it, passes them to the log, and keeps the
 answer pending until they are committed. Thus many events share one fsync. All other readers see
-only the *committed* image.
+only the *committed* image. Raw appends wait for the end of the event loop's turn (append_group.py).
 
     submit --> decide(latest) --> records --> log.append ......> committed --> answers
                   ^                  |
@@ -24,8 +24,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from controller.append_group import RawAppend
 from controller.asked import APPEND, BoundDecision
-from controller.decider import Decider, Decision, overloaded
+from controller.decider import Decider, Decision
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
@@ -36,6 +37,7 @@ from controller.log_port import LogPort
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended, AppendRecords, append_records
+from controller.refusals import overloaded
 from controller.repeated_requests import InFlight
 from controller.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
@@ -79,6 +81,8 @@ class Controller:
         self._transaction_turn = asyncio.Lock()
         # Events that wait for an open transaction.
         self._waiting: deque[Callable[[], None]] = deque()
+        # To be decided together; none while a transaction is open.
+        self._appends: list[RawAppend] = []
         self._pipeline = Pipeline(log, image, on_failure=self._gone_back, on_commit=on_commit)
         self._decider = Decider(self._pipeline, clock=clock, rng=rng, settings=self.settings)
 
@@ -148,12 +152,19 @@ class Controller:
     def append(
         self, request: AppendRecords, *, origin: Origin | None = None
     ) -> asyncio.Future[Answer[Appended]]:
-        """Append the given records unchanged; future and errors as for `submit`."""
+        """Append the given records unchanged; future and errors as for `submit`.
+
+        The appends of one turn of the event loop are decided together, at its end, but before any
+        request that follows them.
+        """
         if self._pipeline.transaction is not None or is_repeatable(origin):
             # It has to wait, or its answer is logged.
             return self.submit(BoundDecision(APPEND, append_records, request), origin=origin)
-        future: asyncio.Future[Answer[Appended]] = asyncio.get_running_loop().create_future()
-        self._attempt(future, partial(self._decider.append, future, request, origin))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer[Appended]] = loop.create_future()
+        if not self._appends:
+            loop.call_soon(self._decide_appends)
+        self._appends.append(RawAppend(future, request, origin))
         return future
 
     @asynccontextmanager
@@ -178,6 +189,7 @@ class Controller:
         if is_repeatable(origin):
             raise _cannot_be_repeated()
         async with self._transaction_turn:
+            self._decide_appends()
             self._check_may_begin()
             pipeline, sessions, now_ms = (
                 self._pipeline,
@@ -219,11 +231,13 @@ class Controller:
 
     async def drained(self) -> None:
         """Wait until no batch is in flight."""
+        self._decide_appends()
         await self._pipeline.drained()
 
     def _submit(
         self, decide: Decision[T], origin: Origin | None, note: Callable[[T], None]
     ) -> asyncio.Future[Answer[T]]:
+        self._decide_appends()
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
         try:
             again = self._requests.find(origin, decide)
@@ -272,11 +286,22 @@ class Controller:
         origin: Origin | None,
         note: Callable[[T], None],
     ) -> None:
-        if not future.done():  # cancelled by the caller
-            self._attempt(future, partial(self._decider.decide, future, decide, origin, note))
+        self._attempt(future, partial(self._decider.decide, future, decide, origin, note))
+
+    def _decide_appends(self) -> None:
+        """Decide on the appends of this turn."""
+        appends, self._appends = self._appends, []
+        if appends and self.is_active:
+            self._decider.append(appends, self._attempt)
+            return
+        for append in appends:
+            if not append.future.done():  # cancelled by the caller
+                append.future.set_exception(_not_active())
 
     def _attempt(self, future: asyncio.Future[Answer[T]], decide: Callable[[], None]) -> None:
-        """Make a decision, which sets `future` once it is committed, or set the error."""
+        """Make a decision, which answers `future` once it is committed, or set the error."""
+        if future.done():  # cancelled by the caller
+            return
         if not self.is_active:
             future.set_exception(_not_active())
             return

@@ -6,10 +6,12 @@ not refunded if its records are lost.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from controller.asked import BoundDecision, asked_append, asked_of
+from controller.append_group import AppendGroup, RawAppend
+from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
 from controller.changed_versions import ObjectVersion, changed_versions
 from controller.checked_batch import CheckedBatch
@@ -21,20 +23,23 @@ from controller.decisions.sessions import Sessions
 from controller.observed import Draws, Reads, observed
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
-from controller.raw_append import Appended, AppendRecords, append_records
+from controller.raw_append import Appended
+from controller.refusals import overloaded
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.request_window import is_repeatable
 from records.base import Record
 from records.envelope import Asked, Origin
-from records.errors import UnavailableError
 from replay.image.metadata import MetadataImage
 
 T = TypeVar("T")
 
 Decision = Callable[[Context], ControllerResult[T]]
 """Reads a context and returns what to write; changes nothing."""
+
+Attempt = Callable[[asyncio.Future[Answer[Appended]], Callable[[], None]], None]
+"""Makes a decision; if it fails, the future gets the error."""
 
 
 class Decider:
@@ -110,33 +115,21 @@ class Decider:
             versions=versions,
         )
 
-    def append(
-        self,
-        future: asyncio.Future[Answer[Appended]],
-        request: AppendRecords,
-        origin: Origin | None,
-    ) -> None:
-        """Decide on a raw append without a request id, with the same result as `decide`.
+    def append(self, appends: Iterable[RawAppend], attempt: Attempt) -> None:
+        """Decide on raw appends without request ids, with the same results as `decide`.
 
-        Takes half of its time: the decision reads no random numbers, sessions or quotas that would
-        have to be logged.
+        Takes less time: the decisions read no random numbers, sessions or quotas that would have to
+        be logged, and the group shares a context.
 
-        Raises:
-            RequestError, UnavailableError: as `decide`.
+        Args:
+            attempt: Called with each append's future and its decision; handles the errors.
         """
         self._pipeline.abort_left_open("A batch of it failed", self.now_ms)
-        context = self.context(origin=origin)
-        result = append_records(context, request)
-        checked = result.checked
-        assert checked is not None, "raw appends are checked"
-        asked = asked_append(request)
-        if not self._pipeline.room:
-            raise overloaded()
-        check_size(context, checked.records, asked, checked.encoded)
-        self._sent(self._pipeline.send_checked(checked, asked), checked.records)
-        self._pipeline.answer_when_committed(
-            future, result.response, start_offset=context.next_offset
-        )
+        group = AppendGroup(self._pipeline, self.context())
+        for append in appends:
+            attempt(append.future, partial(group.decide, append))
+        for applied in group.send():
+            self._sent(applied.batch, applied.records)
 
     def _after(
         self,
@@ -229,8 +222,3 @@ def _versions(
 ) -> tuple[ObjectVersion, ...] | None:
     """Return the versions of the objects that a decision changed; None if there are too many."""
     return changed_versions(result.records, context.image, after, context.next_offset)
-
-
-def overloaded() -> UnavailableError:
-    """Return the error for a request when the log's queue is full."""
-    return UnavailableError("too many requests wait for the log; try again")

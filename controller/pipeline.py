@@ -53,6 +53,15 @@ class _InFlight(msgspec.Struct, frozen=True):
         return self.batch.end_offset
 
 
+class AppliedBatch(msgspec.Struct, frozen=True):
+    """A batch that the latest state includes, and that state; not sent to the log yet."""
+
+    batch: Batch
+    records: Sequence[Record]
+    state: State
+    encoded: EncodedRows
+
+
 class Pipeline:
     """Batches in flight to one log.
 
@@ -146,12 +155,24 @@ class Pipeline:
 
     def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
         """Like `send`, for a batch that its decision has already encoded and replayed."""
+        applied = self.apply_checked(checked, asked)
+        self.send_applied(applied)
+        return applied.batch
+
+    def apply_checked(self, checked: CheckedBatch, asked: Asked | None) -> AppliedBatch:
+        """Do the first half of `send_checked`: apply a batch to the latest state.
+
+        The caller then sends all applied batches, in order, before anything else is sent.
+        """
         batch = checked.with_asked(asked)
         assert batch.base_offset == self.next_offset, "checked for this place"
         assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
         state = self._applied(batch, checked.after)
-        self._append(batch, checked.records, state, checked.encoded)
-        return batch
+        return AppliedBatch(batch, checked.records, state, checked.encoded)
+
+    def send_applied(self, applied: AppliedBatch) -> None:
+        """Append an applied batch to the log."""
+        self._append(applied.batch, applied.records, applied.state, applied.encoded)
 
     def image_after(
         self, batches: Iterable[tuple[Sequence[Record], Origin | None]], *, timestamp: int

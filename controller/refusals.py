@@ -4,7 +4,7 @@ Scripts may check either: the code is in `RequestError.code`, the KIP's name at 
 message.
 """
 
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 from replay.image.configs import TOPIC
 
 
@@ -82,3 +82,8 @@ def unknown_topic(name: str) -> RequestError:
 def unknown_topic_id(text: str) -> RequestError:
     """Return the error for a topic id that does not exist."""
     return RequestError("UNKNOWN_TOPIC_ID", f"there is no topic of id {text}")
+
+
+def overloaded() -> UnavailableError:
+    """Return the error for a request when the log's queue is full."""
+    return UnavailableError("too many requests wait for the log; try again")

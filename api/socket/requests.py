@@ -96,14 +96,14 @@ class LogSession:
 
 
 class PlainAppend:
-    """An append without a request id: it is decided in one step, so it needs no task."""
+    """An append without a request id: only its commit has to be awaited, so it needs no task."""
 
     def __init__(self, session: CallerSession, request: Append) -> None:
         """Store the request; `begin` starts it."""
         self._session, self._request = session, request
 
     def begin(self) -> asyncio.Future[Any]:
-        """Decide, and return a future of the value to pass to `answer`.
+        """Start the append, and return a future of the value to pass to `answer`.
 
         Raises:
             RequestError: the append is refused; the future may raise the same error.

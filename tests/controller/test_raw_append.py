@@ -13,6 +13,7 @@ from controller.asked import request_of
 from controller.controller import Controller
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
+from controller.pending_answers import Answer
 from controller.raw_append import Appended, AppendRecords, AppendRows, append_records, append_rows
 from controller.result import ControllerResult
 from metadata_log.block import encode_ahead
@@ -26,7 +27,7 @@ from records.brokers import BrokerRegistrationChangeRecord
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord, EndTransactionRecord, NoteRecord
 from records.envelope import Origin
-from records.errors import Outcome, UnavailableError
+from records.errors import FencedError, Outcome, RequestError, UnavailableError
 from records.partitions import (
     DeleteTopicPartitionsRecord,
     PartitionChangeRecord,
@@ -321,6 +322,52 @@ async def test_append_keeps_the_same_with_and_without_a_request_id(
     kept = AppendRows(rows=b"", count=0, expected_end_offset=end)
     assert request_of(plain, AppendRows, ()) == kept
     assert replace(plain, request=None) == replace(repeatable, request=None, response=None)
+
+
+async def test_appends_of_one_turn_have_an_outcome_each(office: Office) -> None:
+    def append(*records: Record, **conditions: Any) -> asyncio.Future[Answer[Appended]]:
+        return office.controller.append(AppendRecords(records=records, **conditions))
+
+    def value(text: str) -> ConfigRecord:
+        return ConfigRecord(resource_type=4, resource_name="1", name="a", value=text)
+
+    end = office.log.end_offset
+    seen = (ExpectedVersion("config:broker/1", end),)
+    first = append(value("1"))
+    at_old_end = append(_NOTE, expected_end_offset=end)
+    half = append(value("lost"), PartitionChangeRecord(partition_id=0, topic_id=uid("gone")))
+    second = append(value("2"), expected_versions=seen)
+    late = append(value("lost"), expected_versions=seen)
+    append(value("lost")).cancel()
+    assert await code_of(at_old_end) == await code_of(late) == "INVALID_UPDATE_VERSION"
+    assert await code_of(half) == "INVALID_RECORD"
+    answers = [await first, await second]
+    assert [each.response.base_offset for each in answers] == [end, end + 1]
+    assert [each.end_offset for each in answers] == [end + 1, end + 2]
+    assert [batch.records for batch in office.log.batches[1:]] == [(value("1"),), (value("2"),)]
+    assert office.controller.image.config(4, "1") == {"a": "2"}
+
+
+async def test_requests_do_not_overtake_the_appends_before_them(office: Office) -> None:
+    before = office.controller.append(AppendRecords(records=(_value("a", "1"),)))
+    command = office.namespace("a")
+    after = office.controller.append(AppendRecords(records=(_value("a", "2"),)))
+    async with office.controller.transaction("in between") as transaction:
+        await transaction.append(AppendRecords(records=(_value("a", "3"),)))
+    offsets = [(await each).end_offset for each in (before, command, after)]
+    assert offsets == sorted(offsets)
+    assert office.controller.image.config(4, "") == {"a": "3"}
+
+
+async def test_appends_of_the_turn_in_which_the_log_is_lost_are_refused(office: Office) -> None:
+    office.log.error = FencedError("epoch 2 has begun")
+    asked: list[asyncio.Future[Any]] = [office.namespace("a")]
+    while office.controller.is_active:
+        asked.append(office.controller.append(AppendRecords(records=(_NOTE,))))
+        await asyncio.sleep(0)
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(outcomes[0], FencedError)
+    assert isinstance(outcomes[-1], RequestError) and outcomes[-1].code == "NOT_CONTROLLER"
 
 
 async def test_append_before_activation_is_refused() -> None:
