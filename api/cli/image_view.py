@@ -72,6 +72,8 @@ def print_remark(about: "About | Known") -> None:
 def position_text(about: "About") -> str:
     """Return the position of an answer in its log, such as `as of offset 4107, ...`."""
     if about.log_end == about.history_start:
+        if about.log_end:
+            return f"as of offset {about.as_of}, by the base checkpoint (the log holds no records)"
         return f"the log is empty: its first record will be {about.log_end}"
     text = f"as of offset {about.as_of}, {time_text(about.as_of_timestamp or None)}"
     if about.as_of < about.history_start:

@@ -82,13 +82,25 @@ def kraft(
     if result is not None and json and not follow:
         print_json(result, log_about(log))
     elif result is not None and not json:
-        _print_result(result, log)
+        if directory.segments:
+            _print_result(result, log)
+        else:
+            _print_checkpoint(result, log)
     if follow:
         from api.cli.recording import record
 
         record(source, log, collapse_noops=collapse_noops, json=json)
     replayed(log)
     return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
+
+
+def _print_checkpoint(result: "ImportResult", log: Path) -> None:
+    """Print what was imported from a directory that has a checkpoint and no segments."""
+    print_line(f"{log} has the checkpoint at {result.committed_end_offset}, and no records")
+    print_line(
+        f"  the directory has no segments: the state at offset {result.last_offset} is known, "
+        "not how it came to be"
+    )
 
 
 def _print_result(result: "ImportResult", log: Path) -> None:

@@ -9,6 +9,7 @@ from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
     note,
+    print_hanging,
     print_json,
     print_json_pieces,
     print_line,
@@ -115,7 +116,9 @@ def _print_events(events: "Iterable[TimelineEvent]", verbose: bool) -> None:
         # The text of a fencing already has its reason.
         is_new = event.reason is not None and event.reason not in event.text
         reason = f"{'' if by else ' '} ({event.reason})" if is_new else ""
-        print_line(f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}")
+        print_hanging(
+            f"{time_text(event.time)} {offsets:>13}  {_named(event)}{because}{by}{reason}"
+        )
         if verbose:
             client = () if event.client is None else (f"client {event.client}",)
             for line in (*client, *event.objects):

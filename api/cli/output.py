@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from api.questions.objects import Piece
 
+# Indent of the rest of a line that is too long.
+_HANGING = 10
+
 # Spaces between the columns of a table.
 _GAP = 2
 
@@ -81,6 +84,23 @@ def _print_document(document: Any) -> None:
 def print_line(text: str = "") -> None:
     """Print a line of text to standard output."""
     sys.stdout.write(plain(text) + "\n")
+
+
+def print_hanging(text: str) -> None:
+    """Print a line; on a terminal that is too narrow, break it at spaces and indent the rest."""
+    if not sys.stdout.isatty() or _cell_width(text) <= _terminal_width():
+        print_line(text)
+        return
+    from textwrap import wrap
+
+    lines = wrap(
+        plain(text),
+        _terminal_width(),
+        subsequent_indent=" " * _HANGING,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 def print_status(text: str, *, is_final: bool) -> None:
@@ -155,14 +175,21 @@ def _cell_width(text: str) -> int:
 
 
 def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:
-    """Print one line per cell, with an empty line between rows."""
+    """Print one line per column, with an empty line between rows.
+
+    The cell of a column without a name follows the one before it.
+    """
     width = max(map(len, columns)) + _GAP
     for number, row in enumerate(cells):
         if number:
             sys.stdout.write("\n")
+        lines: list[str] = []
         for column, cell in zip(columns, row, strict=True):
-            line = _bold(column) + " " * (width - len(column)) + cell
-            sys.stdout.write(line.rstrip() + "\n")
+            if column or not lines:
+                lines.append(_bold(column) + " " * (width - len(column)) + cell)
+            elif cell:
+                lines[-1] += " " * _GAP + cell
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def _terminal_width() -> int:

@@ -1,5 +1,6 @@
 """The `what-if` command: compares a history with an alternative one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,7 +109,7 @@ def what_if(
         print_json_pieces(told.items, lambda: place_of(told.about()))
     else:
         found = joined(told.items)
-        _print(found, told.about(), verbose)
+        _print(found, told.about(), verbose, without or ())
 
 
 def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Computed":
@@ -134,7 +135,7 @@ def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Compute
         return replaced(told, items=[*told.items, Piece("saved", saved)])
 
 
-def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
+def _print(found: dict[str, Any], about: "About", verbose: bool, without: Sequence[str]) -> None:
     decided = found["decided"]
     start = point_text(about.from_)
     saved = found.get("saved")
@@ -145,6 +146,9 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
         f"{decided['inferred']:,} inferred, {decided['as recorded']:,} taken over as recorded"
     )
     _print_texts("changed", found["changed"], verbose)
+    if without and not found["changed"]:
+        names = ", ".join(without)
+        print_line(f"{_INDENT}nothing did {names} after {start}: name an earlier point")
     _print_partings(found["partings"], verbose)
     print_line()
     _print_end(found, about)

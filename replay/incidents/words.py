@@ -10,7 +10,7 @@ from typing import Any
 from records import brokers, configs, control, partitions, security, topics
 from records.base import Uuid
 from replay.acl_words import acl_text
-from replay.image.configs import RESOURCE_NAMES
+from replay.image.configs import BROKER, RESOURCE_NAMES
 from replay.incidents.live_state import LiveState
 from replay.incidents.touched_objects import touched_objects
 
@@ -50,6 +50,8 @@ def detail_of(record: Any, state: LiveState) -> str:
 def _of_config(record: configs.ConfigRecord) -> str:
     of = RESOURCE_NAMES.get(record.resource_type, record.resource_type)
     did = "removed" if record.value is None else "set"
+    if record.resource_type == BROKER and not record.resource_name:
+        return f"{record.name} of all brokers {did}"
     return f"{record.name} of {of}/{record.resource_name} {did}"
 
 

@@ -70,6 +70,24 @@ def test_import_says_to_people_what_is_not_confirmed(
     assert "not confirmed from offset 0 on" in metalog("image", tmp_path / "log").out
 
 
+def test_directory_with_only_a_checkpoint_is_a_state_without_a_history(
+    metalog: Metalog, source: Path, tmp_path: Path
+) -> None:
+    log, exported = tmp_path / "log", tmp_path / "exported" / source.name
+    assert metalog("import", "kraft", source, log).code == 0
+    exported.parent.mkdir()
+    assert metalog("export", "kraft", log, exported, "--as", "checkpoint").code == 0
+    last = metalog("info", log, "--json").json["log_end"] - 1
+    for told in (metalog("import", "kraft", exported, tmp_path / "state") for _ in range(2)):
+        assert told.code == 0
+        assert f"state has the checkpoint at {last + 1}, and no records" in told.out
+        assert f"the directory has no segments: the state at offset {last} is known" in told.out
+    image = metalog("image", tmp_path / "state").out
+    assert image.startswith(
+        f"as of offset {last}, by the base checkpoint (the log holds no records)"
+    )
+
+
 def test_parent_directory_is_taken_too(metalog: Metalog, source: Path, tmp_path: Path) -> None:
     answer = metalog("import", "kraft", source.parent, tmp_path / "log", "--json")
     assert answer.json["records"] == 3_000

@@ -190,6 +190,25 @@ def test_table_that_fits_is_a_table_and_one_that_does_not_is_printed_row_by_row(
     ]
 
 
+def test_cell_of_a_column_without_a_name_follows_the_one_before_it(log: Path) -> None:
+    shown = on_terminal("topics", "lives", TOPIC, "--log", log, columns=60).splitlines()
+    (began,) = (line for line in shown if line.startswith("began"))
+    assert re.fullmatch(r"began +\S+Z  [0-9]+  created.*", began)
+    assert "ended       it lasts" in shown
+
+
+def test_long_line_of_a_timeline_is_broken_at_spaces_and_indented(
+    metalog: Metalog, log: Path
+) -> None:
+    told = metalog("timeline", log).out
+    shown = on_terminal("timeline", log)
+    assert max(map(len, told.splitlines())) > 80
+    for line in shown.splitlines():
+        assert len(line) <= 80 or " " not in line.strip()
+        assert line.startswith((" " * 10, "20"))
+    assert shown.split() == told.split()
+
+
 def test_age_on_a_log_that_ended_before_says_so_on_a_terminal(demo_log: Path) -> None:
     shown = on_terminal("diff", demo_log, "2h", "end", columns=300, with_errors=True)
     assert re.search(

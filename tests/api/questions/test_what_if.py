@@ -113,6 +113,12 @@ def test_nothing_changed_is_equal_all_the_time(cluster: Path, metalog: Metalog) 
     assert "equal all the time" in metalog("what-if", cluster, "--at", "start").out
 
 
+def test_what_did_not_happen_after_the_point_is_said(cluster: Path, metalog: Metalog) -> None:
+    told = metalog("what-if", cluster, "--at", "end", "--without", "broker:2#fenced=true")
+    assert told.code == 0
+    assert "nothing did broker:2#fenced=true after offset " in told.out
+
+
 def test_fork_is_kept_as_a_log_of_its_own(cluster: Path, metalog: Metalog, tmp_path: Path) -> None:
     first, last = fencing_of(cluster, metalog, 2)
     kept = tmp_path / "kept"

@@ -7,7 +7,7 @@ import pytest
 
 from records.base import Record
 from records.brokers import RegisterControllerRecord, UnregisterControllerRecord
-from records.configs import ClientQuotaRecord, EntityData, ProducerIdsRecord
+from records.configs import ClientQuotaRecord, ConfigRecord, EntityData, ProducerIdsRecord
 from records.control import (
     KRaftVersionFeature,
     KRaftVersionRecord,
@@ -80,6 +80,9 @@ WORDS: dict[str, tuple[Record, ...]] = {
         acl("b"),
     ),
     "4 ACLs created": (acl("a"), acl("b"), acl("c"), acl("d")),
+    "retention.ms of all brokers set": (
+        ConfigRecord(resource_type=4, resource_name="", name="retention.ms", value="1"),
+    ),
     "namespace shop created": (NamespaceRecord(namespace_id=uid("shop"), name="shop"),),
     "eligible replicas of all topics cleared": (ClearElrRecord(topic_name=""),),
 }
