@@ -217,7 +217,7 @@ def blame(
             for field, found in told.answer.fields.items()
         ],
     )
-    print_unknown_origin(found.origin for found in told.answer.fields.values())
+    print_unknown_origin(found.origin for found in told.answer.fields.values() if found.known)
     print_remark(about)
 
 

@@ -50,3 +50,12 @@ def test_fork_of_a_mirror_takes_commands(
     deleted = metalog("topics", "delete", "_schemas", "--log", new)
     assert deleted.code == 0, deleted.err
     assert metalog("verify", new).code == 0
+
+
+def test_blame_of_older_values_does_not_say_that_the_log_names_nobody(
+    metalog: Metalog, demo_log: Path, tmp_path: Path
+) -> None:
+    assert metalog("fork", demo_log, tmp_path / "fork").code == 0
+    told = metalog("blame", tmp_path / "fork", "broker:1").out
+    assert "not known" in told
+    assert "does not say who asked" not in told
