@@ -125,7 +125,7 @@ class Audit:
 
         The text is untrusted: it is checked (sql_check.py) before Spark resolves or runs any of it.
         Only the views that the query refers to are created, because each part of the state costs
-        two more scans.
+        another scan.
 
         Raises:
             RequestError: INVALID_REQUEST: the query would do more than read the views.
