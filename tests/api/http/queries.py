@@ -56,7 +56,7 @@ QUERIES: dict[str, list[Query | None]] = {
         [("object", "broker:1"), ("notes", "true"), ("step", "next"), ("to", "start")],
         [("object", "partition:__consumer_offsets/?#leader"), ("step", "next"), ("to", "start")],
     ],
-    "diff": [[("from", 100), ("to", "end-20")], None],
+    "diff": [[("from", 100), ("to", "end-20"), ("passed", "true")], None],
     "blame": [
         [("object", "config:topic/__consumer_offsets")],
         [("object", "feature:metadata.version"), ("at", 200)],
