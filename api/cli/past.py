@@ -172,11 +172,7 @@ def diff(
         for each in passed:
             print_line(each.object)
             print_line(f"    came and went: {each.from_offset} to {each.to_offset}")
-        if (
-            request.passed
-            and object_ is None
-            and abs(about.as_of - (about.from_ or 0)) > RECORDS_MAX
-        ):
+        if request.passed and object_ is None and differences.passed is None:
             print_line(f"what came and went is not listed for more than {RECORDS_MAX:,} records")
     print_remark(about)
     return FOUND if exit_code and changes else 0

@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-from api.questions.changes import ObjectChange
+from api.questions.changes import PASSED_UNKNOWN, ObjectChange
 from api.questions.differences import ShowDiff
 
 
@@ -21,7 +21,7 @@ class PassedObject(msgspec.Struct, frozen=True, kw_only=True):
 class Differences(msgspec.Struct, frozen=True, kw_only=True):
     """Every field that differs between two points, and the objects that lived only between them.
 
-    `passed` is null if they were not looked for.
+    `passed` is null if the latter were not looked for, as in a range of too many records.
     """
 
     changes: Sequence[ObjectChange]
@@ -31,6 +31,7 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, request: ShowDiff, found: Iterable[ObjectChange]) -> Self:
         """Return the document of the answer to a request."""
         changes, passed = [], []
+        looked_for = request.passed and request.object is None
         for each in found:
             if isinstance(each.from_offset, int) and isinstance(each.to_offset, int):
                 passed.append(
@@ -40,9 +41,11 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True):
                         to_offset=each.to_offset,
                     )
                 )
+            elif each == PASSED_UNKNOWN:
+                looked_for = False
             else:
                 changes.append(each)
-        return cls(changes=changes, passed=passed if request.passed else None)
+        return cls(changes=changes, passed=passed if looked_for else None)
 
 
 class KindStat(msgspec.Struct, kw_only=True):

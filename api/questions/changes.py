@@ -41,7 +41,8 @@ class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One changed field and the object that it belongs to; see `FieldChange`.
 
     With the fate `passed` it is an object that existed only between the points of a diff: the
-    record at `from_offset` made it, that at `to_offset` removed it, and `field` is empty.
+    record at `from_offset` made it, that at `to_offset` removed it, and `field` is empty. See also
+    `PASSED_UNKNOWN`.
     """
 
     object: str
@@ -51,6 +52,10 @@ class ObjectChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     fate: str | UnsetType = UNSET
     from_offset: int | UnsetType = UNSET
     to_offset: int | UnsetType = UNSET
+
+
+PASSED_UNKNOWN = ObjectChange(object="", field="", before=None, after=None, fate="passed")
+"""Ends a diff that was asked for what existed only between its points, but did not look for it."""
 
 
 class Step(enum.Enum):

@@ -1,11 +1,12 @@
 """Question about the difference between two points, and about what existed only between them."""
 
+from collections.abc import Iterable
 from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
 
-from api.questions.changes import ObjectChange, shown
+from api.questions.changes import PASSED_UNKNOWN, ObjectChange, shown
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.redaction import holds_secrets, redact_label
@@ -18,7 +19,8 @@ class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the differences from the point `before`; `object`: only those of the object.
 
     `passed`: also return what existed only between the points, after the differences. It is not
-    looked for in more than `RECORDS_MAX` records, and not with `object`.
+    looked for with `object`, nor in more than `RECORDS_MAX` records: then the last item is
+    `PASSED_UNKNOWN`.
     """
 
     before: str
@@ -36,18 +38,19 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
     """
     only = None if request.object is None else parse_object(request.object)
     before = past.offset(request.before)
+    wanted = request.passed and only is None
+    between: Iterable[ObjectChange] = ()
     with past.progress("replaying", min(before, at) + 1) as advance:
-        if request.passed and only is None and abs(at - before) <= RECORDS_MAX:
+        if wanted and abs(at - before) <= RECORDS_MAX:
             old, new = past.timeline.images_at(before, at, advance)
             found = diff_images(old, new)
             ends = (old, new) if before <= at else (new, old)
             passed = passed_objects(past.timeline.source, *ends)
+            between = (_shown_passed(each, request) for each in passed)
         else:
-            found, passed = past.timeline.diff(before, at, only, progress=advance), []
-    items = chain(
-        (shown(change, request) for change in found),
-        (_shown_passed(each, request) for each in passed),
-    )
+            found = past.timeline.diff(before, at, only, progress=advance)
+            between = (PASSED_UNKNOWN,) if wanted else ()
+    items = chain((shown(change, request) for change in found), between)
     return Computed(items=items, about=lambda: replace(past.about(at), from_=before))
 
 

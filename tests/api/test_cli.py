@@ -151,6 +151,18 @@ def test_diff_of_two_points_and_its_exit_code(metalog: Metalog, demo_log: Path) 
     assert "0 differences" in same.out
 
 
+def test_a_diff_of_many_records_says_that_it_did_not_look_for_what_came_and_went(
+    metalog: Metalog, demo_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("api.questions.differences", "replay.time_travel.passed"):
+        monkeypatch.setattr(f"{module}.RECORDS_MAX", 99)
+    assert metalog("diff", demo_log, 100, 199, "--json").json["passed"] == []
+    assert "is not listed" not in metalog("diff", demo_log, 100, 199).out
+    assert metalog("diff", demo_log, 100, 200, "--json").json["passed"] is None
+    text = metalog("diff", demo_log, 100, 200).out
+    assert text.splitlines()[-1] == "what came and went is not listed for more than 99 records"
+
+
 def test_diff_sums_up_by_kind(metalog: Metalog, demo_log: Path) -> None:
     changes = metalog("diff", demo_log, 300, "end", "--json").json["changes"]
     document = metalog("diff", demo_log, 300, "end", "--stat", "--json").json

@@ -95,7 +95,7 @@ export class Service {
       if (groups.at(-1)?.name !== change.object) groups.push({ name: change.object, changes: [] });
       groups.at(-1)?.changes.push(change);
     }
-    for (const each of passed) groups.push({ name: each.object, changes: [], passed: each });
+    for (const each of passed ?? []) groups.push({ name: each.object, changes: [], passed: each });
     return groups;
   }
 
