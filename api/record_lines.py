@@ -12,7 +12,8 @@ import msgspec
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control, registry
 from records.avro import reference
-from records.avro.codec import payload_size
+from records.avro.codec import encoders_of
+from records.avro.layout import NEWEST
 from records.base import Record
 from records.errors import RequestError
 from records.json import from_json
@@ -43,10 +44,11 @@ _ENCODING_ERRORS = (AttributeError, LookupError, OverflowError, TypeError, Value
 
 
 class LineBatch(msgspec.Struct, frozen=True):
-    """Records of one batch, each with its line number."""
+    """Records of one batch, each with its line number; `payloads` as in `NewBatch`."""
 
     records: tuple[Record, ...]
     lines: tuple[int, ...]
+    payloads: tuple[bytes, ...]
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,6 +72,7 @@ class _BatchOffset(msgspec.Struct):
 
 class _Parsed(msgspec.Struct, frozen=True):
     record: Record
+    payload: bytes
     line: int
     batch_offset: int | None
 
@@ -127,6 +130,7 @@ def _batch(parsed: list[_Parsed]) -> LineBatch:
     return LineBatch(
         tuple([each.record for each in parsed]),
         tuple([each.line for each in parsed]),
+        tuple([each.payload for each in parsed]),
     )
 
 
@@ -186,8 +190,7 @@ def _parse(line: _Line, number: int) -> _Parsed:
     version = newest if line.record_version is None else line.record_version
     if not 0 <= version <= newest:
         raise ValueError(f"{line.type} has versions 0 to {newest}, not {version}")
-    _check_values(record)
-    return _Parsed(record, number, line.batch_offset)
+    return _Parsed(record, _payload(record), number, line.batch_offset)
 
 
 def _record(line: _Line) -> Record:
@@ -215,14 +218,14 @@ def _scalar_fields(cls: type[Record]) -> frozenset[str]:
     )
 
 
-def _check_values(record: Record) -> None:
-    """Check that every value of a record fits its schema.
+def _payload(record: Record) -> bytes:
+    """Return a record in the form in which the log stores it.
 
     Raises:
-        ValueError: a value does not fit; the message gives the field.
+        ValueError: a value does not fit its schema; the message gives the field.
     """
     try:
-        payload_size(record)
+        return encoders_of(NEWEST.field_count)[type(record)](record)
     except _ENCODING_ERRORS:
         # Ten times slower, but it finds the field.
         reference.check_record(record)

@@ -18,7 +18,7 @@ from records.envelope import Asked, Envelope
 
 # MessagePack names every field, so a batch is larger there than in the log; encoding takes a
 # fifteenth of the time.
-_SURELY_FITS_BYTES = BATCH_SIZE_BYTES_MAX // 2
+SURELY_FITS_BYTES = BATCH_SIZE_BYTES_MAX // 2
 
 
 def check_size(
@@ -39,7 +39,7 @@ def check_size(
     """
     measured = records if encoded is None else records[:1]
     size_bytes = len(msgspec.msgpack.encode((measured, context.origin, asked)))
-    if size_bytes + (0 if encoded is None else len(encoded.rows)) > _SURELY_FITS_BYTES:
+    if size_bytes + (0 if encoded is None else len(encoded.rows)) > SURELY_FITS_BYTES:
         first, *others = rows_of(context, records)
         encode_ahead([msgspec.structs.replace(first, asked=asked), *others])
 

@@ -4,10 +4,12 @@ They go through the same loop as every decision and are checked thoroughly: repl
 and the objects they affect must keep the invariants.
 """
 
+import functools
+
 import msgspec
 
 from controller.affected import AFFECTING, Affected
-from controller.batch_check import rows_of
+from controller.batch_check import SURELY_FITS_BYTES, rows_of
 from controller.checked_batch import CheckedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.versions import ExpectedVersion, check_version
@@ -17,11 +19,12 @@ from controller.request import Request
 from controller.result import ControllerResult
 from metadata_log.batch import Batch, EncodedRows
 from metadata_log.block import encode_ahead
+from records.avro.codec import encoder_of, payload_size
 from records.avro.layout import appended_layouts, first_appended
 from records.avro.plain_rows import PlainRows, decode_records
 from records.base import Record
 from records.configs import ProducerIdsRecord
-from records.envelope import Envelope
+from records.envelope import Envelope, Origin
 from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
@@ -32,8 +35,8 @@ class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
     """A request to append records as one batch.
 
     `expected_end_offset`: the end offset that the log must have, including batches in flight.
-    `expected_versions`: versions that objects must have. `payloads`: the encoded records from
-    `decode_records`, if they were received encoded.
+    `expected_versions`: versions that objects must have. `payloads`: the records as
+    `NewBatch` has them encoded, if they are.
     """
 
     records: tuple[Record, ...]
@@ -156,9 +159,8 @@ def _check_effect(
 def _encoded(rows: list[Envelope], payloads: tuple[bytes, ...]) -> EncodedRows:
     """Encode all rows but the first, and check that the log will accept all of them."""
     first, *others = rows
-    if others or not payloads:
+    if others or not _is_surely_accepted(first, payloads):
         return encode_ahead(rows, payloads)
-    # What was decoded can be encoded; its size is checked together with what was asked.
     return EncodedRows(
         base_offset=first.offset,
         leader_epoch=first.leader_epoch,
@@ -166,6 +168,20 @@ def _encoded(rows: list[Envelope], payloads: tuple[bytes, ...]) -> EncodedRows:
         count=0,
         rows=b"",
     )
+
+
+def _is_surely_accepted(row: Envelope, payloads: tuple[bytes, ...]) -> bool:
+    """Check the parts of a single row that callers choose, without encoding the whole row."""
+    try:
+        size_bytes = len(payloads[0]) if payloads else payload_size(row.payload)
+        return size_bytes + _origin_size(row.origin) <= SURELY_FITS_BYTES
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        return False
+
+
+@functools.lru_cache(256)  # a caller's appends share one
+def _origin_size(origin: Origin | None) -> int:
+    return 0 if origin is None else len(encoder_of("origin")(origin))
 
 
 _OF_INVARIANTS = AFFECTING | {ProducerIdsRecord}

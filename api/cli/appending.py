@@ -96,7 +96,11 @@ async def append_batches(
                 if known is not None and ordinal <= known[0]:
                     done.skip(batch, known[1].end_offset - 1)
                     continue
-                new = NewBatch(records=batch.records, origin=request.origin(origin, ordinal))
+                new = NewBatch(
+                    records=batch.records,
+                    payloads=batch.payloads,
+                    origin=request.origin(origin, ordinal),
+                )
                 try:
                     result = await target.append(
                         new,

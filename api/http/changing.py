@@ -17,7 +17,7 @@ from api.http.problems import problem_of_refusal
 from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_from_json
-from api.record_lines import line_batches
+from api.record_lines import LineBatch, line_batches
 from controller.decisions.outcome import Refusal
 from controller.pending_answers import Answer
 from controller.repeated_requests import check_request_id, identified
@@ -25,7 +25,6 @@ from controller.wire import to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
-from records.base import Record
 from records.errors import RequestError
 from replay.about import About
 
@@ -103,9 +102,9 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
     asked = asked_of(scope)
     _check_parameters(asked, (*HEADERS, EXPECTED_END))
     if len(body) <= PARSED_AT_ONCE_BYTES_MAX:
-        records = _records(body)
+        lines = _lines(body)
     else:
-        records = await asyncio.to_thread(_records, body)
+        lines = await asyncio.to_thread(_lines, body)
     caller = asked.acting_caller()
     origin = caller.origin("append", reason=asked.reason, trace_parent=asked.trace_parent)
     if asked.request_id is not None:
@@ -114,7 +113,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
             origin, request_id=asked.request_id, request_hash=hashlib.sha256(body).digest()
         )
     result = await asked.service.append(
-        NewBatch(records=records, origin=origin),
+        NewBatch(records=lines.records, payloads=lines.payloads, origin=origin),
         caller=caller,
         expected_end_offset=one_offset(asked.values, EXPECTED_END),
         expected_versions=asked.expected_versions,
@@ -129,7 +128,7 @@ def _json(body: bytes) -> Any:
         raise RequestError("INVALID_REQUEST", f"the body is not JSON: {error}") from error
 
 
-def _records(body: bytes) -> tuple[Record, ...]:
+def _lines(body: bytes) -> LineBatch:
     batches = line_batches(io.BytesIO(body), size=BATCH_RECORDS_MAX)
     first = next(batches, None)
     if first is None:
@@ -139,7 +138,7 @@ def _records(body: bytes) -> tuple[Record, ...]:
             "MESSAGE_TOO_LARGE",
             f"a request is one batch, of at most {BATCH_RECORDS_MAX} records; send several",
         )
-    return first.records
+    return first
 
 
 def _check_parameters(asked: Asked, known: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 
 from api.record_lines import line_batches
+from records.avro.plain_rows import encode_records
 from records.base import Record
 from records.errors import RequestError
 from records.json import from_json, to_json
@@ -17,6 +18,8 @@ from tests.samples import drawn
 def _read(line: object) -> Record:
     (batch,) = line_batches(io.BytesIO(msgspec.json.encode(line)), size=None)
     (record,) = batch.records
+    # What the service stores as it is must be what it would write itself.
+    assert encode_records([record], [0], payloads=batch.payloads) == encode_records([record], [0])
     return record
 
 

@@ -20,7 +20,8 @@ from metadata_log.block import encode_ahead
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from records.avro.layout import first_appended
+from records.avro.codec import encoders_of
+from records.avro.layout import NEWEST, first_appended
 from records.avro.plain_rows import encode_records
 from records.base import ZERO_UUID, Record, Uuid
 from records.brokers import BrokerRegistrationChangeRecord
@@ -203,10 +204,25 @@ def test_no_record_and_too_many_are_refused(cluster: Cluster) -> None:
         assert cluster.refused(append_records, AppendRecords(records=records)).code == code
 
 
-def test_what_the_log_cannot_hold_is_refused_before_it_is_sent(cluster: Cluster) -> None:
-    assert "cannot be encoded" in _refused(cluster, replace(_NOTE, at_offset=2**80))
-    large = AppendRecords(records=(replace(_NOTE, text="x" * 9 * 1024 * 1024),))
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_the_log_cannot_hold_is_refused_before_it_is_sent(
+    cluster: Cluster, count: int
+) -> None:
+    assert "cannot be encoded" in _refused(cluster, *[replace(_NOTE, at_offset=2**80)] * count)
+    large = AppendRecords(records=(replace(_NOTE, text="x" * 9 * 1024 * 1024),) * count)
     assert cluster.refused(append_records, large).code == "POLICY_VIOLATION"
+
+
+async def test_append_whose_origin_cannot_be_encoded_leaves_those_beside_it(office: Office) -> None:
+    request = AppendRecords(
+        records=(_NOTE,), payloads=(encoders_of(NEWEST.field_count)[NoteRecord](_NOTE),)
+    )
+    reasons = ["before", "\ud800", "after"]
+    before, wrong, after = [
+        office.controller.append(request, origin=Origin(reason=reason)) for reason in reasons
+    ]
+    assert await code_of(wrong) == "INVALID_RECORD"
+    assert (await after).end_offset == (await before).end_offset + 1
 
 
 # Optimistic appends.
