@@ -7,7 +7,6 @@ replaced by the committed one, and each caller gets the outcome of its own recor
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -20,7 +19,7 @@ from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
 from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
-from metadata_log.append_result import AppendResult
+from controller.sent_batches import SentBatch, SentBatches
 from metadata_log.batch import Batch, EncodedRows, NewBatch
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
@@ -39,18 +38,6 @@ T = TypeVar("T")
 
 # Begin, End or Abort, and the Abort of a transaction that was left open.
 _BRACKETS_MAX = 3
-
-
-class _InFlight(msgspec.Struct, frozen=True):
-    """A batch in flight, and the state to commit with it."""
-
-    batch: Batch
-    state: State
-    append: asyncio.Future[AppendResult]
-
-    @property
-    def end_offset(self) -> int:
-        return self.batch.end_offset
 
 
 class AppliedBatch(msgspec.Struct, frozen=True):
@@ -100,7 +87,9 @@ class Pipeline:
         self._latest = Latest(self.committed, self._committed_end)
         # The state inside an open transaction, as if its records were outside one.
         self._inside: Latest | None = None
-        self._in_flight: deque[_InFlight] = deque()
+        self._sent = SentBatches(
+            on_commit=self._commit, on_failure=self._fail, on_empty=self._settle
+        )
         self._failed: list[FailedBatch] = []
         self._pending = PendingAnswers()
         self.is_lost = False
@@ -124,7 +113,7 @@ class Pipeline:
     @property
     def room(self) -> int:
         """Number of batches the log accepts now, besides those that begin or end transactions."""
-        return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._in_flight), 0)
+        return max(PENDING_BATCHES_MAX - _BRACKETS_MAX - len(self._sent), 0)
 
     @property
     def timestamp(self) -> int:
@@ -262,9 +251,7 @@ class Pipeline:
 
     async def drained(self) -> None:
         """Wait until no batch is in flight."""
-        while self._in_flight:
-            await asyncio.wait([batch.append for batch in self._in_flight])
-            await asyncio.sleep(0)  # lets the callbacks of the appends run
+        await self._sent.drained()
 
     def _batch(
         self,
@@ -324,52 +311,33 @@ class Pipeline:
             encoded=encoded,
         )
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
-        self._in_flight.append(_InFlight(batch, state, append))
-        if len(self._in_flight) == 1:
-            self._await_first()
+        self._sent.add(SentBatch(batch, state, append))
 
-    def _await_first(self) -> None:
-        # Only the first one: a group of appends that share a sync is done at once, so it is
-        # committed in one callback.
-        self._in_flight[0].append.add_done_callback(self._on_append_done)
-
-    def _on_append_done(self, _: asyncio.Future[Any]) -> None:
-        """Commit finished batches in order, up to the first one still in flight."""
-        while self._in_flight and self._in_flight[0].append.done():
-            batch = self._in_flight.popleft()
-            error = _error_of(batch)
-            if error is not None:
-                self._fail(batch, error)
-            else:
-                self._commit(batch)
-        if self._in_flight:
-            self._await_first()
-        elif not self.is_open:
-            self._settle()
-
-    def _commit(self, batch: _InFlight) -> None:
-        self.committed = batch.state
-        self._committed_end = batch.end_offset
-        self._committed_timestamp = batch.append.result().timestamp
-        self._on_commit(batch.batch)
+    def _commit(self, sent: SentBatch) -> None:
+        self.committed = sent.state
+        self._committed_end = sent.batch.end_offset
+        self._committed_timestamp = sent.append.result().timestamp
+        self._on_commit(sent.batch)
         self._pending.release(self._committed_end)
 
-    def _fail(self, batch: _InFlight, error: BaseException) -> None:
-        self._failed.append(failed_batch(batch.batch.base_offset, error))
+    def _fail(self, sent: SentBatch, error: BaseException) -> None:
+        self._failed.append(failed_batch(sent.batch.base_offset, error))
         self.is_lost = self.is_lost or not _may_recover(error)
         self.is_open = False
 
     def _give_up(self) -> None:
         """Accept no more batches, because a bug has made the latest state unusable."""
         self.is_open, self.is_lost = False, True
-        if not self._in_flight:
+        if not self._sent:
             self._settle()
 
     def _settle(self) -> None:
-        """Continue from the committed state after a failure.
+        """Continue from the committed state, if a batch has failed.
 
         If the log does not end at the committed state's end, the log is lost.
         """
+        if self.is_open:
+            return
         failed, self._failed = self._failed, []
         if failed:
             self._pending.fail(lambda pending: error_for(pending, failed, self._committed_end))
@@ -383,17 +351,3 @@ class Pipeline:
 def _may_recover(error: BaseException) -> bool:
     """True if the same writer may continue after this error."""
     return isinstance(error, RequestError | UnavailableError) and error.outcome is Outcome.NOTHING
-
-
-def _error_of(batch: _InFlight) -> BaseException | None:
-    if batch.append.cancelled():
-        return asyncio.CancelledError()
-    error = batch.append.exception()
-    if error is None and batch.append.result().end_offset != batch.end_offset:
-        # The log recognised the request's id, and returned its first result instead of writing.
-        written = batch.append.result()
-        return RequestError(
-            "DUPLICATE_REQUEST",
-            f"the request was committed before, at offset {written.base_offset}",
-        )
-    return error

@@ -1,0 +1,91 @@
+"""Batches sent to the log, whose outcomes are handled in the order of the batches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from controller.latest import State
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import Batch
+from records.errors import RequestError
+
+
+class SentBatch(msgspec.Struct, frozen=True):
+    """A batch sent to the log, the state to commit with it, and the log's answer."""
+
+    batch: Batch
+    state: State
+    append: asyncio.Future[AppendResult]
+
+
+class SentBatches:
+    """Queue of the batches that the log has not answered yet."""
+
+    def __init__(
+        self,
+        *,
+        on_commit: Callable[[SentBatch], None],
+        on_failure: Callable[[SentBatch, BaseException], None],
+        on_empty: Callable[[], None],
+    ) -> None:
+        """Start with no batches.
+
+        Args:
+            on_commit: Called with each batch that the log committed, in order.
+            on_failure: Called with each batch that the log did not commit, in order, and the error.
+            on_empty: Called when the log has answered for all batches.
+        """
+        self._on_commit, self._on_failure, self._on_empty = on_commit, on_failure, on_empty
+        self._queue: deque[SentBatch] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def add(self, sent: SentBatch) -> None:
+        """Add a batch, which follows those added before."""
+        self._queue.append(sent)
+        if len(self._queue) == 1:
+            self._await_first()
+
+    async def drained(self) -> None:
+        """Wait until the log has answered for all batches."""
+        while self._queue:
+            await asyncio.wait([sent.append for sent in self._queue])
+            await asyncio.sleep(0)  # lets the callbacks of the appends run
+
+    def _await_first(self) -> None:
+        # Only the first one: a group of appends that share a sync is done at once, so it is
+        # handled in one callback.
+        self._queue[0].append.add_done_callback(self._on_answer)
+
+    def _on_answer(self, _: asyncio.Future[Any]) -> None:
+        """Handle the outcomes up to the first batch that the log has not answered."""
+        queue = self._queue
+        while queue and queue[0].append.done():
+            sent = queue.popleft()
+            error = _error_of(sent)
+            if error is None:
+                self._on_commit(sent)
+            else:
+                self._on_failure(sent, error)
+        if queue:
+            self._await_first()
+        else:
+            self._on_empty()
+
+
+def _error_of(sent: SentBatch) -> BaseException | None:
+    if sent.append.cancelled():
+        return asyncio.CancelledError()
+    error = sent.append.exception()
+    if error is None and sent.append.result().end_offset != sent.batch.end_offset:
+        # The log recognised the request's id, and returned its first result instead of writing.
+        written = sent.append.result()
+        return RequestError(
+            "DUPLICATE_REQUEST",
+            f"the request was committed before, at offset {written.base_offset}",
+        )
+    return error
