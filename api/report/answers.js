@@ -14,6 +14,7 @@ export const HISTORY_MAX = 1000;
 /** @typedef {{name: string, field: string, value: any, chain: Link[], notes: string[]}} Why */
 /** @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
 /** @typedef {{field: string, value: any, setter: {offset: number, time: number, type: string, by: string}|null}} Setter */
+/** What an answer consists of; `more` follows the command. @typedef {{nodes: Node[], command: string, more?: Node[]}} Shown */
 /** @typedef {{object: string, kind: string, from: number, to: number|null, duration: number, cause: string}} Outage */
 
 /**
@@ -65,9 +66,18 @@ export class Answers {
       const where = !isWhole ? " in this report" : events.length < count ? ` up to ${to}` : ` up to ${to}, the newest`;
       const heading = make("h3", {}, plain(`${name}: ${countText(events.length, "change")}${where}`));
       const command = isWhole ? newestCommand(name, to, count) : historyCommand(name, first, last);
-      return { nodes: [heading, this._list(events, (event) => this._event(event))], command };
+      const configs = this._configsOf(name).map((config) => [
+        make("p", { class: "remark" }, make("button", { type: "button", class: "link", onclick: () => this.history(config) }, plain(config)), " has a history of its own."),
+        commandLine(isWhole ? newestCommand(config, to, count) : historyCommand(config, first, last)),
+      ]);
+      return { nodes: [heading, this._list(events, (event) => this._event(event))], command, more: configs.flat() };
     };
     return this._show("history", () => this.questions?.history(name, to, count), (found) => show(found, asks), () => pastOf(this.data, name), (found) => show(found, false));
+  }
+
+  /** The configs that a topic had up to the end of the selection, as far as the page knows. @param {string} name */
+  _configsOf(name) {
+    return this._own(name, (data, topic, row) => data.configsOf(topic, -1, row).map((config) => data.nameAt(config, row))) ?? [];
   }
 
   /** Show the fields of an object at the end of the selection, each with the record that set it. @param {string} name */
@@ -99,8 +109,8 @@ export class Answers {
   /** Show the service's answer; if there is no service or it is unreachable, answer from the page's data.
    * @template T
    * @param {string} label @param {() => Promise<T>|undefined} ask
-   * @param {(found: T) => {nodes: Node[], command: string}} show @param {() => T} own
-   * @param {(found: T) => {nodes: Node[], command: string}} [showOwn] */
+   * @param {(found: T) => Shown} show @param {() => T} own
+   * @param {(found: T) => Shown} [showOwn] */
   async _show(label, ask, show, own, showOwn = show) {
     const ticket = ++this.asked;
     const answer = ask();
@@ -121,8 +131,8 @@ export class Answers {
     }
   }
 
-  _fill(/** @type {string} */ label, /** @type {{nodes: Node[], command: string}} */ { nodes, command }, /** @type {Node[]} */ said) {
-    this._open(label, [...said, ...nodes, commandLine(command)]);
+  _fill(/** @type {string} */ label, /** @type {Shown} */ { nodes, command, more = [] }, /** @type {Node[]} */ said) {
+    this._open(label, [...said, ...nodes, commandLine(command), ...more]);
   }
 
   _open(/** @type {string} */ label, /** @type {Node[]} */ nodes) {

@@ -235,6 +235,14 @@ export class Data extends ObjectStates {
     return Array.from(of.subarray(start[topic], start[topic + 1]));
   }
 
+  /** The configs of a topic that rows in (before, after] touched; a topic that was moved has those of both names.
+   * None for an object of another kind. @param {number} topic @param {number} before @param {number} after @returns {number[]} */
+  configsOf(topic, before, after) {
+    if (this.kinds[this.objectKind[topic]] !== "topic") return [];
+    const names = new Set([before, after].map((row) => `config:topic/${this.labelAt(topic, row)}`));
+    return [...names].flatMap((name) => this.named(name)).filter((object) => this.isTouchedIn(object, before, after));
+  }
+
   _partitionsByTopic() {
     const kind = this.kinds.indexOf("partition"), begin = this.kindStart[kind], end = this.kindStart[kind + 1] ?? this.objects;
     const start = new Int32Array(this.objects + 1), of = new Int32Array(end - begin);

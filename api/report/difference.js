@@ -16,10 +16,11 @@ export class Difference {
     this.selection = selection;
     this.title = make("h2", { id: "difference" });
     this.body = make("div", { class: "changes" });
+    this.partitions = make("div");
     this.foot = make("div");
     this.links = make("div", { class: "links" });
     this.answers = answers;
-    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.foot);
+    this.element = make("section", { class: "panel", "aria-labelledby": "difference" }, this.title, this.links, this.answers.element, this.body, this.partitions, this.foot);
     this.shown = 0;
     selection.watch(() => {
       // An open answer stays open while the selection follows the end.
@@ -41,18 +42,40 @@ export class Difference {
     const { from, to, object } = this.selection;
     const [before, after] = this.ends();
     const only = object === null ? null : this.data.find(object, after);
-    const objects = object !== null ? (only === null ? [] : [only]) : this.data.touchedIn(before, after);
+    const configs = only === null ? [] : this.data.configsOf(only, before, after);
+    const objects = object === null ? this.data.touchedIn(before, after) : only === null ? [] : [only, ...configs];
     const scrolled = this.selection.isGrowing ? this.body.scrollTop : 0;
     this.body.replaceChildren();
     const about = make("small");
     this.title.replaceChildren(object === null ? "The difference " : `${plain(object)} `, about);
     this.links.replaceChildren(...this._links(object));
-    const isThere = only === null || this.data.isThere(only, before) || this.data.isThere(only, after);
-    this.foot.replaceChildren(commandLine(object !== null && !isThere ? historyCommand(object, from, to) : diffCommand(from, to, object)));
+    const named = [{ name: object, number: only }, ...configs.map((number) => ({ name: this.data.nameAt(number, after), number }))];
+    this.foot.replaceChildren(...named.map(({ name, number }) => {
+      const isThere = number === null || this.data.isThere(number, before) || this.data.isThere(number, after);
+      return commandLine(name !== null && !isThere ? historyCommand(name, from, to) : diffCommand(from, to, name));
+    }));
     fill(this.body, this._items(objects, before, after), OBJECTS_AT_FIRST, scrolled ? OBJECTS_AT_FIRST : OBJECTS_AT_ONCE);
     if (scrolled) this.body.scrollTop = scrolled;
     if (!this.body.children.length) this.body.append(make("p", { class: "nothing" }, this._nothing(object, only, after)));
-    this._count(about, objects, before, after);
+    this.shown++;
+    const range = `between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
+    this._count(objects, before, after, "object", (counted, passed) => { about.textContent = `${counted} ${range}${passed}`; });
+    this._foldPartitions(only === null ? [] : this.data.partitionsOf(only), before, after);
+  }
+
+  /** Show the number of differences of a topic's partitions; the differences themselves once it is opened.
+   * @param {number[]} partitions @param {number} before @param {number} after */
+  _foldPartitions(partitions, before, after) {
+    const wasOpen = this.selection.isGrowing && this.partitions.querySelector("details")?.open === true;
+    this.partitions.replaceChildren();
+    const touched = partitions.filter((partition) => this.data.isTouchedIn(partition, before, after));
+    if (!touched.length) return;
+    const summary = make("summary"), list = make("div", { class: "changes" });
+    const open = () => fill(list, this._items(touched, before, after), OBJECTS_AT_FIRST, OBJECTS_AT_ONCE);
+    const folded = make("details", { open: wasOpen }, summary, list);
+    folded.addEventListener("toggle", open, { once: true });
+    this.partitions.append(folded);
+    this._count(touched, before, after, "partition", (counted, passed) => { summary.textContent = `its partitions: ${counted}${passed}`; });
   }
 
   /** Decode the values, which takes time, after the list of events is painted. */
@@ -70,7 +93,8 @@ export class Difference {
   _nothing(/** @type {string|null} */ object, /** @type {number|null} */ only, /** @type {number} */ after) {
     if (object === null) return "Nothing differs.";
     if (only === null) return `There is no ${object} in this report.`;
-    return this.data.stateAt(only, after) === null ? "It does not exist before or after." : "It is the same before and after.";
+    if (this.data.stateAt(only, after) === null) return "It does not exist before or after.";
+    return object.startsWith("topic:") ? "It and its configs are the same before and after." : "It is the same before and after.";
   }
 
   _links(/** @type {string|null} */ object) {
@@ -84,10 +108,12 @@ export class Difference {
     ];
   }
 
-  /** Count the differences of all objects, in slices of time: there may be 100,000 objects. */
-  _count(/** @type {HTMLElement} */ about, /** @type {number[]} */ objects, /** @type {number} */ before, /** @type {number} */ after) {
-    const ticket = ++this.shown;
-    const { from, to } = this.selection;
+  /** Count the differences of objects, in slices of time: there may be 100,000 objects. Stops once
+   * something else is shown.
+   * @param {number[]} objects @param {number} before @param {number} after @param {string} noun
+   * @param {(counted: string, passed: string) => void} tell Gets the counts after each slice, as text. */
+  _count(objects, before, after, noun, tell) {
+    const ticket = this.shown;
     let fields = 0, differ = 0, at = 0, budget = FIRST_BUDGET_MS;
     const step = () => {
       if (ticket !== this.shown) return;
@@ -98,14 +124,10 @@ export class Difference {
         fields += found;
         differ += found ? 1 : 0;
       }
-      const done = at >= objects.length;
-      about.textContent = `${done ? "" : "at least "}${countText(fields, "difference")}${fields ? ` in ${countText(differ, "object")}` : ""} between ${from > 0 ? `offset ${from - 1}` : "the start"} and offset ${to}`;
-      if (!done) {
-        whenIdle(step);
-        return;
-      }
-      const passed = this.data.passedIn(objects, before, after).length;
-      if (passed) about.textContent += `, ${countText(passed, "object")} came and went`;
+      const done = at >= objects.length, passed = done ? this.data.passedIn(objects, before, after).length : 0;
+      const counted = `${done ? "" : "at least "}${countText(fields, "difference")}${fields ? ` in ${countText(differ, noun)}` : ""}`;
+      tell(counted, passed ? `, ${countText(passed, noun)} came and went` : "");
+      if (!done) whenIdle(step);
     };
     step();
   }

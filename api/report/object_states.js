@@ -112,6 +112,11 @@ export class ObjectStates extends Decoded {
     return found;
   }
 
+  /** True if rows in (before, after] touched an object. @param {number} object @param {number} before @param {number} after */
+  isTouchedIn(object, before, after) {
+    return this._touchAfter(object, before) < this._touchAfter(object, after);
+  }
+
   /** The number of fields of an object that differ between two rows. Makes no states, because there may
    * be 100,000 objects. @param {number} object @param {number} before @param {number} after */
   countDifferences(object, before, after) {

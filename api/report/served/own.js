@@ -137,6 +137,7 @@ class Own {
   _links(/** @type {string} */ object) {
     const link = (/** @type {string} */ text, /** @type {() => void} */ onclick) => make("button", { type: "button", class: "link", onclick }, text);
     const ask = { history: () => this.answers.history(object), blame: () => this.answers.blame(object) };
-    return [...Object.entries(ask).map(([text, onclick]) => link(text, onclick)), link("all", () => this.selection.set({ object: null }))];
+    const configs = object.startsWith("topic:") ? [link("its configs", () => this.selection.set({ object: `config:topic/${object.slice("topic:".length)}` }))] : [];
+    return [...Object.entries(ask).map(([text, onclick]) => link(text, onclick)), ...configs, link("all", () => this.selection.set({ object: null }))];
   }
 }

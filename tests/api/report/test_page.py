@@ -233,6 +233,80 @@ def test_the_difference_is_that_of_diff(
     assert shown == expected
 
 
+_COMMANDS = "section[aria-labelledby=difference] > div > .command code"
+"""The commands that give the difference shown."""
+
+
+def _differing(metalog: Metalog, log: Path, before: Any, last: int) -> dict[str, list[Any]]:
+    """The changes of a diff, by object."""
+    found: dict[str, list[Any]] = {}
+    for change in metalog("diff", log, before, last, "--json").json["changes"]:
+        found.setdefault(change["object"], []).append(change)
+    return found
+
+
+def test_a_topic_is_shown_with_its_configs_and_partitions(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    changed = _differing(metalog, demo_log, 600, 1000)
+    topic = next(
+        config.removeprefix("config:topic/")
+        for config in changed
+        if config.startswith("config:topic/")
+        and f"partition:{config.removeprefix('config:topic/')}/0" in changed
+        and f"topic:{config.removeprefix('config:topic/')}" not in changed
+    )
+    of_partitions = [name for name in changed if name.startswith(f"partition:{topic}/")]
+    for width in (400, 1600):
+        page = opened(report_file, width=width)
+        select(page, 601, 1000, f"topic:{topic}")
+        assert texts(page, ".panel h2")[1].startswith(f"topic:{topic} ")
+        commands = [
+            f"metalog diff {demo_log} 600 1000 --object {kind}{topic}"
+            for kind in ("topic:", "config:topic/")
+        ]
+        assert texts(page, _COMMANDS) == commands
+        expected = [line for c in commands for line in lines(metalog(*c.split(" ")[1:]).out)[1:]]
+        assert texts(page, ".changes .name-of, .changes .line") == expected
+        count = sum(len(changed[name]) for name in of_partitions)
+        summary = page.locator("summary", has_text="its partitions")
+        expect(summary).to_have_text(
+            re.compile(rf"its partitions: {count} differences in {len(of_partitions)} partition")
+        )
+        summary.click()
+        page.wait_for_selector("details .object")
+        assert texts(page, "details .name-of") == of_partitions
+        page.locator(".links button", has_text="history").click()
+        page.screenshot(path=PICTURES / f"report_topic_{width}.png", full_page=True)
+        remark = page.locator(".answer .remark")
+        expect(remark).to_have_text(f"config:topic/{topic} has a history of its own.")
+        _, command = texts(page, ".answer .command code")
+        told = lines(metalog(*command.split(" ")[1:]).out)
+        remark.locator("button").click()
+        expect(page.locator(".answer h3")).to_contain_text(f"config:topic/{topic}: ")
+        assert " ".join(texts(page, ".answer li")) == " ".join(told)
+        page.locator("details .name-of").first.click()
+        assert page.evaluate("report.selection.object") == of_partitions[0]
+        expect(page.locator("details summary", has_text="its partitions")).to_have_count(0)
+
+
+def test_a_moved_topic_is_shown_with_the_configs_of_both_names(
+    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+) -> None:
+    page = opened(report_file)
+    told = metalog("timeline", demo_log).out
+    moves = [int(at) for at in re.findall(r" (\d+)  topic \S+ moved", told)]
+    assert moves
+    for at in moves:
+        changed = _differing(metalog, demo_log, at - 1, at)
+        topic = next(name for name in changed if name.startswith("topic:"))
+        select(page, at, at, topic)
+        assert sum(name.startswith("config:") for name in changed) == len(changed) - 1
+        assert len(texts(page, _COMMANDS)) == len(changed)
+        expected = lines(metalog("diff", demo_log, at - 1, at).out)[1:]
+        assert texts(page, ".changes .name-of, .changes .line") == expected
+
+
 def test_why_on_a_click_is_that_of_why(
     metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
 ) -> None:

@@ -1,6 +1,7 @@
 """The web page of a service in a real browser."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -222,6 +223,25 @@ def test_the_service_answers_what_is_clicked(service: Served, visitor: Visitor) 
         expect(answer.get_by_role("alert")).to_contain_text("topic:never")
 
 
+def test_a_topic_is_shown_with_its_configs(service: Served, visitor: Visitor) -> None:
+    change = {"name": "retention.ms", "value": "86400000"}
+    resource = {"resource_type": 2, "resource_name": "refunds", "changes": [change]}
+    altered = service.http.post("/v1/configs/alter", json={"resources": [resource]}).json()
+    at = altered["committed_at"]
+    with visitor.visit(f"{service.url}/#from={at}&to={at}&object=topic:refunds") as page:
+        expect(page.locator(".changes .name-of")).to_have_text(["config:topic/refunds"])
+        expect(page.locator(".changes .line")).to_have_text(["new: retention.ms=86400000"])
+        page.get_by_role("button", name="history").click()
+        expect(page.locator(".answer .command code")).to_have_text(
+            [
+                re.compile(f"history .* {name} --to")
+                for name in ("topic:refunds", "config:topic/refunds")
+            ]
+        )
+        page.locator(".answer .remark button").click()
+        expect(page.locator(".answer li .offset")).to_have_text([str(at)])
+
+
 def test_everything_is_reached_by_keys(service: Served, visitor: Visitor) -> None:
     with visitor.visit(service.url, until=LIVE) as page:
         page.keyboard.press("n")
@@ -386,6 +406,8 @@ def test_a_reader_without_the_cluster_sees_own_topics(guarded: Served, visitor: 
             assert secret not in known
         page.reload()
         expect(page.locator(".changes .name-of")).to_have_text(["topic:orders"])
+        page.get_by_role("button", name="its configs").click()
+        expect(page.locator("h2#difference")).to_contain_text("config:topic/orders")
         page.get_by_role("button", name="sign out").click()
         page.wait_for_selector(".sign-in")
 
