@@ -1,8 +1,8 @@
 """Converts requests and responses of commands and questions to and from JSON values, by type.
 
 In JSON, a topic is given by its name, or by its id as `@ID`. Other ids are text, and other bytes
-are base64. A struct may contain the name and the encoded request of a command: that request is then
-JSON, too.
+are base64. A code, of a type `Annotated[int, SomeEnum]`, is given by name or number. A struct
+may contain the name and the encoded request of a command: that request is then JSON, too.
 """
 
 import enum
@@ -10,7 +10,7 @@ import typing
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -87,7 +87,7 @@ _NAME_OR_ID = frozenset({str, Uuid})
 @cache
 def typed_fields(cls: type[msgspec.Struct]) -> tuple[tuple[msgspec.structs.FieldInfo, Any], ...]:
     """Return the fields of a struct with their resolved types."""
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, include_extras=True)
     return tuple((field, hints[field.name]) for field in msgspec.structs.fields(cls))
 
 
@@ -101,6 +101,17 @@ def branches(as_type: Any) -> tuple[Any, ...]:
 def is_name_or_id(as_type: Any) -> bool:
     """True if the type is a reference to a topic by name or id, optional or not."""
     return frozenset(branches(as_type)) == _NAME_OR_ID
+
+
+def enum_of(as_type: Any) -> type[enum.Enum] | None:
+    """Return the enum that names the values of a type, itself an enum or a code; else None."""
+    found = typing.get_args(as_type)[1] if is_code(as_type) else as_type
+    return found if isinstance(found, type) and issubclass(found, enum.Enum) else None
+
+
+def is_code(as_type: Any) -> bool:
+    """True if the type is a number that an enum names."""
+    return typing.get_origin(as_type) is Annotated
 
 
 def _branch(value: Any, as_type: Any) -> Any:
@@ -127,7 +138,7 @@ def _plain(value: Any, as_type: Any) -> Any:
     Values of a wrong type are unchanged; the decoder reports them later.
 
     Raises:
-        ValueError: an id or bytes cannot be parsed.
+        ValueError: an id or bytes cannot be parsed, or a code has no such name.
     """
     if isinstance(value, str):
         return _text(value, as_type)
@@ -150,8 +161,11 @@ def _text(value: str, as_type: Any) -> Any:
         return parse_uuid(value)
     if of is bytes:
         return parse_bytes(value)
-    if isinstance(of, type) and issubclass(of, enum.Enum) and value in of.__members__:
-        return of[value].value
+    names = enum_of(of)
+    if names is not None and value in names.__members__:
+        return names[value].value
+    if names is not None and is_code(of):
+        raise ValueError(f"{value!r} is none of {', '.join(names.__members__)}, nor a number")
     return value
 
 

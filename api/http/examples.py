@@ -4,16 +4,16 @@ from typing import Any
 
 _ASSIGNED = {"topics": [{"name": "orders", "partitions": 3}]}
 _ACL = {
-    "resource_type": 2,
+    "resource_type": "TOPIC",
     "resource_name": "orders",
-    "pattern_type": 3,
+    "pattern_type": "LITERAL",
     "principal": "User:ann",
     "host": "*",
-    "operation": 3,
-    "permission_type": 3,
+    "operation": "READ",
+    "permission_type": "ALLOW",
 }
 _RETENTION = {
-    "resource_type": 2,
+    "resource_type": "TOPIC",
     "resource_name": "orders",
     "changes": [{"name": "retention.ms", "value": "86400000"}],
 }
@@ -23,10 +23,10 @@ PARAMETERS: dict[str, Any] = {
     "name": "orders",
     "expression": "size(topics) > 3",
     "broker_id": 1,
-    "resource_type": 2,
+    "resource_type": "TOPIC",
     "resource_name": "orders",
     "principal": "User:ann",
-    "operation": 3,
+    "operation": "READ",
     "filter": "{}",
     "from": "start",
     "to": "end",
@@ -64,7 +64,7 @@ COMMANDS: dict[str, Any] = {
     "acls create": {"acls": [_ACL]},
     "acls delete": {"filters": [{"principal": "User:ann"}]},
     "features update": {"updates": [{"name": "metadata.version", "level": 25}]},
-    "users alter": {"deletions": [{"user": "ann", "mechanism": 1}]},
+    "users alter": {"deletions": [{"user": "ann", "mechanism": "SCRAM_SHA_256"}]},
     "tokens create": {"owner": "User:ann"},
     "tokens renew": {"token_id": "dG9rZW4"},
     "tokens expire": {"token_id": "dG9rZW4"},

@@ -18,7 +18,7 @@ from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
-from api.json_requests import branches, is_name_or_id, typed_fields
+from api.json_requests import branches, is_code, is_name_or_id, typed_fields
 from controller.changed_versions import ObjectVersion
 from records.base import Uuid
 
@@ -85,6 +85,9 @@ class _Schemas:
         if typing.get_origin(hint) in (typing.Union, UnionType):
             given = [of for of in typing.get_args(hint) if of is not UnsetType]
             return self.of(given[0]) if len(given) == 1 else {"anyOf": list(map(self.of, given))}
+        if is_code(hint):
+            number, names = typing.get_args(hint)
+            return {"anyOf": [{"enum": [*names.__members__]}, self.of(number)]}
         hint = type(None) if hint is None else hint
         if hint in (Uuid, bytes):
             return {"type": "string"}

@@ -5,14 +5,13 @@ A request about a range has its points in `from` and `to`, every other request h
 struct is given as JSON.
 """
 
-import enum
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from api.json_requests import branches, is_name_or_id, request_from_json, typed_fields
+from api.json_requests import branches, enum_of, is_name_or_id, request_from_json, typed_fields
 from api.questions.question import Question
 from api.questions.rows import is_offset
 from records.base import Uuid
@@ -63,7 +62,8 @@ def _parameter(field: msgspec.structs.FieldInfo, hint: Any) -> Parameter:
     elif typing.get_origin(of) is tuple:
         (of, *_), is_repeated = typing.get_args(of), True
     inner = branches(of)[0]
-    is_json = not is_name_or_id(of) and (
+    is_text = is_name_or_id(of) or enum_of(inner) is not None
+    is_json = not is_text and (
         typing.get_origin(inner) is not None or issubclass(inner, msgspec.Struct)
     )
     return Parameter(
@@ -163,13 +163,10 @@ def _scalar(name: str, text: str, of: Any) -> Any:
         return text == "true"
     if of is int:
         return _number(name, text)
-    if (
-        isinstance(of, type)
-        and issubclass(of, enum.Enum)
-        and not isinstance(next(iter(of)).value, str)
-    ):
-        return text if text in of.__members__ else _number(name, text)
-    assert of in (str, Uuid, bytes) or issubclass(of, enum.Enum), of
+    names = enum_of(of)
+    if names is not None and not isinstance(next(iter(names)).value, str):
+        return text if text in names.__members__ else _number(name, text)
+    assert of in (str, Uuid, bytes) or names is not None, of
     return text
 
 

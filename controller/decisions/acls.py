@@ -6,6 +6,7 @@ Entries on namespaces (KIP-37) are ours.
 
 import ipaddress
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -33,6 +34,11 @@ from replay.image.metadata import MetadataImage
 ANY = 1
 """Code of every filter's field that matches everything."""
 
+ResourceCode = Annotated[int, ResourceType]
+PatternCode = Annotated[int, PatternType]
+OperationCode = Annotated[int, Operation]
+PermissionCode = Annotated[int, PermissionType]
+
 _RESOURCE_TYPES = frozenset(each.value for each in ResourceType)
 _OPERATIONS = frozenset(each.value for each in Operation)
 
@@ -40,13 +46,13 @@ _OPERATIONS = frozenset(each.value for each in Operation)
 class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
     """An ACL entry without its id. All codes are Kafka's."""
 
-    resource_type: int
+    resource_type: ResourceCode
     resource_name: str
-    pattern_type: int = PatternType.LITERAL.value
+    pattern_type: PatternCode = PatternType.LITERAL.value
     principal: str
     host: str = WILDCARD
-    operation: int
-    permission_type: int = PermissionType.ALLOW.value
+    operation: OperationCode
+    permission_type: PermissionCode = PermissionType.ALLOW.value
 
 
 class AclFound(AclBinding, frozen=True, kw_only=True):
@@ -85,13 +91,13 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
     including those on prefixes of the name and on `*`.
     """
 
-    resource_types: tuple[int, ...] = ()
+    resource_types: tuple[ResourceCode, ...] = ()
     resource_name: str | None = None
-    pattern_type: int = PatternType.ANY.value
+    pattern_type: PatternCode = PatternType.ANY.value
     principal: str | None = None
     host: str | None = None
-    operation: int = ANY
-    permission_type: int = PermissionType.ANY.value
+    operation: OperationCode = ANY
+    permission_type: PermissionCode = PermissionType.ANY.value
 
     def check(self) -> None:
         """Check that all codes are known.

@@ -4,7 +4,9 @@ Source: ConfigResource.Type of Kafka 4.0 and its codes; NAMESPACE is ours.
 """
 
 import difflib
+import enum
 from collections.abc import Mapping
+from typing import Annotated
 
 from controller.decisions.broker_configs import BROKER_CONFIGS, broker_config
 from controller.decisions.config_definitions import ConfigDefinition, ConfigType
@@ -15,6 +17,7 @@ from controller.decisions.namespace_configs import NAMESPACE_CONFIGS
 from controller.decisions.topic_configs import TOPIC_CONFIGS
 from controller.refusals import invalid_config
 from records.errors import RequestError
+from replay.image import configs
 from replay.image.configs import (
     BROKER,
     BROKER_LOGGER,
@@ -24,6 +27,20 @@ from replay.image.configs import (
     RESOURCE_NAMES,
     TOPIC,
 )
+
+
+class ConfigResourceType(enum.Enum):
+    """The types of resources by name."""
+
+    TOPIC = configs.TOPIC
+    BROKER = configs.BROKER
+    BROKER_LOGGER = configs.BROKER_LOGGER
+    CLIENT_METRICS = configs.CLIENT_METRICS
+    GROUP = configs.GROUP
+    NAMESPACE = configs.NAMESPACE
+
+
+ConfigResourceCode = Annotated[int, ConfigResourceType]
 
 _DEFINITIONS: Mapping[int, Mapping[str, ConfigDefinition]] = {
     TOPIC: TOPIC_CONFIGS,

@@ -12,7 +12,12 @@ from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
 from controller.decisions.config_checks import check_configs
 from controller.decisions.config_definitions import ConfigType, list_items
 from controller.decisions.config_impact import topics_changed
-from controller.decisions.config_resources import definitions, find_definition, unknown_config
+from controller.decisions.config_resources import (
+    ConfigResourceCode,
+    definitions,
+    find_definition,
+    unknown_config,
+)
 from controller.decisions.context import Context, PlannedConfigs, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
@@ -60,7 +65,7 @@ class ResourceChange(msgspec.Struct, frozen=True, kw_only=True):
     "" of type BROKER for the cluster; for other types any name.
     """
 
-    resource_type: int
+    resource_type: ConfigResourceCode
     resource_name: TopicRef
     changes: tuple[ConfigChange, ...]
 

@@ -8,6 +8,7 @@ Source: KIP-554; ScramControlManager of Kafka 4.0; docs/kafka_rules.md, section 
 """
 
 import enum
+from typing import Annotated
 
 import msgspec
 
@@ -22,6 +23,8 @@ from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
 from records.errors import RequestError
 from records.security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 
+MechanismCode = Annotated[int, ScramMechanism]
+
 
 class Expected(enum.Enum):
     """Required state before a credential is set: anything, no credential, or an existing one."""
@@ -35,7 +38,7 @@ class ScramUpsertion(msgspec.Struct, frozen=True, kw_only=True):
     """A credential to set; `mechanism` is the number of a `ScramMechanism`."""
 
     user: str
-    mechanism: int
+    mechanism: MechanismCode
     iterations: int
     salt: bytes
     stored_key: bytes
@@ -47,7 +50,7 @@ class ScramDeletion(msgspec.Struct, frozen=True, kw_only=True):
     """A credential to remove; without a mechanism, all credentials of the user."""
 
     user: str
-    mechanism: int | None = None
+    mechanism: MechanismCode | None = None
 
 
 class AlterUsers(Request["tuple[UserResult, ...]"], frozen=True, kw_only=True):

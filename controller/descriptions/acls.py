@@ -4,7 +4,13 @@ import msgspec
 
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.authorizer import Operation, Resource, ResourceType
-from controller.decisions.acls import AclFilter, AclFound, select_acls
+from controller.decisions.acls import (
+    AclFilter,
+    AclFound,
+    OperationCode,
+    ResourceCode,
+    select_acls,
+)
 from controller.descriptions.view import View
 from controller.request import Request
 from records.errors import RequestError
@@ -26,8 +32,8 @@ class ExplainAccess(Request["AccessExplained"], frozen=True, kw_only=True):
 
     principal: str
     host: str | None = None
-    operation: int
-    resource_type: int
+    operation: OperationCode
+    resource_type: ResourceCode
     resource_name: str
     super_users: tuple[str, ...] = ()
     allow_everyone: bool = False

@@ -5,6 +5,7 @@ They write no records; an answer is sent once everything in it is committed.
 
 import msgspec
 
+from controller.decisions.config_resources import ConfigResourceCode
 from controller.decisions.levels import SUPPORTED_LEVELS
 from controller.decisions.lookup import TopicRef, partition_exists
 from controller.decisions.names import TIER_SEPARATOR
@@ -101,7 +102,7 @@ class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
     these are always included.
     """
 
-    resource_type: int
+    resource_type: ConfigResourceCode
     resource_name: TopicRef
     show_secrets: bool = False
     effective: bool = False
@@ -110,7 +111,7 @@ class DescribeConfigs(Request["ConfigsDescribed"], frozen=True, kw_only=True):
 class ExplainConfigs(Request["tuple[ConfigExplained, ...]"], frozen=True, kw_only=True):
     """A request for the levels that set a resource's config; None means each of its configs."""
 
-    resource_type: int
+    resource_type: ConfigResourceCode
     resource_name: TopicRef
     config: str | None = None
     show_secrets: bool = False

@@ -54,6 +54,43 @@ async def test_a_repeated_request_gets_its_first_answer(web: Web) -> None:
     assert web.at.service.image.provenance.next_offset == end
 
 
+async def test_codes_are_given_by_name_or_number(web: Web) -> None:
+    await web.http.post("/v1/topics/create", json=_created("orders"))
+    for type_, value in (("TOPIC", "1000"), (2, "2000")):
+        change = {"name": "retention.ms", "value": value}
+        resource = {"resource_type": type_, "resource_name": "orders", "changes": [change]}
+        body = {"resources": [resource]}
+        altered = (await web.http.post("/v1/configs/alter", json=body)).json()
+        assert altered["response"][0]["resource_type"] == 2
+        asked = {"resource_type": type_, "resource_name": "orders"}
+        found = (await web.http.get("/v1/configs/describe", params=asked)).json()
+        assert value in [each["value"] for each in found["configs"]]
+    acl = {
+        "resource_type": "TOPIC",
+        "resource_name": "ord",
+        "pattern_type": "PREFIXED",
+        "principal": "User:ann",
+        "operation": "READ",
+        "permission_type": "DENY",
+    }
+    await web.http.post("/v1/acls/create", json={"acls": [acl]})
+    wanted = {"resource_types": ["GROUP", "TOPIC"], "operation": "READ", "permission_type": 2}
+    deleted = (await web.http.post("/v1/acls/delete", json={"filters": [wanted]})).json()
+    (entry,) = deleted["response"][0]["deleted"]
+    codes = [entry[field] for field in ("resource_type", "pattern_type", "operation")]
+    assert codes == [2, 4, 3]
+
+
+async def test_a_code_without_that_name_is_refused_with_the_names(web: Web) -> None:
+    resource = {"resource_type": "TOPICS", "resource_name": "orders", "changes": []}
+    response = await web.http.post("/v1/configs/alter", json={"resources": [resource]})
+    assert response.status_code == 400
+    assert response.json()["detail"] == (
+        "'TOPICS' is none of TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NAMESPACE, "
+        "nor a number"
+    )
+
+
 async def test_what_was_seen_must_still_be_so(web: Web) -> None:
     await web.http.post("/v1/topics/create", json=_created("orders"))
     described = await web.http.get("/v1/topics/describe", params={"topics": "orders"})

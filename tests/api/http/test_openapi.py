@@ -10,6 +10,8 @@ from api.http.asking import path_of
 from api.http.changing import APPEND
 from api.json_requests import request_from_json
 from api.questions.table import QUESTIONS
+from controller.decisions.config_resources import ConfigResourceType
+from replay.image.configs import RESOURCE_TYPES
 from tests.api.http.conftest import Web
 
 
@@ -51,6 +53,21 @@ async def test_examples_are_answered_as_declared(web: Web) -> None:
             assert str(response.status_code) in of["responses"], response.text
             problem = response.json() if response.status_code != 200 else {}
             assert problem.get("code") not in ("INVALID_REQUEST", "INVALID_RECORD"), response.text
+
+
+async def test_codes_are_described_by_name_and_as_numbers(web: Web) -> None:
+    document = (await web.http.get("/openapi.json")).json()
+    schemas = document["components"]["schemas"]
+    names = [name.upper().replace("-", "_") for name in RESOURCE_TYPES]
+    of_configs = schemas["ResourceChange"]["properties"]["resource_type"]
+    assert of_configs == {"anyOf": [{"enum": names}, {"type": "integer"}]}
+    assert {each.name: each.value for each in ConfigResourceType} == dict(
+        zip(names, RESOURCE_TYPES.values(), strict=True)
+    )
+    of_acls = schemas["AclBinding"]["properties"]["operation"]
+    assert "READ" in of_acls["anyOf"][0]["enum"]
+    body = document["paths"]["/v1/acls/create"]["post"]["requestBody"]["content"]
+    assert body["application/json"]["example"]["acls"][0]["operation"] == "READ"
 
 
 async def test_the_page_names_every_operation_and_no_other_host(web: Web) -> None:
