@@ -32,7 +32,10 @@ DOCUMENTS = (
 )
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FOR_THE_SHELL = re.compile(r"[|&;<>$`*]")
+_PLAIN = r"""(?:[^|&;<>$`*\\'"]|'[^']*'|"[^$`\\"]*")"""
+_OWN_WORDS = re.compile(rf"metalog ({_PLAIN}*?)(?: (\|(?!\|)|>)(.*))?")
+"""The words of a command without anything for the shell, and what it does with the output."""
+
 _IN_SPARK = re.compile(r"metalog (audit (?!list)|digest .*--by spark)")
 # Made from the machine's clock, or drawn at random.
 _CHANGING = (
@@ -62,8 +65,8 @@ def asks_spark(block: str) -> bool:
 def run_block(block: str, directory: Path) -> str:
     """Run a block's commands and return the block as it must read.
 
-    Commands for Spark run in this process, and use its session if it has one: a start and the first
-    query take some 10 s of CPU.
+    Commands for Spark run in this process, and use its session if it has one: a command with a
+    session of its own takes up to 29 s of CPU, where it also makes the archive of Java's classes.
     """
     shown = []
     for command in commands(block):
@@ -73,14 +76,18 @@ def run_block(block: str, directory: Path) -> str:
 
 
 def _run(command: str, directory: Path) -> str:
+    own = _OWN_WORDS.fullmatch(command)
     with tempfile.TemporaryFile("w+", encoding="utf-8") as printed:
-        if _FOR_THE_SHELL.search(command) or not command.startswith("metalog "):
-            _run_in_shell(command, directory, printed.fileno())
+        place = printed.fileno()
+        if own is None:
+            _run_in_shell(command, directory, place)
+        elif own[2]:
+            _run_forked_before_shell(own, directory, place)
         elif _IN_SPARK.match(command):
             with contextlib.chdir(directory), _both_streams(printed):
-                run(shlex.split(command)[1:])
+                run(shlex.split(own[1]))
         else:
-            _run_forked(shlex.split(command)[1:], directory, printed.fileno())
+            _start_forked(own[1], directory, stdout=place, stderr=place).wait()
         printed.seek(0)
         output = printed.read()
     if output and not output.endswith("\n"):
@@ -97,7 +104,9 @@ def _both_streams(file: IO[str]) -> Iterator[None]:
         yield
 
 
-def _run_in_shell(command: str, directory: Path, output: int) -> None:
+def _run_in_shell(
+    command: str, directory: Path, output: int, source: IO[bytes] | None = None
+) -> None:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -107,15 +116,29 @@ def _run_in_shell(command: str, directory: Path, output: int) -> None:
         ["bash", "-c", command],
         cwd=directory,
         env=environment,
+        stdin=source,
         stdout=output,
         stderr=output,
         check=False,
     )
 
 
-def _run_forked(arguments: list[str], directory: Path, output: int) -> None:
-    """Run `metalog` in a forked process: a page has a hundred of them."""
-    subprocess.run([*METALOG, *arguments], cwd=directory, stdout=output, stderr=output, check=False)
+def _run_forked_before_shell(own: re.Match[str], directory: Path, output: int) -> None:
+    """Run `metalog ... | ...` or `metalog ... > ...`: the shell gets what `metalog` prints."""
+    rest = own[3] if own[2] == "|" else f"cat >{own[3]}"
+    with _start_forked(own[1], directory, stdout=subprocess.PIPE, stderr=output) as process:
+        assert process.stdout is not None
+        _run_in_shell(rest, directory, output, process.stdout)
+        process.stdout.close()  # As in a shell, where only the next command has the other end.
+
+
+def _start_forked(
+    words: str, directory: Path, *, stdout: int, stderr: int
+) -> "subprocess.Popen[bytes]":
+    """Start `metalog` in a forked process: a page has a hundred of them."""
+    return subprocess.Popen(
+        [*METALOG, *shlex.split(words)], cwd=directory, stdout=stdout, stderr=stderr
+    )
 
 
 def main(names: list[str]) -> None:
