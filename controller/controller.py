@@ -121,6 +121,7 @@ class Controller:
         Raises:
             MetadataLogError: the log could not be written.
         """
+        self._decide_appends()  # those of this turn came before, so they are refused
         self._activated = True
         self._pipeline.abort_left_open("Controller failover", self._decider.now_ms)
         origin = Origin(command="activate", reason="a new log gets its feature levels")

@@ -394,6 +394,14 @@ async def test_append_before_activation_is_refused() -> None:
     assert office.log.batches == []
 
 
+async def test_append_of_the_turn_before_activation_is_refused() -> None:
+    office = Office()
+    early = office.controller.append(AppendRecords(records=(_NOTE,)))
+    await office.controller.activate()
+    assert await code_of(early) == "NOT_CONTROLLER"
+    assert [batch.origin and batch.origin.command for batch in office.log.batches] == ["activate"]
+
+
 async def test_repeat_of_a_request_in_flight_is_done_once(office: Office) -> None:
     origin = Origin(request_id="r1", request_hash=b"hash")
     office.log.hold()
