@@ -16,7 +16,17 @@ from tests.golden import release_directory
 from tests.golden.steps import documented_steps
 from tests.golden.test_golden_logs import RELEASES
 
-_COPIED = ("records", "metadata_log", "replay", "controller", "api", "migrations", "tests", "docs")
+_COPIED = (
+    "records",
+    "metadata_log",
+    "replay",
+    "controller",
+    "api",
+    "migrations",
+    "tests",
+    "benchmarks",
+    "docs",
+)
 # What tells that a step was forgotten, and that nothing else broke.
 _TESTS = (
     "tests/golden/test_golden_logs.py",
