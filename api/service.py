@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 from msgspec.structs import replace
 
 from api.answers import Answers
+from api.appends import Appends
 from api.commands import Command, any_command
 from api.feed import Feed
 from api.history import History
@@ -31,19 +32,16 @@ from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
 from controller.log_port import ServedLog
 from controller.pending_answers import Answer
-from controller.raw_append import Appended as RowsAppended
-from controller.raw_append import AppendRecords, AppendRows
+from controller.raw_append import AppendRows
 from controller.repeated_requests import earlier_hash, first_answer
 from controller.timers import Timers
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import Batch
 from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
 from metadata_log.log import MetadataLog
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import Committed, is_repeatable
 from records.envelope import Origin
-from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
@@ -62,6 +60,7 @@ class Service:
         on_commit: Functions to call with each committed batch.
         history: The committed images.
         answers: Answers questions, as `run` runs commands.
+        appends: Appends records, as `run` runs commands.
     """
 
     def __init__(
@@ -86,6 +85,9 @@ class Service:
         self._timers = Timers(self._controller, metadata_log.clock)
         self.answers = Answers(
             metadata_log, self._controller, self.history, self.access, lambda: self.feed
+        )
+        self.appends = Appends(
+            self._controller, self.access, self._committed_before, metadata_log.leader_epoch
         )
         self._running: asyncio.Task[None] | None = None
 
@@ -218,128 +220,13 @@ class Service:
         found = any_command(command)
         origin = origin or caller.origin(command)
         if isinstance(request, AppendRows):
-            return await self._append_rows(request, caller, origin)
+            return await self.appends.append_rows(request, caller, origin)
         committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
         decide = found.bound(request, caller, expected_versions)
         answer = await shielded(self._controller.submit(decide, origin=origin))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
-
-    async def append(
-        self,
-        batch: NewBatch,
-        *,
-        caller: Caller,
-        expected_end_offset: int | None = None,
-        expected_versions: tuple[ExpectedVersion, ...] = (),
-    ) -> AppendResult:
-        """Append records unchanged, if the current state allows it.
-
-        The service sets the records' versions and the append time. If the batch's origin has a
-        principal, the caller acts as that identity, which requires a right. Everything else is as
-        in `MetadataLog.append`.
-
-        Args:
-            expected_versions: Objects, and the versions they must have.
-
-        Raises:
-            RequestError: as `controller.raw_append.append_records`, and as `submit`; or
-                INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
-        """
-        origin = self._append_origin(batch, caller)
-        committed = await self._committed_before(origin)
-        if committed is not None:
-            return committed.result
-        answer = await shielded(
-            self._decided_append(batch, origin, expected_end_offset, expected_versions)
-        )
-        return self.append_result(answer)
-
-    def begin_append(
-        self,
-        batch: NewBatch,
-        *,
-        caller: Caller,
-        expected_end_offset: int | None = None,
-        expected_versions: tuple[ExpectedVersion, ...] = (),
-    ) -> asyncio.Future[Answer[RowsAppended]]:
-        """Like `append`, but without a task; only for a batch without a request id.
-
-        `append_result` converts the future's result. Cancelling the future leaves the outcome
-        unknown.
-
-        Raises (here, and from the future):
-            RequestError, UnavailableError, FencedError: as `append`.
-        """
-        origin = self._append_origin(batch, caller)
-        assert not is_repeatable(origin), "a repeated request is searched in the log first"
-        return self._decided_append(batch, origin, expected_end_offset, expected_versions)
-
-    def append_result(self, answer: Answer[RowsAppended]) -> AppendResult:
-        """Return the answer to an append in the form that `MetadataLog.append` returns."""
-        return AppendResult(
-            base_offset=answer.response.base_offset,
-            end_offset=answer.response.end_offset,
-            leader_epoch=self.controller_epoch,
-            timestamp=answer.response.timestamp,
-        )
-
-    def _append_origin(self, batch: NewBatch, caller: Caller) -> Origin:
-        """Return the origin to log with a batch that the caller may append.
-
-        Raises:
-            RequestError: INVALID_REQUEST or CLUSTER_AUTHORIZATION_FAILED, as `append`.
-        """
-        access = self.access(caller)
-        claimed = None if batch.origin is None else batch.origin.principal
-        acting = access.acting_as(claimed)
-        if acting is not caller:
-            access = self.access(acting)
-        access.require(Operation.CLUSTER_ACTION, CLUSTER)
-        if batch.timestamp is not None:
-            raise RequestError("INVALID_REQUEST", "a service dates batches; leave the time out")
-        return acting.completed(batch.origin, "append")
-
-    def _decided_append(
-        self,
-        batch: NewBatch,
-        origin: Origin,
-        expected_end_offset: int | None,
-        expected_versions: tuple[ExpectedVersion, ...],
-    ) -> asyncio.Future[Answer[RowsAppended]]:
-        request = AppendRecords(
-            records=batch.records,
-            payloads=batch.payloads,
-            expected_end_offset=expected_end_offset,
-            expected_versions=expected_versions,
-        )
-        return self._controller.append(request, origin=origin)
-
-    async def _append_rows(
-        self, request: AppendRows, caller: Caller, origin: Origin
-    ) -> Answer[RowsAppended]:
-        """Append records received over a connection.
-
-        A repeated request gets the offsets at which its records were appended the first time.
-        """
-        if request.request_hash is not None:
-            origin = replace(origin, request_hash=request.request_hash)
-        rows = request.plain_rows()
-        batch = NewBatch(records=rows.records, payloads=rows.payloads, origin=origin)
-        result = await self.append(
-            batch,
-            caller=caller,
-            expected_end_offset=request.expected_end_offset,
-            expected_versions=request.expected_versions,
-        )
-        response = RowsAppended(
-            base_offset=result.base_offset,
-            end_offset=result.end_offset,
-            timestamp=result.timestamp,
-        )
-        # Told by the position of the records.
-        return Answer(response, result.end_offset, versions=None)
 
     async def know_requests(self) -> None:
         """Load the ids of recently committed requests.

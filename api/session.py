@@ -24,6 +24,7 @@ class Session(CommandClient):
 
     def __init__(self, service: Service, caller: Caller) -> None:
         self._service = service
+        self._appends = service.appends
         self._caller = caller
 
     async def run_wire(self, request: WireRequest) -> WireAnswer:
@@ -72,8 +73,8 @@ class Session(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> asyncio.Future[Answer[Appended]]:
-        """Append a batch without a request id; see `Service.begin_append`."""
-        return self._service.begin_append(
+        """Append a batch without a request id; see `Appends.begin`."""
+        return self._appends.begin(
             batch,
             caller=self._caller,
             expected_end_offset=expected_end_offset,
@@ -81,8 +82,8 @@ class Session(CommandClient):
         )
 
     def append_result(self, answer: Answer[Appended]) -> AppendResult:
-        """Convert the result of `begin_append`'s future; see `Service.append_result`."""
-        return self._service.append_result(answer)
+        """Convert the result of `begin_append`'s future; see `Appends.result`."""
+        return self._appends.result(answer)
 
     async def append(
         self,
@@ -91,8 +92,8 @@ class Session(CommandClient):
         expected_end_offset: int | None = None,
         expected_versions: tuple[ExpectedVersion, ...] = (),
     ) -> AppendResult:
-        """Append records unchanged; as `Service.append`."""
-        return await self._service.append(
+        """Append records unchanged; as `Appends.append`."""
+        return await self._appends.append(
             batch,
             caller=self._caller,
             expected_end_offset=expected_end_offset,

@@ -1,6 +1,6 @@
 """Destinations of `metalog append`: a service in this process or a running one.
 
-Both call `Service.append`, so the same records are refused everywhere.
+Both call `Appends.append`, so the same records are refused everywhere.
 """
 
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from metadata_log.log_reader import LogReader
 
 
 class AppendTarget(Protocol):
-    """Interface for appending batches to a log; `append` is as `Service.append`."""
+    """Interface for appending batches to a log; `append` is as `Appends.append`."""
 
     async def append(
         self,
@@ -50,7 +50,7 @@ class _LocalTarget:
     ) -> AppendResult:
         if expected_end_offset is not None:
             expected_end_offset = self._ends.get(expected_end_offset, expected_end_offset)
-        return await self._service.append(
+        return await self._service.appends.append(
             batch,
             caller=self._caller,
             expected_end_offset=expected_end_offset,

@@ -97,7 +97,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
 
     Raises:
         RequestError: a line cannot be read, or the batch is refused.
-        UnavailableError, FencedError: as `Service.append`.
+        UnavailableError, FencedError: as `Appends.append`.
     """
     asked = asked_of(scope)
     _check_parameters(asked, (*HEADERS, EXPECTED_END))
@@ -112,7 +112,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
         origin = msgspec.structs.replace(
             origin, request_id=asked.request_id, request_hash=hashlib.sha256(body).digest()
         )
-    result = await asked.service.append(
+    result = await asked.service.appends.append(
         NewBatch(records=lines.records, payloads=lines.payloads, origin=origin),
         caller=caller,
         expected_end_offset=one_offset(asked.values, EXPECTED_END),
