@@ -60,7 +60,8 @@ class Service:
         on_commit: Functions to call with each committed batch.
         history: The committed images.
         answers: Answers questions, as `run` runs commands.
-        appends: Appends records, as `run` runs commands.
+        append: `Appends.append`: appends records, as `run` runs commands.
+        appends: Begins appends that are awaited elsewhere.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Service:
         self.appends = Appends(
             self._controller, self.access, self._committed_before, metadata_log.leader_epoch
         )
+        self.append = self.appends.append
         self._running: asyncio.Task[None] | None = None
 
     @classmethod

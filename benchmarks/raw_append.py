@@ -75,7 +75,7 @@ async def _sides(scratch: Path) -> AsyncIterator[dict[str, Append]]:
         caller = Caller()
         yield {
             "log": log.append,
-            "in process": lambda batch: running.service.appends.append(batch, caller=caller),
+            "in process": lambda batch: running.service.append(batch, caller=caller),
             "over the socket": client.append,
         }
 

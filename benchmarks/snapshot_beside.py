@@ -78,5 +78,5 @@ async def _append(service: Service, number: int) -> float:
         resource_type=4, resource_name="", name="log.retention.ms", value=str(number)
     )
     start = time.perf_counter()
-    await service.appends.append(NewBatch(records=(record,)), caller=Caller())
+    await service.append(NewBatch(records=(record,)), caller=Caller())
     return time.perf_counter() - start

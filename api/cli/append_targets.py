@@ -50,7 +50,7 @@ class _LocalTarget:
     ) -> AppendResult:
         if expected_end_offset is not None:
             expected_end_offset = self._ends.get(expected_end_offset, expected_end_offset)
-        return await self._service.appends.append(
+        return await self._service.append(
             batch,
             caller=self._caller,
             expected_end_offset=expected_end_offset,

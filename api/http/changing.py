@@ -112,7 +112,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
         origin = msgspec.structs.replace(
             origin, request_id=asked.request_id, request_hash=hashlib.sha256(body).digest()
         )
-    result = await asked.service.appends.append(
+    result = await asked.service.append(
         NewBatch(records=lines.records, payloads=lines.payloads, origin=origin),
         caller=caller,
         expected_end_offset=one_offset(asked.values, EXPECTED_END),

@@ -130,7 +130,7 @@ def _credential() -> UserScramCredentialRecord:
 async def with_secrets(log: Path) -> None:
     service = await Service.open(log, with_timers=False)
     records: tuple[Record, ...] = (_credential(),)
-    await service.appends.append(NewBatch(records=records), caller=CONTROLLER)
+    await service.append(NewBatch(records=records), caller=CONTROLLER)
     await service.close()
 
 
