@@ -37,6 +37,8 @@ from api.cli.security_options import (
     with_session_limit,
 )
 
+_DEFAULT_LISTEN = ["127.0.0.1:0"]
+
 _Server = Annotated[
     str,
     typer.Option(
@@ -139,7 +141,7 @@ def broker(
     server: _Server,
     broker_id: _BrokerId,
     log_dir: _LogDir,
-    listen: _Listen = ["127.0.0.1:0"],  # noqa: B006
+    listen: _Listen = _DEFAULT_LISTEN,
     between_brokers: _BetweenBrokers = None,
     advertise: _Advertise = "",
     allow_remote: AllowRemote = False,

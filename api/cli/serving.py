@@ -40,7 +40,7 @@ from api.cli.security_options import (
 if TYPE_CHECKING:
     from api.running import Ready
 
-_DEFAULT_KAFKA = "127.0.0.1:9092"
+_DEFAULT_KAFKA = ["127.0.0.1:9092"]
 # Replayed in about two seconds at the next start.
 _SNAPSHOT_EVERY = 100_000
 _SNAPSHOT_KEEP = 10
@@ -177,7 +177,7 @@ _UpkeepEveryS = Annotated[
 @app.command()
 def serve(
     log: Log,
-    kafka: _Kafka = [_DEFAULT_KAFKA],  # noqa: B006
+    kafka: _Kafka = _DEFAULT_KAFKA,
     socket: _Socket = None,
     http: _Http = None,
     http_tokens: _HttpTokens = None,

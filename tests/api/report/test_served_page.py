@@ -13,9 +13,9 @@ from api.http.options import HttpOptions
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.decisions.context import Settings
 from tests.api.report.conftest import PICTURES
+from tests.api.report.page_actions import select, texts
 from tests.api.report.served import Served, Visitor, served
 from tests.api.report.test_growing_page import CONTENTS
-from tests.api.report.test_page import select, texts
 from tests.browser import Pages
 
 LOOPBACK = HttpOptions(host="127.0.0.1", port=0)
