@@ -34,12 +34,12 @@ from replay.time_travel.record_replay import effective_changes
 from replay.time_travel.skim import can_skim, notes_until
 
 if TYPE_CHECKING:
+    from replay.expressions.bisect import Flips
     from replay.expressions.expression import Expression
     from replay.incidents.event import TimelineEvent
     from replay.incidents.outage import Outages
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
-    from replay.time_travel.bisect import Flips
 
 
 class Timeline(LogImages):
@@ -151,7 +151,7 @@ class Timeline(LogImages):
         progress: Progress | None = None,
     ) -> "Flips":
         """Return where an expression flips in [from_offset, to_offset); see `find_flips`."""
-        from replay.time_travel.bisect import find_flips
+        from replay.expressions.bisect import find_flips
 
         start = self.image(from_offset - 1, progress=progress)
         return find_flips(self.source, expression, start, to_offset, progress=progress)
@@ -164,7 +164,7 @@ class Timeline(LogImages):
         progress: Progress | None = None,
     ) -> "Flips":
         """Return the flip of an expression that flips at most once; see `find_only_flip`."""
-        from replay.time_travel.bisect import find_only_flip
+        from replay.expressions.bisect import find_only_flip
 
         # `image` looks whether a snapshot is of this log: for the few that are asked for.
         ends = self._snapshot_ends()

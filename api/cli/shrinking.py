@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from api.questions.past import Past
     from metadata_log.batch import Batch
     from replay.expressions.expression import Expression
-    from replay.time_travel.shrink import Atom, Shrunk
+    from replay.expressions.shrink import Atom, Shrunk
 
 _SHOWN_MAX = 20
 # Short histories may be replayed more often.
@@ -58,8 +58,8 @@ def shrink(
     Writes the log and a pytest file that replays it to DEST; exit 1 if the expression never becomes
     true.
     """
-    from api.cli.asking import place_of, print_remark
-    from api.cli.reading import offset_of
+    from api.cli.asking import print_remark
+    from api.cli.reading import offset_of, place_of
     from api.cli.shrunk_folder import LOG, TEST, new_folder, save_shrunk
     from api.documents.shrunk import NothingShrunk, ShrunkLog
     from api.questions.past import Past
@@ -102,7 +102,7 @@ def shrink(
 def _up_to_flip(
     past: "Past", first: int, at: int, expression: "Expression", breaks: bool
 ) -> "list[Atom] | None":
-    from replay.time_travel.shrink import atoms_of, up_to_flip
+    from replay.expressions.shrink import atoms_of, up_to_flip
 
     start = past.image(first - 1)
     with past.progress("replaying", at + 1) as advance:
@@ -117,7 +117,7 @@ def _told(batches: "Iterable[Batch]", advance: Callable[[int], None]) -> "Iterat
 
 
 def _shrunk(atoms: "list[Atom]", expression: "Expression", breaks: bool, effort: int) -> "Shrunk":
-    from replay.time_travel.shrink import count_of, shrink
+    from replay.expressions.shrink import count_of, shrink
 
     count = count_of(atoms)
     with progress("shrinking", 0, count) as advance:

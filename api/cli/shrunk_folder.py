@@ -9,10 +9,10 @@ from pathlib import Path
 from metadata_log.log_reader import LogReader
 from records.errors import RequestError
 from replay.care.saved_rows import save_new
+from replay.expressions.bisect import Flip
 from replay.expressions.expression import Expression
+from replay.expressions.shrink import Shrunk
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.bisect import Flip
-from replay.time_travel.shrink import Shrunk
 from replay.timeline import Timeline
 
 LOG, TEST = "log", "test_shrunk.py"

@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-from replay.time_travel.shrink import BASE, Atom, Shrunk, count_of
+from replay.expressions.shrink import BASE, Atom, Shrunk, count_of
 
 
 class KeptRecord(msgspec.Struct, frozen=True, kw_only=True):

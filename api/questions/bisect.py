@@ -7,8 +7,8 @@ import msgspec
 from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from replay.expressions.bisect import Flips
 from replay.expressions.expression import Expression
-from replay.time_travel.bisect import Flips
 
 
 class FindFlips(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from tests.real_logs import data_sets
 from tests.replay.builders import FakeLog
 from tests.replay.expressions.generated import Expressions
 from tests.replay.incidents.real import imported
-from tests.replay.time_travel.test_bisect import at_every_offset, by_bisect
+from tests.replay.expressions.test_bisect import at_every_offset, by_bisect
 
 _HISTORY_SHARE = 10
 

@@ -17,6 +17,7 @@ import msgspec
 from metadata_log.batch import Batch
 from records.envelope import Envelope
 from records.errors import ContradictionError, RequestError
+from replay.expressions.bisect import holds
 from replay.expressions.expression import Expression, Watch
 from replay.expressions.touched import touched
 from replay.expressions.values import Token
@@ -25,7 +26,6 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.image.records import image_records
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.bisect import holds
 from replay.transactions import Transactions, rows_within
 
 BASE = -1

@@ -11,13 +11,13 @@ from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.envelope import Envelope
 from records.errors import ContradictionError, RequestError
 from records.topics import RemoveTopicRecord
+from replay.expressions.bisect import find_flips, holds
 from replay.expressions.expression import Expression
+from replay.expressions.shrink import BASE, Atom, Shrunk, atoms_of, shrink, up_to_flip
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import load_image
-from replay.time_travel.bisect import find_flips, holds
-from replay.time_travel.shrink import BASE, Atom, Shrunk, atoms_of, shrink, up_to_flip
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, broker, change, partition, topic
 from tests.replay.expressions.generated import Expressions

@@ -10,10 +10,10 @@ from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.errors import RequestError
 from records.topics import RemoveTopicRecord
+from replay.expressions.bisect import find_flips, find_only_flip, holds
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image
-from replay.time_travel.bisect import find_flips, find_only_flip, holds
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set_where
 from tests.replay.builders import FakeLog, batches, broker, change, partition, topic, uid
