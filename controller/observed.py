@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from controller.authorization.authorizer import ALLOW_ALL, Authorizer, Operation, Resource
 from controller.authorization.caller import Caller
 from controller.decisions.context import Context, PlannedConfigs, PlannedTopic, Rng
-from controller.decisions.mutation_quotas import Allowance, MutationBuckets
+from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Session, Sessions
+from controller.quota_charges import Allowance
 from records.base import Record
 from records.envelope import Asked, Origin
 from records.errors import RequestError

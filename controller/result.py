@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.checked_batch import CheckedBatch
-from controller.decisions.mutation_quotas import Charge
+from controller.quota_charges import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord

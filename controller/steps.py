@@ -12,8 +12,8 @@ from controller.batch_check import rows_of
 from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
-from controller.decisions.mutation_quotas import Charge
 from controller.latest import Latest, State
+from controller.quota_charges import Charge
 from controller.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX

@@ -42,8 +42,8 @@ from api.questions.upgrade import UPGRADE_CHECK
 from api.questions.usage import USAGE
 from api.questions.what_if import WHAT_IF
 from api.questions.why import WHY
-from controller.authorization import object_rights, rights, subscription_rights
-from controller.authorization.guard import Guard
+from controller.rights import object_rights, rights, subscription_rights
+from controller.rights.guard import Guard
 from records.errors import RequestError
 
 _DESCRIPTIONS = (

@@ -1,1 +1,1 @@
-"""Authorization: callers and their rights."""
+"""Authorization: callers, ACLs, and the authorizer that answers whether an operation is allowed."""

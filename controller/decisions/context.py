@@ -20,10 +20,11 @@ from controller.decisions.levels import (
     METADATA_VERSION,
     METADATA_VERSION_OLDEST,
 )
-from controller.decisions.mutation_quotas import Allowance, Charge, MutationBuckets
+from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
+from controller.quota_charges import Allowance, Charge
 from controller.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from controller.decisions.context import Context, RecordList
-from controller.decisions.mutation_quotas import Allowance, Charge
 from controller.decisions.namespace_limits import NamespaceLimits
+from controller.quota_charges import Allowance, Charge
 from replay.image.quotas import QuotaEntity
 
 

@@ -11,10 +11,10 @@ import msgspec
 
 from controller.decisions.context import Context, RecordList
 from controller.decisions.items import decide_each
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.quota_entities import IP, checked_entity, one_form
+from controller.quota_charges import MUTATION_RATE
 from controller.request import Request
 from controller.result import ControllerResult
 from records.configs import ClientQuotaRecord, EntityData

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from controller.authorization.guard import Guard
 from controller.decisions.context import Context
 from controller.result import ControllerResult
+from controller.rights.guard import Guard
 
 Decide = Callable[[Context, Any], ControllerResult[Any]]
 

@@ -12,9 +12,6 @@ from controller.authorization.authorizer import (
     namespace_resource,
     topic_resource,
 )
-from controller.authorization.guard import Guard
-from controller.authorization.rights import require_topic
-from controller.authorization.subscription_rights import groups_seen, namespaces_warned
 from controller.decisions.lookup import DEFAULT_NAMESPACE
 from controller.decisions.names import TIER_SEPARATOR, full_name, tiers
 from controller.decisions.namespaces import (
@@ -23,6 +20,9 @@ from controller.decisions.namespaces import (
     MoveTopics,
     NamespaceResult,
 )
+from controller.rights.guard import Guard
+from controller.rights.rights import require_topic
+from controller.rights.subscription_rights import groups_seen, namespaces_warned
 from records.errors import RequestError
 from replay.image.topics import Topic
 

@@ -17,9 +17,9 @@ from controller.authorization.authorizer import (
     namespace_resource,
     topic_resource,
 )
-from controller.authorization.guard import Guard
-from controller.authorization.rights import require_secrets
 from controller.changed_versions import ObjectVersion
+from controller.rights.guard import Guard
+from controller.rights.rights import require_secrets
 from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.time_travel.escapes import unescaped

@@ -22,8 +22,6 @@ from controller.authorization.authorizer import (
     namespace_resource,
     topic_resource,
 )
-from controller.authorization.guard import Guard, Items
-from controller.authorization.subscription_rights import topics_warned
 from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlteration
 from controller.decisions.configs import ResourceChange, ResourceResult
 from controller.decisions.growth import TopicGrowth
@@ -47,6 +45,8 @@ from controller.descriptions.state_walk import Transition
 from controller.descriptions.tokens import visible_tokens
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
 from controller.refusals import unknown_topic_id
+from controller.rights.guard import Guard, Items
+from controller.rights.subscription_rights import topics_warned
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.configs import GROUP, NAMESPACE, TOPIC

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, group_resource
-from controller.authorization.guard import Guard
 from controller.decisions.namespaces import NamespaceResult
 from controller.decisions.subscriptions import Subscription
 from controller.decisions.topics import TopicResult
+from controller.rights.guard import Guard
 
 
 def _of_group(operation: Operation) -> Guard:

@@ -20,7 +20,6 @@ from controller.decisions.features import FeatureUpdate, UpdateFeatures
 from controller.decisions.fencing import SetFencing
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.levels import ELR_FEATURE
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace, MoveTopics
 from controller.decisions.notes import AddNote
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink
@@ -30,6 +29,7 @@ from controller.decisions.subscriptions import DeleteSubscription, RegisterSubsc
 from controller.decisions.tokens import CreateToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
+from controller.quota_charges import MUTATION_RATE
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from records.base import Record

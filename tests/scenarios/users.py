@@ -5,7 +5,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
 from controller.decisions.tokens import (
     SECRET_KEY,
@@ -25,6 +24,7 @@ from controller.decisions.users import (
     ScramUpsertion,
     alter_users,
 )
+from controller.quota_charges import MUTATION_RATE
 from records.configs import ClientQuotaRecord, EntityData
 from tests.controller.cluster import Cluster, credential
 

@@ -27,7 +27,6 @@ from controller.decisions.effective_configs import BROKER, ConfigSource
 from controller.decisions.features import FeatureUpdate, UpdateFeatures
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NAMESPACE_FEATURE, SUPPORTED_LEVELS
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.partition_removal import (
     DELETE_PARTITIONS_ENABLED,
@@ -35,6 +34,7 @@ from controller.decisions.partition_removal import (
     TopicShrink,
 )
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
+from controller.quota_charges import MUTATION_RATE
 from controller.raw_append import AppendRecords, append_records
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.creation import create_log

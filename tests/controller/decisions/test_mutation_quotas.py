@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from controller.authorization.caller import Caller
 from controller.decisions import mutation_quotas
-from controller.decisions.mutation_quotas import MUTATION_RATE, UNLIMITED, MutationBuckets
+from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.namespaces import (
     CreateNamespace,
     DeleteNamespace,
@@ -13,6 +13,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
 )
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
+from controller.quota_charges import MUTATION_RATE, UNLIMITED
 from records.configs import ClientQuotaRecord, EntityData
 from records.envelope import Origin
 from records.errors import RequestError

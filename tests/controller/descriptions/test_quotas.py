@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from controller.decisions.mutation_quotas import MUTATION_RATE
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, alter_quotas
 from controller.descriptions.quotas import (
     DescribeQuotas,
@@ -16,6 +15,7 @@ from controller.descriptions.quotas import (
     quotas_explained,
 )
 from controller.descriptions.view import View
+from controller.quota_charges import MUTATION_RATE
 from records.envelope import Origin
 from records.errors import RequestError
 from tests.controller.cluster import Cluster

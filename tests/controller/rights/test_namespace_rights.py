@@ -8,11 +8,6 @@ from controller.authorization.authorizer import (
     topic_resource,
 )
 from controller.authorization.caller import Caller
-from controller.authorization.namespace_rights import (
-    CREATE_NAMESPACE,
-    DELETE_NAMESPACE,
-    MOVE_TOPICS,
-)
 from controller.decisions.move_effects import ConfigShift, MoveEffects
 from controller.decisions.namespaces import (
     CreateNamespace,
@@ -21,6 +16,11 @@ from controller.decisions.namespaces import (
     NamespaceResult,
 )
 from controller.decisions.subscriptions import Subscription
+from controller.rights.namespace_rights import (
+    CREATE_NAMESPACE,
+    DELETE_NAMESPACE,
+    MOVE_TOPICS,
+)
 from replay.image.metadata import MetadataImage
 from tests.api.guarded import Right, Rights
 

@@ -1,0 +1,1 @@
+"""Rights: what each command and question requires, checked item by item."""
