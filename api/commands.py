@@ -4,21 +4,13 @@ One table serves both: a service or a client runs `run("topics create", request)
 decision's response. Over a connection both are encoded by `controller.wire`.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
-from msgspec.structs import replace
-
+from api.command import Command
 from api.questions.deciding import described
 from api.questions.table import DESCRIPTIONS, QUESTIONS, guard_of
 from api.transactions import NAME, Transact, Transacted, guard, transact
-from controller.asked import BoundDecision, response_type
-from controller.authorization import namespace_rights, rights, subscription_rights
-from controller.authorization.caller import Caller
-from controller.authorization.guard import Guard
-from controller.authorization.object_rights import require_seen
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
@@ -78,54 +70,13 @@ from controller.decisions.tokens import (
 )
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.decisions.users import AlterUsers, alter_users
-from controller.decisions.versions import ExpectedVersion, check_version
 from controller.descriptions.queries import DescribeBroker
 from controller.raw_append import AppendRows, append_rows
 from controller.request import Request
 from controller.result import ControllerResult
+from controller.rights import namespace_rights, rights, subscription_rights
+from controller.wire import from_wire
 from records.errors import RequestError
-
-
-class Command(msgspec.Struct, frozen=True):
-    """A decision, the type of its request, and the rights it requires.
-
-    Attributes:
-        answer: The type of the response; None: as in the return annotation of `decide`.
-        tells_versions: True if the answer includes the versions of the changed objects.
-    """
-
-    name: str
-    request: Any
-    decide: Callable[..., ControllerResult[Any]]
-    guard: Guard
-    answer: Any = None
-    tells_versions: bool = True
-
-    @property
-    def response(self) -> Any:
-        """The type of the decision's response."""
-        return response_type(self.decide) if self.answer is None else self.answer
-
-    def bound(
-        self, request: Any, caller: Caller, expected_versions: tuple[ExpectedVersion, ...] = ()
-    ) -> BoundDecision[Any]:
-        """Return the decision bound to one request and limited to the caller's rights.
-
-        Args:
-            expected_versions: Versions that objects must have; the caller must be allowed to see
-                them.
-        """
-
-        def decide(context: Context, request: Any) -> ControllerResult[Any]:
-            context = replace(context, caller=caller)
-            for expected in expected_versions:
-                require_seen(context.access, expected.object)
-                check_version(context.image, expected)
-            return self.guard.decide(self.decide, context, request)
-
-        return BoundDecision(
-            self.name, decide, request, self.response, tells_versions=self.tells_versions
-        )
 
 
 def _transact(context: Context, request: Transact) -> ControllerResult[Transacted]:
@@ -276,6 +227,14 @@ def find_command(name: str) -> Command:
 def any_command(name: str) -> Command:
     """Return a command for clients or brokers by its name, which must exist."""
     return ALL_COMMANDS[name]
+
+
+def step_responses(transacted: Transacted) -> list[Any]:
+    """Return the response to each step of a transaction, in order."""
+    return [
+        from_wire(step.response, find_command(step.command).response, lenient=True)
+        for step in transacted.steps
+    ]
 
 
 def request_class(name: str) -> Any:

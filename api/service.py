@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from api.answers import Answers
 from api.appends import Appends
-from api.commands import Command, any_command
+from api.command import Command
+from api.commands import any_command
 from api.feed import Feed
 from api.history import History
 from api.shielded import shielded
 from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
-from controller.authorization.object_rights import seen_versions
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Settings
@@ -34,6 +34,7 @@ from controller.log_port import ServedLog
 from controller.pending_answers import Answer
 from controller.raw_append import AppendRows
 from controller.repeated_requests import earlier_hash, first_answer
+from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
 from metadata_log.batch import Batch
 from metadata_log.clock import MachineClocks

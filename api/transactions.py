@@ -1,22 +1,20 @@
 """Several commands as one atomic request."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from api.command import Command
 from controller.authorization.authorizer import Access
-from controller.authorization.guard import Guard
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
 from controller.request import Request
 from controller.result import ControllerResult
+from controller.rights.guard import Guard
 from controller.steps import Steps
 from controller.wire import from_wire, to_wire
 from records.errors import RequestError
-
-if TYPE_CHECKING:
-    from api.commands import Command
 
 NAME = "transaction"
 """Name of the command and of its BeginTransactionRecord."""
@@ -56,17 +54,8 @@ class Transacted(msgspec.Struct, frozen=True):
 
     steps: tuple[StepDone, ...]
 
-    def responses(self) -> list[Any]:
-        """Return each step's response, in order."""
-        from api.commands import find_command
 
-        return [
-            from_wire(s.response, find_command(s.command).response, lenient=True)
-            for s in self.steps
-        ]
-
-
-Find = Callable[[str], "Command"]
+Find = Callable[[str], Command]
 
 
 def transact(context: Context, request: Transact, find: Find) -> ControllerResult[Transacted]:
@@ -110,7 +99,7 @@ def _decided(steps: Steps, step: Step, find: Find) -> StepDone:
     return StepDone(step.command, to_wire(response))
 
 
-def _asked(step: Step, find: Find) -> tuple["Command", Any]:
+def _asked(step: Step, find: Find) -> tuple[Command, Any]:
     if step.command == NAME:
         raise RequestError("INVALID_REQUEST", "a transaction cannot hold another one")
     command = find(step.command)

@@ -14,7 +14,7 @@ from api.cli.snapshot_database import DATABASE
 from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 
 if TYPE_CHECKING:
-    from api.documents.logs import Known, Place
+    from api.documents.logs import Known
     from api.questions.past import Past
     from api.questions.question import Computed, Question
     from api.wire_requests import AnswerPage
@@ -156,19 +156,11 @@ class Source(NamedTuple):
             )
 
 
-def place_of(about: "About") -> "Place":
-    """Return an answer's position in its log, with the time zone assumed for points given without
-    one.
-    """
-    from api.documents.logs import Place
-
-    return Place.of(about, ASSUMED_ZONE.get())
-
-
 def print_end(about: "About", *, json: bool) -> None:
     """Print the last line of a stream under --verbose: its position in the log."""
     from api.cli.image_view import position_text
     from api.cli.output import print_json_line, print_line
+    from api.cli.reading import place_of
     from api.documents.logs import End
 
     if json:

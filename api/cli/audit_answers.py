@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from api.cli.output import print_line, print_table, value_text
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -94,3 +96,19 @@ def _plain(value: Any) -> Any:
         case dict():
             return {str(key): _plain(item) for key, item in value.items()}
     return value
+
+
+def print_rows(answer: "AuditRows") -> None:
+    """Print an answer as a table."""
+    print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
+    if answer.truncated:
+        print_line(f"... only the first {len(answer.rows):,} rows: --limit")
+
+
+def print_queries() -> None:
+    """Print the names of all queries with their descriptions."""
+    from replay.audit.queries import QUERIES
+
+    rows = [(query.name, query.description) for query in QUERIES.values()]
+    rows.append(("sql", "a query of your own over views: log, changes, topics, ..."))
+    print_table(("name", "tells"), rows)

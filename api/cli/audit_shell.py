@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from api.cli.audit_answers import refusing, rows_of
-from api.cli.auditing import print_queries, print_rows
+from api.cli.audit_answers import print_queries, print_rows, refusing, rows_of
 from api.cli.errors import report
 from api.cli.output import print_json_line, print_line
 from records.errors import MetadataLogError, RequestError

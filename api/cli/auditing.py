@@ -12,9 +12,9 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place, print_remark
-from api.cli.audit_answers import refusing, rows_of, write_rows
+from api.cli.audit_answers import print_queries, print_rows, refusing, rows_of, write_rows
 from api.cli.errors import reads_only
-from api.cli.output import note, print_json, print_json_list, print_line, print_table, value_text
+from api.cli.output import note, print_json, print_json_list, print_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -155,22 +155,6 @@ def _print_answer(answer: "AuditRows | RowsWritten") -> None:
         print_line(f"{answer.file}: {answer.row_count:,} rows")
     else:
         print_rows(answer)
-
-
-def print_rows(answer: "AuditRows") -> None:
-    """Print an answer as a table."""
-    print_table(answer.columns, [[value_text(value) for value in row] for row in answer.rows])
-    if answer.truncated:
-        print_line(f"... only the first {len(answer.rows):,} rows: --limit")
-
-
-def print_queries() -> None:
-    """Print the names of all queries with their descriptions."""
-    from replay.audit.queries import QUERIES
-
-    rows = [(query.name, query.description) for query in QUERIES.values()]
-    rows.append(("sql", "a query of your own over views: log, changes, topics, ..."))
-    print_table(("name", "tells"), rows)
 
 
 def _print_queries_json() -> None:

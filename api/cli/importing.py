@@ -13,7 +13,7 @@ from api.cli.typer_app import App
 from metadata_log.names import MANIFEST
 
 if TYPE_CHECKING:
-    from metadata_log.kraft.importer import ImportResult, Replaced
+    from metadata_log.kraft.importer import ImportResult
 
 importing = App(
     name="import",
@@ -108,6 +108,8 @@ def _print_result(result: "ImportResult", log: Path) -> None:
     if result.records:
         print_line(f"  offsets {result.first_offset} to {result.last_offset}")
     if result.replaced is not None:
+        from api.cli.recording import replaced_text
+
         print_line(f"  {replaced_text(result.replaced)}")
     if result.source_end is not None:
         print_line(f"  the source ends at offset {result.source_end - 1}, before the mirror: kept")
@@ -140,14 +142,6 @@ def _named_by_tables(log: Path) -> list[tuple[str, int]]:
         kinds = unknown_kinds(reader, reader.end_offset - 1)
     named = [kind for kind in kinds if kind.has_table]
     return [(kind.type if kind.tag is None else kind.text, kind.records) for kind in named]
-
-
-def replaced_text(replaced: "Replaced") -> str:
-    """Return a text about the offsets of a mirror that were removed because Kafka replaced them."""
-    return (
-        f"offsets {replaced.first_offset} to {replaced.last_offset}, from leader epoch "
-        f"{replaced.leader_epoch} on, were removed first: Kafka has replaced them"
-    )
 
 
 def _size_bytes(path: Path) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import absolute_point, place_of, print_remark
+from api.cli.asking import absolute_point, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
@@ -19,6 +19,7 @@ from api.cli.output import (
 )
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from replay.about import About

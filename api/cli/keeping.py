@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import Json, Log, LogOrServer, Server
-from api.cli.asking import place_of, print_remark
+from api.cli.asking import print_remark
 from api.cli.errors import reads_only
 from api.cli.output import (
     bytes_size_text,
@@ -15,6 +15,7 @@ from api.cli.output import (
 )
 from api.cli.parameters import Option
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from api.questions.log_info import LogInfo

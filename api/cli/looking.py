@@ -3,11 +3,12 @@
 from typing import Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
-from api.cli.asking import place_of, print_end, print_remark
+from api.cli.asking import print_end, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_line, print_json_pieces, print_line
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 
 @command()

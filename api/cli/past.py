@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
-from api.cli.asking import place_of, print_end, print_remark
+from api.cli.asking import print_end, print_remark
 from api.cli.errors import FOUND, reads_only
 from api.cli.keep_going import KEEP_GOING
 from api.cli.output import (
@@ -21,6 +21,7 @@ from api.cli.output import (
 )
 from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from api.questions.changes import FieldChange, ObjectChange, ObjectEvent

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import From, Json, LogOrServer, Server, To
-from api.cli.asking import place_of, print_remark
+from api.cli.asking import print_remark
 from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import (
     count_text,
@@ -15,6 +15,7 @@ from api.cli.output import (
 )
 from api.cli.parameters import Argument, Option
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,6 +12,7 @@ from api.cli.time_zone import ASSUMED_ZONE, ZONE, zone_of
 if TYPE_CHECKING:
     from api.documents.logs import Place
     from metadata_log.log_reader import LogReader
+    from replay.about import About
     from replay.image.metadata import MetadataImage
 
 
@@ -64,6 +65,15 @@ def image_at(reader: "LogReader", at: int) -> "MetadataImage":
         return Timeline.of(reader).image(at, progress=advance)
 
 
+def place_of(about: "About") -> "Place":
+    """Return an answer's position in its log, with the time zone assumed for points given without
+    one.
+    """
+    from api.documents.logs import Place
+
+    return Place.of(about, ASSUMED_ZONE.get())
+
+
 def about(reader: "LogReader", at: int | None = None) -> "Place":
     """Return the position of an answer in its log.
 
@@ -73,7 +83,6 @@ def about(reader: "LogReader", at: int | None = None) -> "Place":
     Raises:
         CorruptLogError: the log is damaged.
     """
-    from api.cli.asking import place_of
     from api.questions.past import Past
 
     return place_of(Past(reader).about(reader.end_offset - 1 if at is None else at))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from api.cli.importing import replaced_text
 from api.cli.output import print_json_line, print_line, print_status
 from api.documents.recording import RecordedLine
 from metadata_log.kraft.following import follow_source
+from metadata_log.kraft.importer import Replaced
 from metadata_log.kraft.recorder import Recorder
 from metadata_log.limits import RECORD_GATHER_MS
 
@@ -127,3 +127,11 @@ def _stopped_by_signal() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def replaced_text(replaced: Replaced) -> str:
+    """Return a text about the offsets of a mirror that were removed because Kafka replaced them."""
+    return (
+        f"offsets {replaced.first_offset} to {replaced.last_offset}, from leader epoch "
+        f"{replaced.leader_epoch} on, were removed first: Kafka has replaced them"
+    )

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import From, Json, LogOrServer, Server, To
-from api.cli.asking import Source, place_of
+from api.cli.asking import Source
 from api.cli.errors import reads_only
 from api.cli.output import count_text, note, print_json, print_line
 from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from api.questions.report import ReportPiece

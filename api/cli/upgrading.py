@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server
-from api.cli.asking import place_of, print_remark
+from api.cli.asking import print_remark
 from api.cli.errors import DONE, FOUND, reads_only
 from api.cli.output import print_json, print_line
 from api.cli.parameters import Option
 from api.cli.prose import print_prose
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 
 @command()

@@ -4,11 +4,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server
-from api.cli.asking import place_of, print_remark
+from api.cli.asking import print_remark
 from api.cli.errors import reads_only
 from api.cli.output import bytes_size_text, print_json, print_line, print_table
 from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from replay.usage import Usage

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import Json, LogOrServer, Server, ShowSecrets, To
-from api.cli.asking import Source, place_of
+from api.cli.asking import Source
 from api.cli.errors import reads_only
 from api.cli.output import (
     count_text,
@@ -18,6 +18,7 @@ from api.cli.output import (
 )
 from api.cli.parameters import Option
 from api.cli.quick import command
+from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from api.questions.question import Computed

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from litestar import Litestar, Request, Response, get
 from litestar.exceptions import HTTPException
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from api.http import asking, changing, events, growth, metrics, openapi, operations, web_page
 from api.http.asking import HTML
@@ -14,7 +15,8 @@ from api.http.limits import BODY_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.posting import Post, Posts
 from api.http.problems import Problem, mistake, problem, problem_of
 from api.http.replies import JSON, reply_with
-from api.http.requests import room_of
+from api.http.requests import asked_of, shared_state
+from controller.authorization.authorizer import CLUSTER, Operation
 from records.errors import MetadataLogError
 
 _logger = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ def make_app() -> Posts:
             get(events.PATH)(events.follow),
             get("/health")(_health),
             get("/ready")(_ready),
-            get(metrics.PATH)(metrics.measure),
+            get(metrics.PATH)(_metrics),
             get(openapi.PATH)(_openapi),
             get(operations.PATH)(_operations),
             get(list(web_page.FILES))(web_page.serve_file),
@@ -71,12 +73,26 @@ async def _health(request: _Request) -> Response[bytes]:
 
 async def _ready(request: _Request) -> Response[bytes]:
     """Return 200 if requests can be decided: the log is loaded and this process is its writer."""
-    room = room_of(request.scope)
-    if room.service is None:
+    shared = shared_state(request.scope)
+    if shared.service is None:
         return _problem_response(problem(503, "UNAVAILABLE", "the log is being loaded"))
-    if not room.service.is_active:
+    if not shared.service.is_active:
         return _problem_response(problem(503, "NOT_CONTROLLER", "this process lost the log"))
     return Response(msgspec.json.encode(Health(status="ready")), media_type=JSON)
+
+
+async def _metrics(request: _Request) -> Response[bytes]:
+    """Return the metrics; the caller needs the right to describe the cluster.
+
+    Raises:
+        RequestError: CLUSTER_AUTHORIZATION_FAILED.
+        UnavailableError: the log is being loaded.
+    """
+    asked = asked_of(request.scope)
+    asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
+    content = shared_state(request.scope).metrics.text()
+    # As a media type, Litestar would add the charset once more.
+    return Response(content, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _openapi(request: _Request) -> Response[bytes]:

@@ -15,7 +15,7 @@ from api.documents.logs import End, Place
 from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.replies import JSON
-from api.http.requests import Asked, asked_of, room_of
+from api.http.requests import Asked, asked_of, shared_state
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
@@ -146,7 +146,7 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
         one_offset(asked.values, MIN_OFFSET),
     )
     if route.document is None:
-        server = room_of(request.scope).kafka_url(asked.headers)
+        server = shared_state(request.scope).kafka_url(asked.headers)
         return await _report(answers, masked=wanted.mask_hosts, server=server)
     try:
         if route.is_stream:

@@ -33,7 +33,7 @@ _HEADERS = "headers"
 _CLIENT_ID_CHARACTERS_MAX = 100
 
 
-class Entrance(msgspec.Struct, frozen=True, kw_only=True):
+class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the listener, and the authentication of its clients.
 
     Attributes:
@@ -55,14 +55,14 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
         return self.host is not None and not self.has_tls and not self.tokens
 
 
-def refused_by_origin(entrance: Entrance, scope: Mapping[str, Any]) -> Problem | None:
+def refused_by_origin(listener: Listener, scope: Mapping[str, Any]) -> Problem | None:
     """Return a problem if the request may come from another site's page, else None."""
     headers = headers_of(scope)
     if not _names_one_host(scope):
         return problem(400, "INVALID_REQUEST", "a request names one Host")
     host = headers.get("host", "")
-    listening = entrance.host or ""
-    if entrance.may_be_renamed and not _is_own_host(host, listening):
+    listening = listener.host or ""
+    if listener.may_be_renamed and not _is_own_host(host, listening):
         return problem(421, "MISDIRECTED_REQUEST", f"Host {host!r} is no address of this service")
     origin = headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
@@ -113,27 +113,27 @@ def _is_own_host(given: str, listening: str) -> bool:
     return True
 
 
-def authenticated(entrance: Entrance, scope: Mapping[str, Any]) -> Caller | None:
+def authenticated(listener: Listener, scope: Mapping[str, Any]) -> Caller | None:
     """Return the caller of a request; None if authentication is required and has failed.
 
     A certificate takes precedence over a token. An unknown token always fails.
     """
-    caller = _anonymous(entrance, scope)
+    caller = _anonymous(listener, scope)
     principal = scope["state"].get(PRINCIPAL)
     if principal is not None:
         return replace(caller, principal=principal, authentication=Authentication.CERTIFICATE)
     given = headers_of(scope).get("authorization")
     if given is None:
-        return None if entrance.tokens else caller
-    principal = principal_of(entrance.tokens, given)
+        return None if listener.tokens else caller
+    principal = principal_of(listener.tokens, given)
     if principal is None:
         return None
     return replace(caller, principal=principal, authentication=Authentication.BEARER)
 
 
-def _anonymous(entrance: Entrance, scope: Mapping[str, Any]) -> Caller:
+def _anonymous(listener: Listener, scope: Mapping[str, Any]) -> Caller:
     client = scope.get("client")
-    host, port = client if client and entrance.host is not None else ("unix", None)
+    host, port = client if client and listener.host is not None else ("unix", None)
     agent = headers_of(scope).get("user-agent", "http")
     return Caller(client_id=agent[:_CLIENT_ID_CHARACTERS_MAX], host=host, port=port)
 

@@ -26,7 +26,7 @@ from api.http.heartbeats import Heartbeats
 from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request
 from api.http.problems import code_of
-from api.http.requests import Asked, asked_of, room_of
+from api.http.requests import Asked, asked_of, shared_state
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
 from api.questions.table import guard_of
 from controller.wire import from_wire, to_wire
@@ -53,7 +53,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
             may not see all records.
         UnavailableError: the service cannot answer now.
     """
-    asked, room = asked_of(request.scope), room_of(request.scope)
+    asked, shared = asked_of(request.scope), shared_state(request.scope)
     wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
     last = last_event_id(asked)
     if last is not None:
@@ -61,9 +61,9 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
 
     def is_known() -> bool:
         # SIGHUP may have taken the token away, or given it to somebody else.
-        return authenticated(room.entrance, request.scope) == asked.caller
+        return authenticated(shared.listener, request.scope) == asked.caller
 
-    stream = _Events(asked, room.feed, room.heartbeats, wanted, is_known)
+    stream = _Events(asked, shared.feed, shared.heartbeats, wanted, is_known)
     await stream.begin()
     return Stream(stream.chunks(), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 

@@ -9,7 +9,7 @@ from api.http import web_page
 from api.http.asking import LINES, path_of
 from api.http.callers import (
     IS_RESERVED,
-    Entrance,
+    Listener,
     authenticated,
     headers_of,
     refused_by_origin,
@@ -19,8 +19,8 @@ from api.http.changing import ROUTES as COMMAND_ROUTES
 from api.http.metrics import PATH as METRICS
 from api.http.problems import Problem, problem
 from api.http.replies import JSON, reply_with, send_reply
-from api.http.requests import ROOM
-from api.http.room import Room
+from api.http.requests import SHARED
+from api.http.shared_state import SharedState
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -48,9 +48,9 @@ _TAKE_BODIES = frozenset({*COMMAND_ROUTES, path_of(APPEND)})
 class Gate:
     """Passes a request to the application, or refuses it."""
 
-    def __init__(self, app: "ASGIApp", room: Room) -> None:
+    def __init__(self, app: "ASGIApp", shared: SharedState) -> None:
         self._app = app
-        self._room = room
+        self._shared = shared
 
     async def __call__(self, given: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
@@ -58,27 +58,27 @@ class Gate:
         scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
         found = (
             _refused_by_place(scope)
-            or refused_by_origin(self._room.entrance, scope)
+            or refused_by_origin(self._shared.listener, scope)
             or _refused_by_coding(scope)
             or _refused_by_form(scope)
         )
         if found is not None:
             await _refuse(found, scope)
             return
-        caller = authenticated(self._room.entrance, scope)
+        caller = authenticated(self._shared.listener, scope)
         if caller is None and scope["path"] not in _OPEN:
-            await _refuse(_unauthenticated(self._room.entrance, scope), scope)
+            await _refuse(_unauthenticated(self._shared.listener, scope), scope)
             return
-        scope["state"]["caller"], scope["state"][ROOM] = caller, self._room
+        scope["state"]["caller"], scope["state"][SHARED] = caller, self._shared
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
             await self._app(scope, receive, send)
 
 
-def _unauthenticated(entrance: Entrance, scope: "HTTPScope") -> Problem:
+def _unauthenticated(listener: Listener, scope: "HTTPScope") -> Problem:
     """Return the problem of a request whose caller is not known."""
     is_given = "authorization" in headers_of(scope)
-    why = _TAKES_NONE if not entrance.tokens else _UNKNOWN if is_given else _NO_TOKEN
+    why = _TAKES_NONE if not listener.tokens else _UNKNOWN if is_given else _NO_TOKEN
     return problem(401, "AUTHENTICATION_FAILED", why)
 
 

@@ -31,7 +31,7 @@ from api.http.events import MEDIA_TYPE, last_event_id
 from api.http.limits import GROWTH_INTERVAL_S
 from api.http.parameters import one, one_offset, read_request
 from api.http.problems import problem_of
-from api.http.requests import asked_of, room_of
+from api.http.requests import asked_of, shared_state
 from api.http.web_page import PARAMETERS as OF_COLUMNS
 from api.http.web_page import columns_name, shown_report
 from api.questions.report import REPORT, ReportPiece, ShowReport
@@ -68,8 +68,8 @@ class _Growth:
 
     def __init__(self, request: Request[Any, Any, Any]) -> None:
         self._scope = request.scope
-        self._asked, self._room = asked_of(request.scope), room_of(request.scope)
-        self._feed = self._room.feed
+        self._asked, self._shared = asked_of(request.scope), shared_state(request.scope)
+        self._feed = self._shared.feed
         values = self._asked.values
         self._wanted, _ = read_request(PARAMETERS, ShowReport, values, (*COMMON, *HELD))
         self._name = one(values, COLUMNS)
@@ -86,7 +86,7 @@ class _Growth:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the events as bytes; ends with the service, after `anew`, and after an error."""
-        with self._room.heartbeats.stream():
+        with self._shared.heartbeats.stream():
             try:
                 yield b": after offset %d\n\n" % self._known
                 async for chunk in self._chunks():
@@ -142,7 +142,7 @@ class _Growth:
         """
         asked = self._asked
         # SIGHUP may have taken the token away, or given it to somebody else.
-        if authenticated(self._room.entrance, self._scope) != asked.caller:
+        if authenticated(self._shared.listener, self._scope) != asked.caller:
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
         caller = asked.acting_caller()
         found = shown_report(asked, self._wanted, caller)

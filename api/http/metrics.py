@@ -2,20 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
-from litestar import Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from api.feed import Feed
-from api.http.requests import asked_of, room_of
 from api.jobs import JobRuns
 from api.security.sasl import Authenticator
 from api.service import Service
-from controller.authorization.authorizer import CLUSTER, Operation
 from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from metadata_log.batch import Batch
@@ -164,17 +160,3 @@ def _logins(authenticators: Sequence[Authenticator]) -> Metric:
         found.add_metric([each.listener, "succeeded"], each.succeeded)
         found.add_metric([each.listener, "failed"], each.failed)
     return found
-
-
-async def measure(request: Request[Any, Any, Any]) -> Response[bytes]:
-    """Return the metrics; the caller needs the right to describe the cluster.
-
-    Raises:
-        RequestError: CLUSTER_AUTHORIZATION_FAILED.
-        UnavailableError: the log is being loaded.
-    """
-    asked = asked_of(request.scope)
-    asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
-    content = room_of(request.scope).metrics.text()
-    # As a media type, Litestar would add the charset once more.
-    return Response(content, headers={"Content-Type": CONTENT_TYPE_LATEST})

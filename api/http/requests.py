@@ -17,7 +17,7 @@ from controller.decisions.versions import ExpectedVersion
 from records.errors import RequestError, UnavailableError
 
 if TYPE_CHECKING:
-    from api.http.room import Room
+    from api.http.shared_state import SharedState
 
 # Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -73,14 +73,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return expected_versions(self.headers.get("if-match"))
 
 
-ROOM = "room"
+SHARED = "shared"
 """Where a request's state holds what the handlers share."""
 
 
-def room_of(scope: Mapping[str, Any]) -> "Room":
+def shared_state(scope: Mapping[str, Any]) -> "SharedState":
     """Return the state that the handlers of all requests share."""
-    room: Room = scope["state"][ROOM]
-    return room
+    shared: SharedState = scope["state"][SHARED]
+    return shared
 
 
 def asked_of(scope: Mapping[str, Any]) -> Asked:
@@ -90,12 +90,12 @@ def asked_of(scope: Mapping[str, Any]) -> Asked:
         UnavailableError: the service is still loading the log.
         RequestError: INVALID_REQUEST, the query cannot be read.
     """
-    room = room_of(scope)
-    if room.service is None:
+    shared = shared_state(scope)
+    if shared.service is None:
         raise UnavailableError("the service is loading the log; ask again")
     return Asked(
-        documents=room.documents,
-        service=room.service,
+        documents=shared.documents,
+        service=shared.service,
         caller=scope["state"]["caller"],
         values=_query(scope["query_string"]),
         headers=headers_of(scope),

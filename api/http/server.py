@@ -16,14 +16,14 @@ from uvicorn.server import ServerState
 from api.acceptor import Acceptor
 from api.connections import Connections, Quota
 from api.http.app import make_app
-from api.http.callers import Entrance
+from api.http.callers import Listener
 from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
 from api.http.metrics import Sources
 from api.http.options import HTTPS, HttpOptions
 from api.http.protocol import Connection, connections_of
 from api.http.replies import GUARDS
-from api.http.room import Room
+from api.http.shared_state import SharedState
 from api.http.tokens import read_tokens
 from api.limits import IDLE_TIMEOUT_S
 from api.renewal import Use
@@ -41,19 +41,19 @@ class HttpServer:
 
     Attributes:
         address: `HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
-        room: The state that its handlers share.
+        shared: The state that its handlers share.
     """
 
     def __init__(
         self,
-        room: Room,
+        shared: SharedState,
         state: ServerState,
         acceptor: Acceptor,
         address: str,
         options: HttpOptions,
         security: SecurityOptions,
     ) -> None:
-        self.room = room
+        self.shared = shared
         self._options, self._security = options, security
         self._state = state
         self._acceptor = acceptor
@@ -72,13 +72,13 @@ class HttpServer:
             UnavailableError: the server cannot listen on the address.
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
-        entrance = Entrance(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
-        room = Room(entrance)
+        listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
+        shared = SharedState(listener)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
         state.default_headers = GUARDS
         config = Config(
-            Gate(make_app(), room),
+            Gate(make_app(), shared),
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -94,14 +94,14 @@ class HttpServer:
         protocol = connections_of(config, state, connections, _quota(options, connections), mapping)
         if options.path is not None:
             acceptor = Acceptor.listen_at(protocol, options.path)
-            return cls(room, state, acceptor, f"{UNIX}{options.path}", options, security)
+            return cls(shared, state, acceptor, f"{UNIX}{options.path}", options, security)
         assert options.host is not None, "a host or a path is given"
         tls = _tls(options, security)
         acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
         address = f"{_bracketed(options.host)}:{acceptor.port}"
         if options.has_tls:
             address = HTTPS + address
-        return cls(room, state, acceptor, address, options, security)
+        return cls(shared, state, acceptor, address, options, security)
 
     def serve(self, service: Service, kafka: str, sources: Sources) -> None:
         """Answer all requests from now on.
@@ -110,7 +110,7 @@ class HttpServer:
             kafka: URL of the service's Kafka listener.
             sources: State of the process from which metrics are computed.
         """
-        self.room.serve(service, kafka, sources)
+        self.shared.serve(service, kafka, sources)
 
     def read_again(self) -> Use:
         """Read certificates and tokens again; return a function that applies them.
@@ -123,7 +123,7 @@ class HttpServer:
         tls = _tls(self._options, self._security)
 
         def use() -> None:
-            self.room.entrance = replace(self.room.entrance, tokens=tokens)
+            self.shared.listener = replace(self.shared.listener, tokens=tokens)
             self._acceptor.tls = tls
 
         return use
@@ -134,7 +134,7 @@ class HttpServer:
         May be called again.
         """
         await self._acceptor.close()
-        self.room.close()
+        self.shared.close()
         for connection in list(self._state.connections):
             connection.shutdown()
         with contextlib.suppress(TimeoutError):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from api.feed import Feed
-from api.http.callers import Entrance
+from api.http.callers import Listener
 from api.http.heartbeats import Heartbeats
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Metrics, Sources
@@ -13,18 +13,18 @@ from api.service import Service
 from records.errors import UnavailableError
 
 
-class Room:
+class SharedState:
     """The service, once the log is loaded, with its feed and metrics.
 
     Attributes:
         documents: Semaphore that is held while a large answer is made, to limit the memory.
-        entrance: The address of the listener, and the authentication of its clients.
+        listener: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
     """
 
-    def __init__(self, entrance: Entrance) -> None:
+    def __init__(self, listener: Listener) -> None:
         self.documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
-        self.entrance = entrance
+        self.listener = listener
         self.service: Service | None = None
         self._kafka = ""
         self._feed: Feed | None = None

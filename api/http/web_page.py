@@ -17,8 +17,8 @@ from api.http.asking import COMMON, HTML, ROUTES, Answers, packed_report, path_o
 from api.http.callers import WEB_PAGE
 from api.http.limits import PAGE_RECORDS, PAGE_RECORDS_MAX
 from api.http.parameters import read_request
-from api.http.requests import Asked, asked_of, room_of
-from api.http.room import Room
+from api.http.requests import Asked, asked_of, shared_state
+from api.http.shared_state import SharedState
 from api.questions.report import REPORT, ShowReport
 from api.questions.table import guard_of
 from api.report import assets
@@ -110,12 +110,12 @@ async def columns(request: Request[Any, Any, Any]) -> Response[bytes]:
         RequestError: a parameter is malformed; or as the question `report`.
         UnavailableError: the service cannot answer now.
     """
-    asked, room = asked_of(request.scope), room_of(request.scope)
+    asked, shared = asked_of(request.scope), shared_state(request.scope)
     wanted, to = read_request(PARAMETERS, ShowReport, asked.values, COMMON)
     while True:
         caller = asked.acting_caller()
         found = shown_report(asked, wanted, caller)
-        headers = _headers(asked, room, found)
+        headers = _headers(asked, shared, found)
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Response(b"", status_code=304, headers=headers)
         answers = Answers(asked.documents, asked.service, REPORT, to_wire(found), to, caller)
@@ -137,17 +137,17 @@ def shown_report(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport
     return found
 
 
-def _headers(asked: Asked, room: Room, found: ShowReport) -> dict[str, str]:
+def _headers(asked: Asked, shared: SharedState, found: ShowReport) -> dict[str, str]:
     cluster_id, query = asked.service.settings.cluster_id, sorted(asked.values.items())
     headers = {
         "Content-Type": BYTES,
-        "ETag": f'"{_digest(cluster_id, room.feed.end_offset, query, found.topics)}"',
+        "ETag": f'"{_digest(cluster_id, shared.feed.end_offset, query, found.topics)}"',
         _COLUMNS: columns_name(asked, found),
         "Cache-Control": "private, no-cache",
     }
     # The service's address is shown only to a reader who may describe the cluster.
     if found.topics is None:
-        headers[_SERVER] = room.kafka_url(asked.headers)
+        headers[_SERVER] = shared.kafka_url(asked.headers)
     return headers
 
 

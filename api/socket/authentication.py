@@ -36,7 +36,7 @@ def decode_message(kind: Kind, content: bytes) -> bytes:
     return content[1:]
 
 
-class Entrance:
+class ServerHandshake:
     """The server's side of a handshake: HELLO, the login if the listener requires one, WELCOME.
 
     Failures are logged here in detail, and raised as errors to send to the client.

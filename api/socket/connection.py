@@ -1,7 +1,7 @@
 """Server side of one client's connection.
 
-Reading pauses while too much is in flight (room.py), or while the client does not read its answers,
-so a connection uses a bounded amount of memory.
+Reading pauses while too much is in flight (in_flight_limit.py), or while the client does not read
+its answers, so a connection uses a bounded amount of memory.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from api.receive_budget import Share
 from api.security.listeners import ListenerSecurity
 from api.socket import limits
 from api.socket.appends import correlation_id_of
-from api.socket.authentication import Entrance
+from api.socket.authentication import ServerHandshake
 from api.socket.frames import FrameError, FrameReader
 from api.socket.handshake import agree, encode_welcome
 from api.socket.in_flight import InFlight
+from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.requests import Requests, SessionOf
-from api.socket.room import Room
 from api.socket.schemas import layouts
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
@@ -38,7 +38,7 @@ class Connection(asyncio.Protocol):
         self,
         session_of: SessionOf,
         cluster_id: str,
-        server_room: Room,
+        server_limit: InFlightLimit,
         connections: Connections,
         quota: Quota,
         security: ListenerSecurity,
@@ -59,11 +59,11 @@ class Connection(asyncio.Protocol):
         self._cluster_id = cluster_id
         self._security = security
         # None until connected.
-        self._entrance: Entrance | None = None
+        self._handshake: ServerHandshake | None = None
         # A message of a login is being checked; nothing more is read meanwhile.
         self._is_checking = False
-        own_room = Room(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
-        self._in_flight = InFlight((own_room, server_room), self._send, self._ended_one)
+        own_limit = InFlightLimit(limits.CONNECTION_REQUESTS_MAX, limits.CONNECTION_BYTES_MAX)
+        self._in_flight = InFlight((own_limit, server_limit), self._send, self._ended_one)
         self._loop = asyncio.get_running_loop()
         # Before the WELCOME only small frames are accepted.
         self._reader = FrameReader(limits.HELLO_SIZE_BYTES_MAX)
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
             self._refuse_place(error)
             return
         try:
-            self._entrance = Entrance(self._security, self._transport)
+            self._handshake = ServerHandshake(self._security, self._transport)
         except RequestError as error:
             self.refuse(error)
 
@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
         return self._share is None or self._share.is_granted
 
     def _give_share_back(self) -> None:
-        # What is in flight is counted in the rooms.
+        # What is in flight is counted in the limits.
         if self._share is not None and self._place is not None:
             share, self._share = self._share, None
             self._place.give_back(share)
@@ -247,23 +247,23 @@ class Connection(asyncio.Protocol):
     # The handshake
 
     def _shake_hands(self, content: bytes) -> None:
-        entrance = self._entrance
-        assert entrance is not None
-        if entrance.hello is not None:
+        handshake = self._handshake
+        assert handshake is not None
+        if handshake.hello is not None:
             self._is_checking = True
             self._go_on_reading(False)
-            self._in_flight.start_login(self._check(entrance, content))
+            self._in_flight.start_login(self._check(handshake, content))
             return
-        entrance.take_hello(content)
-        if entrance.is_known:
-            self._welcome(entrance)
+        handshake.take_hello(content)
+        if handshake.is_known:
+            self._welcome(handshake)
 
-    async def _check(self, entrance: Entrance, content: bytes) -> None:
+    async def _check(self, handshake: ServerHandshake, content: bytes) -> None:
         """Answer a SASL message of the login, then continue reading."""
         try:
-            self._send(await entrance.check(content))
-            if entrance.is_known:
-                self._welcome(entrance)
+            self._send(await handshake.check(content))
+            if handshake.is_known:
+                self._welcome(handshake)
         except RequestError as error:
             self.refuse(error)
         except Exception:
@@ -274,27 +274,27 @@ class Connection(asyncio.Protocol):
             self._read()
 
     def _time_out(self) -> None:
-        if self._entrance is not None:
-            self._entrance.time_out(limits.HANDSHAKE_TIMEOUT_S)
+        if self._handshake is not None:
+            self._handshake.time_out(limits.HANDSHAKE_TIMEOUT_S)
         self.abort()
 
-    def _welcome(self, entrance: Entrance) -> None:
+    def _welcome(self, handshake: ServerHandshake) -> None:
         """Choose version and schema for an authenticated client, and send WELCOME.
 
         Raises:
             RequestError: UNSUPPORTED_VERSION or INCONSISTENT_CLUSTER_ID.
         """
-        assert entrance.hello is not None
-        welcome = agree(entrance.hello, self._cluster_id)
+        assert handshake.hello is not None
+        welcome = agree(handshake.hello, self._cluster_id)
         assert welcome.schema is not None
         self._stop_timer()
-        session = self._session_of(entrance.caller.named(entrance.hello.client_id))
+        session = self._session_of(handshake.caller.named(handshake.hello.client_id))
         self._requests = Requests(session, layouts()[welcome.schema], self._gone)
         self._reader.size_bytes_max = limits.FRAME_SIZE_BYTES_MAX
         self._send(encode_welcome(welcome))
-        if entrance.session_ms:
+        if handshake.session_ms:
             self._set_timer(
-                entrance.session_ms / 1_000, lambda: self._give_way("its session has ended")
+                handshake.session_ms / 1_000, lambda: self._give_way("its session has ended")
             )
 
     # Answers

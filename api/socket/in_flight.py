@@ -9,9 +9,9 @@ import msgspec
 
 from api.connections import Place
 from api.log_limit import limited_logger
+from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import Refused, encode_refused
 from api.socket.requests import PlainAppend
-from api.socket.room import Room
 from records.errors import MetadataLogError, Outcome, UnavailableError
 
 _logger = limited_logger(__name__)
@@ -21,16 +21,19 @@ class InFlight:
     """Runs requests concurrently, and sends each answer as soon as it is available."""
 
     def __init__(
-        self, rooms: tuple[Room, ...], send: Callable[[bytes], None], ended: Callable[[], None]
+        self,
+        limits: tuple[InFlightLimit, ...],
+        send: Callable[[bytes], None],
+        ended: Callable[[], None],
     ) -> None:
         """Start without requests.
 
         Args:
-            rooms: The limits for requests in flight: of this connection, and of the whole server.
+            limits: The limits for requests in flight: of this connection, and of the whole server.
             send: Sends an answer frame.
             ended: Called when a request or login has ended.
         """
-        self._rooms = rooms
+        self._limits = limits
         self._send, self._ended = send, ended
         self._loop = asyncio.get_running_loop()
         # Kept here, because asyncio keeps no task alive.
@@ -46,9 +49,9 @@ class InFlight:
 
     def is_full(self, when_free: Callable[[], None]) -> bool:
         """True if no request may be started now; `when_free` is then called once one may be."""
-        for room in self._rooms:
-            if room.is_full:
-                room.when_free(when_free)
+        for limit in self._limits:
+            if limit.is_full:
+                limit.when_free(when_free)
                 return True
         return False
 
@@ -66,8 +69,8 @@ class InFlight:
             place: The connection's place, which records that a request is in flight.
         """
         place.request_begun()
-        for room in self._rooms:
-            room.take(size_bytes)
+        for limit in self._limits:
+            limit.take(size_bytes)
         request = _Request(correlation_id, size_bytes, place)
         if not isinstance(answering, PlainAppend):
             self._start_task(self._answer(answering, request))
@@ -128,8 +131,8 @@ class InFlight:
     def _give_back(self, request: "_Request") -> None:
         self._count -= 1
         request.place.request_ended()
-        for room in self._rooms:
-            room.give_back(request.size_bytes)
+        for limit in self._limits:
+            limit.give_back(request.size_bytes)
 
     async def _log_in(self, checking: Coroutine[Any, Any, None]) -> None:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 
-class Room:
+class InFlightLimit:
     """Counts requests in flight and their bytes; one per connection, one for the whole server.
 
     Once full, it counts as full until half of the limits is free again: stopping and starting a

@@ -14,8 +14,8 @@ from api.connections import Connections, Quota
 from api.security.listeners import OPEN, ListenerSecurity
 from api.socket import limits
 from api.socket.connection import Connection
+from api.socket.in_flight_limit import InFlightLimit
 from api.socket.requests import Appendable, LogSession, SessionOf
-from api.socket.room import Room
 
 LOOPBACK = "127.0.0.1"
 
@@ -39,7 +39,7 @@ class SocketServer:
         self._all_connections = connections
         self._quota = Quota(name="append socket", places_max=limits.CONNECTIONS_MAX)
         self._cluster_id = cluster_id
-        self._room = Room(limits.SERVER_REQUESTS_MAX, limits.SERVER_BYTES_MAX)
+        self._in_flight_limit = InFlightLimit(limits.SERVER_REQUESTS_MAX, limits.SERVER_BYTES_MAX)
         self._connections: set[Connection] = set()
         self._acceptor: Acceptor | None = None
 
@@ -83,7 +83,7 @@ class SocketServer:
         return Connection(
             self._session_of,
             self._cluster_id,
-            self._room,
+            self._in_flight_limit,
             self._all_connections,
             self._quota,
             self._security,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.commands import step_responses
 from api.session import Session
 from api.transactions import NAME, STEPS_MAX, Step, Transact
 from controller.authorization.authorizer import Operation, topic_resource
@@ -68,7 +69,7 @@ async def test_each_step_sees_what_those_before_it_did(tmp_path: Path) -> None:
         start = at.service.image.provenance.next_offset
         answer = await at.client.run(NAME, GOOD, request_id="r1")
         assert answer.end_offset == at.service.image.provenance.next_offset
-        namespaces, created, grown, _, described = answer.response.responses()
+        namespaces, created, grown, _, described = step_responses(answer.response)
         assert namespaces.namespaces == ("org",)
         (found,) = described.topics
         assert found.description.topic_id == created[0].topic_id == grown[0].topic_id
@@ -116,7 +117,7 @@ async def test_a_dry_run_answers_and_writes_nothing(tmp_path: Path) -> None:
         request = Transact(steps=GOOD.steps, validate_only=True)
         answer = await at.client.run(NAME, request)
         assert not answer.wrote
-        assert len(answer.response.responses()) == len(GOOD.steps)
+        assert len(step_responses(answer.response)) == len(GOOD.steps)
         assert at.service.image.provenance.next_offset == end
 
 

@@ -51,7 +51,8 @@ class Look:
             UnavailableError: no service answers.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.asking import place_of, print_remark
+        from api.cli.asking import print_remark
+        from api.cli.reading import place_of
 
         told = self.source.ask(question, request, at=self.at, within_s=within_s)
         about = told.about()

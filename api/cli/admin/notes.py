@@ -8,8 +8,8 @@ from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.arguments import OFFSET_MAX
-from api.cli.asking import place_of
 from api.cli.output import print_json, print_table
+from api.cli.reading import place_of
 from api.cli.typer_app import App
 
 app = App()

@@ -20,7 +20,8 @@ def lives(
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
-    from api.cli.asking import place_of, print_remark
+    from api.cli.asking import print_remark
+    from api.cli.reading import place_of
     from api.cli.rows import print_unknown_origin
     from api.documents.incidents import Lives
     from api.questions.lives import LIVES, ShowLives

@@ -33,6 +33,7 @@ def transaction(
     undoes them all and is named.
     """
     from api.cli.admin.admin_client import Item
+    from api.commands import step_responses
     from api.documents.changes import StepDone, plain
     from api.transactions import Transact
 
@@ -45,7 +46,7 @@ def transaction(
             lines=(f"step {number}, {step.command}: {verb}",),
         )
         for number, (step, response) in enumerate(
-            zip(request.steps, told.response.responses(), strict=True), 1
+            zip(request.steps, step_responses(told.response), strict=True), 1
         )
     ]
     return ask.report(told, items, validate_only=validate_only)

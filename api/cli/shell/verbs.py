@@ -4,9 +4,10 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from api.cli.asking import Source, place_of
+from api.cli.asking import Source
 from api.cli.image_view import position_text, print_remark
 from api.cli.output import print_json, print_line, value_text
+from api.cli.reading import place_of
 from api.cli.shell.cluster import Cluster, Object, cluster_of
 from api.cli.shell.paths import ROOT, Place, place_at, steps_below
 from api.documents.shell import FieldValue, Listing, Objects, Where

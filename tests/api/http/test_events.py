@@ -89,7 +89,7 @@ async def test_what_cannot_be_followed_is_refused(
 async def test_a_stream_that_falls_behind_is_told_and_misses_nothing(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = web.at.http_room
+    room = web.at.http_state
     small = Feed(web.at.service.image.provenance.next_offset, rows_max=2)
     monkeypatch.setattr(room, "_feed", small)
     monkeypatch.setattr(web.at.service, "feed", small)
@@ -125,5 +125,5 @@ async def test_streams_end_with_the_service(web: Web) -> None:
     async with web.http.stream("GET", "/v1/events") as response:
         lines = response.aiter_lines()
         await anext(lines)
-        web.at.http_room.close()
+        web.at.http_state.close()
         assert ": the service ends" in [line async for line in lines]

@@ -15,7 +15,7 @@ import pytest
 from api.http import asking, growth, heartbeats, web_page
 from api.http.asking import Answers
 from api.http.options import HttpOptions
-from api.http.room import reachable_url
+from api.http.shared_state import reachable_url
 from api.http.web_page import COLUMNS_PATH, FILES
 from api.questions.report import ReportPiece
 from controller.decisions.notes import AddNote
@@ -265,8 +265,8 @@ async def test_a_growth_is_not_sent_if_the_token_ends_while_it_is_computed(tmp_p
 
         async def report_pieces(answers: Answers) -> list[ReportPiece]:
             pieces = await real(answers)
-            at.http_room.entrance = msgspec.structs.replace(
-                at.http_room.entrance, tokens={b"x": "y"}
+            at.http_state.listener = msgspec.structs.replace(
+                at.http_state.listener, tokens={b"x": "y"}
             )
             return pieces
 
@@ -290,7 +290,7 @@ async def test_a_silent_stream_of_growths_has_heartbeats_and_ends_with_the_servi
         lines = response.aiter_lines()
         found = [await anext(lines) for _ in range(5)]
         assert [line for line in found if line][1:] == [": nothing new"] * 2
-        web.at.http_room.close()
+        web.at.http_state.close()
         assert ": the service ends" in [line async for line in lines]
 
 
@@ -335,7 +335,7 @@ async def test_while_the_log_is_loaded_the_page_is_there(tmp_path: Path) -> None
         server(tmp_path, http=HttpOptions.parse("127.0.0.1:0")) as at,
         httpx.AsyncClient(base_url=at.http_url) as client,
     ):
-        room = at.http_room
+        room = at.http_state
         service, room.service = room.service, None
         assert (await client.get("/")).status_code == 200
         refused = await client.get(COLUMNS_PATH)

@@ -9,7 +9,7 @@ import msgspec
 
 from api.client import MetadataClient
 from api.http.protocol import Connection
-from api.http.room import Room
+from api.http.shared_state import SharedState
 from api.kafka.messages.brokers import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -51,10 +51,10 @@ class Server:
         self._socket_client = socket_client
 
     @property
-    def http_room(self) -> Room:
+    def http_state(self) -> SharedState:
         """What the handlers of HTTP share."""
         assert self._http is not None
-        return self._http.room
+        return self._http.shared
 
     def cut_connections(self, path: str) -> None:
         """Break the HTTP connections whose last request was for a path."""

@@ -53,16 +53,16 @@ class Served:
     @contextlib.contextmanager
     def without_token(self, token: str) -> Iterator[None]:
         """Forget a token inside the `with` block, as after SIGHUP."""
-        room, digest = self._at.http_room, hashlib.sha256(token.encode()).digest()
-        before = room.entrance
+        room, digest = self._at.http_state, hashlib.sha256(token.encode()).digest()
+        before = room.listener
         tokens = {known: name for known, name in before.tokens.items() if known != digest}
         assert len(tokens) == len(before.tokens) - 1
-        room.entrance = msgspec.structs.replace(before, tokens=tokens)
+        room.listener = msgspec.structs.replace(before, tokens=tokens)
         self._portal.call(self._at.service.feed.wake)
         try:
             yield
         finally:
-            room.entrance = before
+            room.listener = before
 
     def cut_streams(self) -> None:
         """Break the connections of the pages' streams, without an end of their answers."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.client import MetadataClient
+from api.commands import step_responses
 from api.running import serving
 from api.service import Service
 from api.socket import runs
@@ -113,7 +114,7 @@ async def test_transaction_is_one_request_of_which_all_steps_happen_or_none(
     async with _connected(directory) as (service, client):
         steps = [Step.of("namespaces create", CreateNamespace(name)) for name in "ab"]
         answer = await client.run(Transact(steps=tuple(steps)), request_id="t1")
-        assert [r.namespaces for r in answer.response.responses()] == [("a",), ("b",)]
+        assert [r.namespaces for r in step_responses(answer.response)] == [("a",), ("b",)]
         end = service.image.provenance.next_offset
         missing = Step.of("topics delete", DeleteTopics(topics=("nowhere",)))
         more = Step.of("namespaces create", CreateNamespace("c"))

@@ -14,8 +14,8 @@ from tests.histories import random_history
 from tests.real_logs import data_sets
 from tests.replay.builders import FakeLog
 from tests.replay.expressions.generated import Expressions
-from tests.replay.incidents.real import imported
 from tests.replay.expressions.test_bisect import at_every_offset, by_bisect
+from tests.replay.incidents.real import imported
 
 _HISTORY_SHARE = 10
 
