@@ -134,9 +134,11 @@ class _SetItems(_ListItems):
         return sorted(values, key=self._key)
 
 
-_int = _IntItems().__getitem__
+_INTS = _IntItems()
+_int = _INTS.__getitem__
 _id = _IdItems().__getitem__
-_LISTS = {int: _ListItems(_int).__getitem__, Uuid: _ListItems(_id).__getitem__}
+_INT_LISTS, _ID_LISTS = _ListItems(_int), _ListItems(_id)
+_LISTS = {int: _INT_LISTS.__getitem__, Uuid: _ID_LISTS.__getitem__}
 _SETS = {int: _SetItems(_int).__getitem__, Uuid: _SetItems(_id, uuid_text).__getitem__}
 
 
@@ -240,5 +242,43 @@ def _rows_of(part: Part) -> Callable[[MetadataImage], Iterator[str]]:
     return lambda image: map(text, part.rows(image))
 
 
-PART_ROWS = {name: _rows_of(PARTS[name]) for name in sorted(PARTS)}
+def _partition_rows(image: MetadataImage) -> Iterator[str]:
+    """Yield the texts of all partitions.
+
+    The same texts as those of `row_text`, in half the time: nearly all rows of an image are
+    partitions, most ISRs equal the replicas, and most of the other lists are empty.
+    """
+    ints, lists, id_lists, no_items = _INTS, _INT_LISTS, _ID_LISTS, _int(0)
+    head = _text("partitions")
+    for entry in image.topic_entries():
+        head_of_topic = head + _id(entry.topic.topic_id)
+        for value in entry.partitions:
+            replicas = _replicas(value.replicas)
+            isr = replicas if value.isr == value.replicas else _replicas(value.isr)
+            removing, adding = value.removing_replicas, value.adding_replicas
+            elr, last_known_elr = value.eligible_leader_replicas, value.last_known_elr
+            yield (
+                f"{head_of_topic}{ints[value.partition_id]}{replicas}{isr}"
+                f"{lists[removing] if removing else no_items}"
+                f"{lists[adding] if adding else no_items}"
+                f"{ints[value.leader]}{ints[value.leader_recovery_state]}"
+                f"{ints[value.leader_epoch]}{ints[value.partition_epoch]}"
+                f"{id_lists[value.directories] if value.directories else no_items}"
+                f"{lists[elr] if elr else no_items}"
+                f"{lists[last_known_elr] if last_known_elr else no_items}"
+                f"{ints[value.mode]}"
+            )
+
+
+def _replicas(values: tuple[int, ...]) -> str:
+    if len(values) != 3:
+        return _INT_LISTS[values]
+    # Most partitions have three, in so many orders that a cache is slower than writing them.
+    first, second, third = values
+    return f"1:3{_INTS[first]}{_INTS[second]}{_INTS[third]}"
+
+
+PART_ROWS = {name: _rows_of(PARTS[name]) for name in sorted(PARTS)} | {
+    "partitions": _partition_rows
+}
 """For each part, in the order of the document, a function that gives the texts of its rows."""

@@ -4,7 +4,7 @@ Each part of the state has a module with its values and its delta; `rules` assig
 its part, and `delta` computes the next image.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -127,6 +127,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         object does not exist.
         """
         return self._topics.version(topic_id)
+
+    def topic_entries(self) -> Iterable[TopicEntry]:
+        """Return all topics with their partitions and the versions of both, in any order."""
+        return self._topics.entries()
 
     def topic_entry(self, topic_id: Uuid) -> TopicEntry:
         """Return a topic of this image with its partitions and the versions of both."""

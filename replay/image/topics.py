@@ -96,6 +96,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         offsets = b"" if entry is None else entry.offsets
         return partition_offsets(offsets, partition_id)
 
+    def entries(self) -> Iterable[TopicEntry]:
+        """Return all topics with their partitions and versions, in any order."""
+        return self._entries.values()
+
     def entry(self, topic_id: Uuid) -> TopicEntry:
         """Return a topic of this image with its partitions and versions."""
         return self._entries[topic_id]

@@ -11,6 +11,7 @@ import struct
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from immutables import Map
@@ -41,13 +42,15 @@ def partition_offsets(offsets: PartitionOffsets, partition_id: int) -> tuple[int
 
 def listed_offsets(
     offsets: PartitionOffsets, partition_ids: Sequence[int]
-) -> tuple[list[int], list[int]]:
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the versions and the creation offsets of partitions, in the order of the ids."""
     if isinstance(offsets, bytes) and _has_no_gap(partition_ids):
-        values = array("q", offsets.ljust(_PAIR.size * len(partition_ids), b"\xff"))
-        return values[::_FIELDS].tolist(), values[1::_FIELDS].tolist()
-    pairs = [partition_offsets(offsets, each) for each in partition_ids]
-    return [version for version, _ in pairs], [created for _, created in pairs]
+        count = len(partition_ids)
+        padded = offsets.ljust(_PAIR.size * count, b"\xff")
+        values = struct.unpack(f"={_FIELDS * count}q", padded)
+    else:
+        values = tuple(chain(*(partition_offsets(offsets, each) for each in partition_ids)))
+    return values[::_FIELDS], values[1::_FIELDS]
 
 
 def packed_offsets(

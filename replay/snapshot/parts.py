@@ -37,12 +37,11 @@ class StoredTopic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     created: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, image: MetadataImage, topic: Topic) -> Self:
+    def of(cls, entry: TopicEntry) -> Self:
         """Return the stored form of an image's topic."""
-        entry = image.topic_entry(topic.topic_id)
         partitions = tuple(entry.partitions)
         versions, created = listed_offsets(entry.offsets, _ids(partitions))
-        return cls(topic, partitions, entry.version, _known(versions), _known(created))
+        return cls(entry.topic, partitions, entry.version, _known(versions), _known(created))
 
     def entry(self) -> TopicEntry:
         """Return the topic in the form used by an image."""
@@ -54,8 +53,8 @@ def _ids(partitions: Iterable[Partition]) -> list[int]:
     return [partition.partition_id for partition in partitions]
 
 
-def _known(offsets: list[int]) -> tuple[int, ...]:
-    return () if set(offsets) <= {UNKNOWN} else tuple(offsets)
+def _known(offsets: tuple[int, ...]) -> tuple[int, ...]:
+    return () if offsets.count(UNKNOWN) == len(offsets) else offsets
 
 
 class Parts:
@@ -71,8 +70,8 @@ class Parts:
         for name, objects in parts.objects.items():
             if name != "topics":
                 objects += PARTS[name].changed(old, new)
-        topics = new.topics_changed_since(old)
-        parts.objects["topics"] = [StoredTopic.of(new, topic) for topic in topics]
+        entries = (new.topic_entry(topic.topic_id) for topic in new.topics_changed_since(old))
+        parts.objects["topics"] = list(map(StoredTopic.of, entries))
         return parts
 
     @staticmethod
@@ -120,7 +119,7 @@ def chunks_of_image(image: MetadataImage) -> Iterator[tuple[str, int, Chunk]]:
     Topics are converted one at a time, because the garbage collector would visit every element of a
     list of all topics.
     """
-    topics = (StoredTopic.of(image, topic) for topic in image.topics())
+    topics = map(StoredTopic.of, image.topic_entries())
     yield from _chunks(
         {name: topics if name == "topics" else PARTS[name].objects(image) for name in STORED}
     )

@@ -15,9 +15,20 @@ from replay.image.digest import (
     digest_of_rows,
     image_digest,
     part_digests,
+    row_text,
 )
 from replay.image.metadata import MetadataImage
-from tests.replay.builders import batch, broker, endpoint, image_after, image_of, partition, topic
+from replay.image.parts import PARTS
+from tests.replay.builders import (
+    batch,
+    broker,
+    endpoint,
+    image_after,
+    image_of,
+    partition,
+    topic,
+    uid,
+)
 from tests.replay.image.documented import documented_block, documented_image
 
 
@@ -116,6 +127,29 @@ def test_lists_of_every_length_are_written_in_full(count: int) -> None:
     (row,) = PART_ROWS["partitions"](image)
     numbers = "".join(f"{len(str(n))}:{n}" for n in range(count))
     assert f"1:0{len(str(count))}:{count}{numbers}" in row
+
+
+@pytest.mark.parametrize("empty", [True, False])
+@pytest.mark.parametrize("count", range(5))
+def test_rows_of_partitions_are_made_as_those_of_every_part(count: int, empty: bool) -> None:
+    ids = tuple(range(9, 9 + count))
+    lists = {} if empty else _LISTS_OF_A_PARTITION
+    one = partition("t", 0, replicas=ids, isr=ids, leader=-1, leader_epoch=5_000, **lists)
+    other = partition("t", 1, replicas=ids, isr=ids[1:], mode=2, partition_epoch=7, **lists)
+    image = image_of(topic("t"), topic("u"), one, other, partition("u", 700))
+    part = PARTS["partitions"]
+    rows = list(PART_ROWS["partitions"](image))
+    assert len(rows) == 3
+    assert rows == list(map(row_text(part), part.rows(image)))
+
+
+_LISTS_OF_A_PARTITION = {
+    "removing_replicas": (1,),
+    "adding_replicas": (2, 3),
+    "directories": (uid("a"), uid("b"), uid("c")),
+    "eligible_leader_replicas": (4,),
+    "last_known_elr": (5, 6, 7, 1_000),
+}
 
 
 def test_items_of_lists_are_kept_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
