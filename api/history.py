@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.batch import Batch
+from controller.decided_batch import DecidedBatch
 from records.base import Record, Uuid
 from records.registry import types_with
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
@@ -60,11 +60,12 @@ class History:
         """The current image."""
         return self._commits[-1].image
 
-    def committed(self, batch: Batch, image: MetadataImage) -> None:
+    def committed(self, batch: DecidedBatch, image: MetadataImage) -> None:
         """Add a batch and the image that includes it, and wake waiting followers."""
-        for row in batch.rows:
-            if type(row.payload) in _ABOUT_TOPICS_OR_ACLS:
-                self._touch(row.payload)
+        if not batch.types.isdisjoint(_ABOUT_TOPICS_OR_ACLS):
+            for record in batch.records:
+                if type(record) in _ABOUT_TOPICS_OR_ACLS:
+                    self._touch(record)
         if image.provenance.offset == self.image.provenance.offset:
             return  # a transaction is open: its changes come when it ends
         self._commits.append(_Commit(image, frozenset(self._topic_ids), frozenset(self._acl_ids)))

@@ -25,6 +25,7 @@ from controller.asked import asked_settings
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
+from controller.decided_batch import DecidedBatch
 from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
@@ -286,7 +287,7 @@ class Service:
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
 
-    def _committed(self, batch: Batch) -> None:
-        self.history.committed(batch, self._controller.image)
+    def _committed(self, decided: DecidedBatch) -> None:
+        self.history.committed(decided, self._controller.image)
         for each in self.on_commit:
-            each(batch)
+            each(decided.as_read)

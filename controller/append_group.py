@@ -65,7 +65,7 @@ class AppendGroup:
         if len(self._applied) >= self._room:
             raise overloaded()
         asked = asked_append(request)
-        check_size(context, checked.records, asked, checked.encoded)
+        check_size(context, checked.batch.records, asked, checked.encoded)
         self._applied.append(pipeline.apply_checked(checked, asked))
         pipeline.answer_when_committed(
             append.future, result.response, start_offset=context.next_offset

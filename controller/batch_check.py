@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+from controller.decided_batch import DecidedBatch
 from controller.decisions.context import Context
 from controller.decisions.levels import record_versions
 from metadata_log.batch import EncodedRows
 from metadata_log.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record
-from records.envelope import Asked, Envelope
+from records.envelope import Asked
 
 # MessagePack names every field, so a batch is larger there than in the log; encoding takes a
 # fifteenth of the time.
@@ -40,24 +41,17 @@ def check_size(
     measured = records if encoded is None else records[:1]
     size_bytes = len(msgspec.msgpack.encode((measured, context.origin, asked)))
     if size_bytes + (0 if encoded is None else len(encoded.rows)) > SURELY_FITS_BYTES:
-        first, *others = rows_of(context, records)
-        encode_ahead([msgspec.structs.replace(first, asked=asked), *others])
+        batch = msgspec.structs.replace(next_batch(context, records), asked=asked)
+        encode_ahead(batch.as_read.rows)
 
 
-def rows_of(context: Context, records: Sequence[Record]) -> list[Envelope]:
-    """Return the records as rows of the next batch."""
-    versions = record_versions(records, context.metadata_version)
-    leader_epoch, timestamp = context.image.provenance.leader_epoch, context.now_ms
-    base_offset, origin = context.next_offset, context.origin
-    return [
-        Envelope(
-            offset=offset,
-            leader_epoch=leader_epoch,
-            timestamp=timestamp,
-            batch_offset=base_offset,
-            record_version=version,
-            origin=origin,
-            payload=record,
-        )
-        for offset, (record, version) in enumerate(zip(records, versions, strict=True), base_offset)
-    ]
+def next_batch(context: Context, records: Sequence[Record]) -> DecidedBatch:
+    """Return records as the next batch after a context's image."""
+    return DecidedBatch(
+        base_offset=context.next_offset,
+        leader_epoch=context.image.provenance.leader_epoch,
+        timestamp=context.now_ms,
+        records=tuple(records),
+        versions=record_versions(records, context.metadata_version),
+        origin=context.origin,
+    )

@@ -2,9 +2,8 @@
 
 import msgspec
 
-from metadata_log.batch import Batch, EncodedRows
-from records.base import Record
-from records.envelope import Asked
+from controller.decided_batch import DecidedBatch
+from metadata_log.batch import EncodedRows
 from replay.image.metadata import MetadataImage
 
 
@@ -14,13 +13,6 @@ class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
     `after` is the image after the batch, provided that no transaction is open.
     """
 
-    records: tuple[Record, ...]
-    batch: Batch
+    batch: DecidedBatch
     encoded: EncodedRows
     after: MetadataImage
-
-    def with_asked(self, asked: Asked | None) -> Batch:
-        """Return the batch with `asked` on its first row."""
-        first, *others = self.batch.rows
-        first = msgspec.structs.replace(first, asked=asked)
-        return msgspec.structs.replace(self.batch, rows=(first, *others))

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from controller.append_group import RawAppend
 from controller.asked import APPEND, BoundDecision
+from controller.decided_batch import DecidedBatch
 from controller.decider import Decider, Decision
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
@@ -41,7 +42,6 @@ from controller.refusals import overloaded
 from controller.repeated_requests import InFlight
 from controller.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
-from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.request_window import is_repeatable
@@ -65,7 +65,7 @@ class Controller:
         clock: Clock,
         rng: Rng,
         settings: Settings | None = None,
-        on_commit: Callable[[Batch], None] = lambda _: None,
+        on_commit: Callable[[DecidedBatch], None] = lambda _: None,
     ) -> None:
         """Take over a log; no decision is made before `activate`.
 

@@ -15,18 +15,18 @@ from controller.asked import BoundDecision, asked_of
 from controller.batch_check import check_size
 from controller.changed_versions import ObjectVersion, changed_versions
 from controller.checked_batch import CheckedBatch
+from controller.decided_batch import DecidedBatch
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
 from controller.decisions.levels import record_versions
 from controller.decisions.mutation_quotas import MutationBuckets
-from controller.decisions.sessions import Sessions
+from controller.decisions.sessions import ABOUT_BROKERS, Sessions
 from controller.observed import Draws, Reads, observed
 from controller.pending_answers import Answer
 from controller.pipeline import Pipeline
 from controller.raw_append import Appended
 from controller.refusals import overloaded
 from controller.result import ControllerResult
-from metadata_log.batch import Batch
 from metadata_log.clock import Clock
 from metadata_log.request_window import is_repeatable
 from records.base import Record
@@ -129,7 +129,7 @@ class Decider:
         for append in appends:
             attempt(append.future, partial(group.decide, append))
         for applied in group.send():
-            self._sent(applied.batch, applied.records)
+            self._sent(applied.batch)
 
     def _after(
         self,
@@ -195,7 +195,7 @@ class Decider:
             after: The image after all batches, if it is already computed.
         """
         if checked is not None:
-            self._sent(self._pipeline.send_checked(checked, asked), checked.records)
+            self._sent(self._pipeline.send_checked(checked, asked))
             return
         level = context.metadata_version
         for records, origin in batches:
@@ -208,13 +208,14 @@ class Decider:
                 asked=asked,
                 after=after if len(batches) == 1 else None,
             )
-            self._sent(batch, records)
+            self._sent(batch)
             asked = None
 
-    def _sent(self, batch: Batch, records: Sequence[Record]) -> None:
-        self.sessions = self.sessions.replayed(
-            records, base_offset=batch.base_offset, now_ms=batch.timestamp
-        )
+    def _sent(self, batch: DecidedBatch) -> None:
+        if not batch.types.isdisjoint(ABOUT_BROKERS):
+            self.sessions = self.sessions.replayed(
+                batch.records, base_offset=batch.base_offset, now_ms=batch.timestamp
+            )
 
 
 def _versions(

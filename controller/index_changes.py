@@ -7,7 +7,6 @@ from typing import Any
 from controller.decisions.partition_change import LEADER_UNCHANGED
 from records.base import Record, Uuid
 from records.configs import ConfigRecord
-from records.envelope import Envelope
 from records.partitions import PartitionChangeRecord, PartitionRecord, RemovePartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image import configs
@@ -26,14 +25,13 @@ class IndexChanges:
         self.partition_ids: defaultdict[Uuid, set[int]] = defaultdict(set)
         self.groups: set[str] = set()
 
-    def add(self, rows: Iterable[Envelope], before: MetadataImage) -> None:
-        """Add what some rows may change.
+    def add(self, records: Iterable[Record], before: MetadataImage) -> None:
+        """Add what some records may change.
 
         Args:
-            before: The image before the rows; a removed topic's partitions are looked up in it.
+            before: The image before the records; a removed topic's partitions are looked up in it.
         """
-        for row in rows:
-            record = row.payload
+        for record in records:
             if isinstance(record, ConfigRecord):  # the most frequent ones, without a call
                 if record.resource_type == configs.GROUP:
                     self.groups.add(record.resource_name)

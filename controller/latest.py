@@ -1,10 +1,14 @@
 """The latest state: the input of the next decision, ahead of the committed state."""
 
+from collections.abc import Iterable
+
 import msgspec
 
+from controller.decided_batch import DecidedBatch
 from controller.decisions.cluster_index import ClusterIndex
 from controller.index_changes import IndexChanges
 from metadata_log.batch import Batch
+from records.base import Record
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
 
@@ -46,23 +50,27 @@ class Latest:
         # What an open transaction changes, changes when it ends.
         self._changes = IndexChanges()
 
-    def apply(self, batch: Batch, after: MetadataImage | None = None) -> State:
+    def apply(self, batch: Batch) -> State:
         """Apply a batch and return the state after it.
-
-        Args:
-            after: The image after the batch, if it is already computed.
 
         Raises:
             ContradictionError: a record contradicts the state before it; this `Latest` must not be
                 used afterwards.
         """
-        if after is None:
-            image = self._replayed(batch)
-        else:
-            image, self._replayer = after, None
+        image = self._replayed(batch)
+        return self._moved(batch, (row.payload for row in batch.rows), image)
+
+    def advance(self, batch: DecidedBatch, after: MetadataImage) -> State:
+        """Do the same as `apply`, if the image after the batch is already computed."""
+        self._replayer = None
+        return self._moved(batch, batch.records, after)
+
+    def _moved(
+        self, batch: Batch | DecidedBatch, records: Iterable[Record], image: MetadataImage
+    ) -> State:
         self.next_offset = batch.end_offset
         self.timestamp = batch.timestamp
-        self._changes.add(batch.rows, self.state.image)
+        self._changes.add(records, self.state.image)
         self.state = self.state.followed_by(image, self._changes)
         if image.provenance.pending_transaction is None:
             self._changes.clear()

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from controller.changed_versions import ObjectVersion
 from controller.checked_batch import CheckedBatch
+from controller.decided_batch import DecidedBatch
 from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
 from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
 from controller.sent_batches import SentBatch, SentBatches
-from metadata_log.batch import Batch, EncodedRows, NewBatch
+from metadata_log.batch import EncodedRows
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record
 from records.control import (
@@ -28,7 +29,7 @@ from records.control import (
     BeginTransactionRecord,
     EndTransactionRecord,
 )
-from records.envelope import Asked, Envelope, Origin
+from records.envelope import Asked, Origin
 from records.errors import Outcome, RequestError, UnavailableError
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
@@ -43,8 +44,7 @@ _BRACKETS_MAX = 3
 class AppliedBatch(msgspec.Struct, frozen=True):
     """A batch that the latest state includes, and that state; not sent to the log yet."""
 
-    batch: Batch
-    records: Sequence[Record]
+    batch: DecidedBatch
     state: State
     encoded: EncodedRows
 
@@ -68,7 +68,7 @@ class Pipeline:
         image: MetadataImage,
         *,
         on_failure: Callable[[], None],
-        on_commit: Callable[[Batch], None],
+        on_commit: Callable[[DecidedBatch], None],
     ) -> None:
         """Start at the log's end.
 
@@ -129,7 +129,7 @@ class Pipeline:
         origin: Origin | None,
         asked: Asked | None = None,
         after: MetadataImage | None = None,
-    ) -> Batch:
+    ) -> DecidedBatch:
         """Apply a batch to the latest state, and append it to the log.
 
         Args:
@@ -139,10 +139,10 @@ class Pipeline:
             after: The image after the batch, if `image_after` computed it.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
-        self._append(batch, records, self._applied(batch, after))
+        self._append(batch, self._applied(batch, after))
         return batch
 
-    def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> Batch:
+    def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> DecidedBatch:
         """Like `send`, for a batch that its decision has already encoded and replayed."""
         applied = self.apply_checked(checked, asked)
         self.send_applied(applied)
@@ -153,15 +153,14 @@ class Pipeline:
 
         The caller then sends all applied batches, in order, before anything else is sent.
         """
-        batch = checked.with_asked(asked)
+        batch = replace(checked.batch, asked=asked)
         assert batch.base_offset == self.next_offset, "checked for this place"
         assert batch.leader_epoch == self._log.leader_epoch, "checked for this epoch"
-        state = self._applied(batch, checked.after)
-        return AppliedBatch(batch, checked.records, state, checked.encoded)
+        return AppliedBatch(batch, self._applied(batch, checked.after), checked.encoded)
 
     def send_applied(self, applied: AppliedBatch) -> None:
         """Append an applied batch to the log."""
-        self._append(applied.batch, applied.records, applied.state, applied.encoded)
+        self._append(applied.batch, applied.state, applied.encoded)
 
     def image_after(
         self, batches: Iterable[tuple[Sequence[Record], Origin | None]], *, timestamp: int
@@ -171,7 +170,7 @@ class Pipeline:
         for records, origin in batches:
             versions = [0] * len(records)
             base = replayer.next_offset
-            replayer.replay(self._batch(records, versions, timestamp, origin, base=base))
+            replayer.replay(self._batch(records, versions, timestamp, origin, base=base).as_read)
         return replayer.image()
 
     def begin_transaction(self, name: str, *, timestamp: int, origin: Origin | None) -> None:
@@ -184,7 +183,7 @@ class Pipeline:
 
     def end_transaction(
         self, end: EndTransactionRecord | AbortTransactionRecord, *, timestamp: int
-    ) -> Batch:
+    ) -> DecidedBatch:
         """End or abort the open transaction."""
         assert self._inside is not None, "there is a transaction to end"
         self._inside = None
@@ -214,7 +213,7 @@ class Pipeline:
         image = replace(before, provenance=provenance)
         state = State(image, self._latest.state.index)
         self._latest = Latest(state, batch.end_offset)
-        self._append(batch, [abort], state)
+        self._append(batch, state)
 
     def answer_when_committed(
         self,
@@ -262,54 +261,35 @@ class Pipeline:
         asked: Asked | None = None,
         *,
         base: int | None = None,
-    ) -> Batch:
-        base = self.next_offset if base is None else base
-        rows = [
-            Envelope(
-                offset=base + index,
-                leader_epoch=self._log.leader_epoch,
-                timestamp=timestamp,
-                batch_offset=base,
-                record_version=version,
-                origin=origin,
-                asked=asked if index == 0 else None,
-                payload=record,
-            )
-            for index, (record, version) in enumerate(zip(records, versions, strict=True))
-        ]
-        return Batch.of(rows)
+    ) -> DecidedBatch:
+        return DecidedBatch(
+            base_offset=self.next_offset if base is None else base,
+            leader_epoch=self._log.leader_epoch,
+            timestamp=timestamp,
+            records=tuple(records),
+            versions=versions,
+            origin=origin,
+            asked=asked,
+        )
 
-    def _applied(self, batch: Batch, after: MetadataImage | None = None) -> State:
+    def _applied(self, batch: DecidedBatch, after: MetadataImage | None = None) -> State:
         """Apply a batch to the latest state; return the state without the open transaction, if any.
 
         Args:
             after: The image after the batch, if it is already computed.
         """
         try:
-            if self._inside is None:
-                return self._latest.apply(batch, after)
-            self._inside.apply(batch, after)
-            return self._latest.apply(batch)
+            latest = self._inside or self._latest
+            state = latest.apply(batch.as_read) if after is None else latest.advance(batch, after)
+            return state if self._inside is None else self._latest.apply(batch.as_read)
         except Exception as error:
             self._give_up()
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error
 
     def _append(
-        self,
-        batch: Batch,
-        records: Sequence[Record],
-        state: State,
-        encoded: EncodedRows | None = None,
+        self, batch: DecidedBatch, state: State, encoded: EncodedRows | None = None
     ) -> None:
-        new = NewBatch(
-            records=tuple(records),
-            origin=batch.rows[0].origin,
-            record_versions=tuple([row.record_version for row in batch.rows]),
-            timestamp=batch.timestamp,
-            asked=batch.rows[0].asked,
-            rows=batch.rows,
-            encoded=encoded,
-        )
+        new = batch.new_batch(encoded)
         append = asyncio.ensure_future(self._log.append(new, expected_end_offset=batch.base_offset))
         self._sent.add(SentBatch(batch, state, append))
 

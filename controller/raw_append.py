@@ -9,26 +9,28 @@ import functools
 import msgspec
 
 from controller.affected import AFFECTING, Affected
-from controller.batch_check import SURELY_FITS_BYTES, rows_of
+from controller.batch_check import SURELY_FITS_BYTES, next_batch
 from controller.checked_batch import CheckedBatch
+from controller.decided_batch import DecidedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_affected, check_step
 from controller.raw_record_checks import check_after, check_before, invalid, place
 from controller.request import Request
 from controller.result import ControllerResult
-from metadata_log.batch import Batch, EncodedRows
+from metadata_log.batch import EncodedRows
 from metadata_log.block import encode_ahead
 from records.avro.codec import encoder_of, payload_size
 from records.avro.layout import appended_layouts, first_appended
-from records.avro.plain_rows import PlainRows, decode_records
+from records.avro.plain_rows import Place, PlainRows, decode_records, encode_records
 from records.base import Record
 from records.configs import ProducerIdsRecord
-from records.envelope import Envelope, Origin
+from records.envelope import Origin
 from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
+from replay.image.rules import NEED_ROWS
 
 
 class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,38 +147,44 @@ def _check_effect(
 
     Violations that already existed, for example in an imported log, are not refused.
     """
-    rows = rows_of(context, records)
-    encoded = _encoded(rows, payloads)
-    types = frozenset(map(type, records))
-    check_before(context.image, records, types)
-    after = _replayed(context, rows)
-    check_after(after, records, types)
-    if not types.isdisjoint(_OF_INVARIANTS):
+    batch = next_batch(context, records)
+    encoded = _encoded(batch, payloads)
+    check_before(context.image, records, batch.types)
+    after = _replayed(context, batch)
+    check_after(after, records, batch.types)
+    if not batch.types.isdisjoint(_OF_INVARIANTS):
         _check_invariants(context, after, records)
-    return CheckedBatch(records=records, batch=Batch.of(rows), encoded=encoded, after=after)
+    return CheckedBatch(batch=batch, encoded=encoded, after=after)
 
 
-def _encoded(rows: list[Envelope], payloads: tuple[bytes, ...]) -> EncodedRows:
-    """Encode all rows but the first, and check that the log will accept all of them."""
-    first, *others = rows
-    if others or not _is_surely_accepted(first, payloads):
-        return encode_ahead(rows, payloads)
-    return EncodedRows(
-        base_offset=first.offset,
-        leader_epoch=first.leader_epoch,
-        timestamp=first.timestamp,
-        count=0,
-        rows=b"",
-    )
-
-
-def _is_surely_accepted(row: Envelope, payloads: tuple[bytes, ...]) -> bool:
-    """Check the parts of a single row that callers choose, without encoding the whole row."""
+def _encoded(batch: DecidedBatch, payloads: tuple[bytes, ...]) -> EncodedRows:
+    """Encode all records but the first, and check that the log will accept all of them."""
+    first, *others = batch.records
     try:
-        size_bytes = len(payloads[0]) if payloads else payload_size(row.payload)
-        return size_bytes + _origin_size(row.origin) <= SURELY_FITS_BYTES
+        rows = b""
+        if others:
+            rows = encode_records(
+                others,
+                batch.versions[1:],
+                place=Place(
+                    batch.base_offset + 1, batch.leader_epoch, batch.timestamp, batch.base_offset
+                ),
+                origin=batch.origin,
+                payloads=payloads[1:],
+            )
+        size_bytes = len(payloads[0]) if payloads else payload_size(first)
+        is_accepted = size_bytes + _origin_size(batch.origin) + len(rows) <= SURELY_FITS_BYTES
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
-        return False
+        is_accepted = False
+    if not is_accepted:
+        return encode_ahead(batch.as_read.rows, payloads)  # refuses it, or it fits just about
+    return EncodedRows(
+        base_offset=batch.base_offset,
+        leader_epoch=batch.leader_epoch,
+        timestamp=batch.timestamp,
+        count=len(others),
+        rows=rows,
+    )
 
 
 @functools.lru_cache(256)  # a caller's appends share one
@@ -199,19 +207,26 @@ def _check_invariants(context: Context, after: MetadataImage, records: tuple[Rec
             raise invalid(f"the records would break an invariant, {violation}")
 
 
-def _replayed(context: Context, rows: list[Envelope]) -> MetadataImage:
+def _replayed(context: Context, batch: DecidedBatch) -> MetadataImage:
     delta = MetadataDelta(context.image)
     try:
-        delta.replay_all(rows)
+        if batch.types.isdisjoint(NEED_ROWS):
+            delta.replay_records(batch.records, batch.base_offset, batch.timestamp, batch.origin)
+        else:
+            delta.replay_all(batch.as_read.rows)
     except ContradictionError as error:
-        row = delta.row
-        assert row is not None, "a record was refused"
-        where = place(row.offset - rows[0].offset, len(rows))
-        raise invalid(f"{where}{type(row.payload).__name__}: {error.text}") from None
+        raise _contradiction(batch, error) from None
     return delta.apply(
         Provenance(
-            offset=rows[-1].offset,
-            leader_epoch=context.image.provenance.leader_epoch,
-            timestamp=context.now_ms,
+            offset=batch.end_offset - 1,
+            leader_epoch=batch.leader_epoch,
+            timestamp=batch.timestamp,
         )
     )
+
+
+def _contradiction(batch: DecidedBatch, error: ContradictionError) -> RequestError:
+    record = error.record
+    assert record is not None, "replay names the record"
+    where = place(record.offset - batch.base_offset, len(batch.records))
+    return invalid(f"{where}{record.type}: {error.text}")

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
+from controller.decided_batch import DecidedBatch
 from controller.latest import State
 from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch
 from records.errors import RequestError
 
 
 class SentBatch(msgspec.Struct, frozen=True):
     """A batch sent to the log, the state to commit with it, and the log's answer."""
 
-    batch: Batch
+    batch: DecidedBatch
     state: State
     append: asyncio.Future[AppendResult]
 

@@ -8,14 +8,13 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from controller.batch_check import rows_of
+from controller.batch_check import next_batch
 from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
 from controller.latest import Latest, State
 from controller.quota_charges import Charge
 from controller.result import ControllerResult
-from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord
@@ -72,7 +71,7 @@ class Steps:
 
     def _apply(self, result: ControllerResult[T]) -> None:
         context, records = self._context, result.records
-        self._latest.apply(Batch.of(rows_of(context, records)))
+        self._latest.apply(next_batch(context, records).as_read)
         self._records.extend(records)
         for charge in result.charges:
             # What a bucket held before the first step, less what all steps take.

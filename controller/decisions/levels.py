@@ -72,6 +72,8 @@ def record_versions(records: Sequence[Record], metadata_version: int) -> list[in
     if BrokerRegistrationChangeRecord in types:
         return [record_version(record, metadata_version) for record in records]
     of_type = {cls: _layout(cls, metadata_version) for cls in types}
+    if len(of_type) == 1:
+        return [*of_type.values()] * len(records)
     return [of_type[type(record)] for record in records]
 
 

@@ -113,14 +113,15 @@ def _may_miss(levels: Mapping[str, int], types: Set[type[Record]]) -> bool:
 
 
 def first_missing_level(
-    levels: Mapping[str, int], records: Sequence[Record]
+    levels: Mapping[str, int], records: Sequence[Record], types: Set[type[Record]]
 ) -> tuple[int, str, int] | None:
     """Return index, feature and level of the first record whose needed level is not finalized.
 
     Args:
         levels: The levels before the records; the records can change them.
+        types: The types of all records.
     """
-    if not _may_miss(levels, set(map(type, records))):
+    if not _may_miss(levels, types):
         return None
     levels = dict(levels)
     for index, record in enumerate(records):

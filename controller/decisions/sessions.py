@@ -23,7 +23,7 @@ from records.brokers import (
 from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
 
-_ABOUT_BROKERS = frozenset(
+ABOUT_BROKERS: frozenset[type[Record]] = frozenset(
     {
         RegisterBrokerRecord,
         UnregisterBrokerRecord,
@@ -31,6 +31,7 @@ _ABOUT_BROKERS = frozenset(
         BrokerRegistrationChangeRecord,
     }
 )
+"""Types of the records that sessions depend on."""
 
 
 class ReplicaLag(msgspec.Struct, frozen=True, gc=False):
@@ -149,11 +150,9 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
     def replayed(self, records: Sequence[Record], *, base_offset: int, now_ms: int) -> "Sessions":
         """Apply records about brokers; `base_offset` is the offset of the first record."""
-        if _ABOUT_BROKERS.isdisjoint(map(type, records)):
-            return self
         sessions = self
         for offset, record in enumerate(records, base_offset):
-            if type(record) in _ABOUT_BROKERS:
+            if type(record) in ABOUT_BROKERS:
                 sessions = sessions._after(record, offset, now_ms)
         return sessions
 

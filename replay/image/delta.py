@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from records.base import Record
-from records.envelope import Envelope
+from records.envelope import Envelope, Origin
 from records.errors import ContradictionError, RecordPlace
 from records.partitions import PartitionRecord
 from replay.image.metadata import MetadataImage
@@ -46,7 +46,7 @@ class MetadataDelta(PartDeltas):
             self.count_not_understood(offset)
 
     def replay_all(self, rows: Sequence[Envelope]) -> None:
-        """Apply records like `replay`. Afterwards `self.row` is the last record that was tried."""
+        """Apply records like `replay`."""
         known = self._rules
         try:
             for row in rows:
@@ -58,6 +58,24 @@ class MetadataDelta(PartDeltas):
                     self.count_not_understood(row.offset)
         except ContradictionError as error:
             raise error.replaced(record=RecordPlace.of(row)) from None
+
+    def replay_records(
+        self, records: Sequence[Record], base_offset: int, timestamp: int, origin: Origin | None
+    ) -> None:
+        """Apply the records of a batch like `replay_all`, but without their rows; takes less time.
+
+        Args:
+            records: None may be of a type in `NEED_ROWS`.
+            timestamp: The batch's; like `origin` only for the error.
+        """
+        known = self._rules
+        try:
+            for offset, record in enumerate(records, base_offset):
+                rule = known.get(type(record)) or self._rule(type(record))
+                rule(record, offset)
+        except ContradictionError as error:
+            place = RecordPlace(offset, type(record).__name__, timestamp, origin)
+            raise error.replaced(record=place) from None
 
     def restore(self, row: Envelope) -> None:
         """Apply one record of a base checkpoint.

@@ -154,3 +154,13 @@ RULES: dict[type[Record], Callable[[PartDeltas], Rule[Any]]] = {
     control.UnknownRecord: lambda delta: partial(_count_not_understood, delta),
 }
 """For each record type: given a delta, the function that applies such a record."""
+
+NEED_ROWS: frozenset[type[Record]] = frozenset(
+    {
+        brokers.RegisterBrokerRecord,
+        control.BeginTransactionRecord,
+        control.EndTransactionRecord,
+        control.AbortTransactionRecord,
+    }
+)
+"""The record types whose rules read the record's row, too."""

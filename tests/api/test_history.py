@@ -6,14 +6,13 @@ import threading
 
 from api.history import History
 from benchmarks.new_partition import new_partition
-from metadata_log.batch import Batch
+from controller.decided_batch import DecidedBatch
 from records.base import Record, Uuid
 from records.control import (
     BeginTransactionRecord,
     EndTransactionRecord,
     NoOpRecord,
 )
-from records.envelope import Envelope
 from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
@@ -35,20 +34,16 @@ class Log:
 
     def write(self, *records: Record) -> int:
         """Write a batch; return its last offset."""
-        rows = [
-            Envelope(
-                offset=self._end + index,
-                leader_epoch=1,
-                timestamp=0,
-                batch_offset=self._end,
-                record_version=0,
-                payload=record,
-            )
-            for index, record in enumerate(records)
-        ]
-        self._end += len(rows)
-        batch = Batch.of(rows)
-        self._replayer.replay(batch)
+        batch = DecidedBatch(
+            base_offset=self._end,
+            leader_epoch=1,
+            timestamp=0,
+            records=records,
+            versions=[0] * len(records),
+            origin=None,
+        )
+        self._end = batch.end_offset
+        self._replayer.replay(batch.as_read)
         self.history.committed(batch, self._replayer.image())
         return self._end - 1
 

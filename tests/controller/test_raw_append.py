@@ -22,7 +22,7 @@ from records.partitions import (
 )
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveNamespaceRecord, TopicRecord
 from tests.controller.cluster import Cluster
-from tests.replay.builders import uid
+from tests.replay.builders import broker, uid
 
 _NOTE = NoteRecord(at_offset=0, author="alice", text="here it began")
 
@@ -68,13 +68,16 @@ def test_received_records_are_stored_in_the_usual_form(cluster: Cluster) -> None
     ]
     for checked in stored:
         assert checked is not None
-        assert checked.encoded == encode_ahead(checked.batch.rows)
-        assert checked.records == (_NOTE, _NOTE)
+        assert checked.encoded == encode_ahead(checked.batch.as_read.rows)
+        assert checked.batch.records == (_NOTE, _NOTE)
 
 
 def test_a_record_that_contradicts_the_state_is_refused(cluster: Cluster) -> None:
     unknown = PartitionChangeRecord(topic_id=uid("gone"), partition_id=0, leader=1)
-    assert "there is no topic" in _refused(cluster, _NOTE, unknown)
+    refused = _refused(cluster, _NOTE, unknown)
+    assert refused.startswith("record 2 of 2: PartitionChangeRecord: there is no topic")
+    refused = _refused(cluster, broker(3), unknown)  # replay reads its row, too
+    assert refused.startswith("record 2 of 2: PartitionChangeRecord: there is no topic")
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ async def test_each_commit_comes_with_the_image_that_replay_gives(tmp_path: Path
         start,
         clock=SystemClock(),
         rng=Random(1),
-        on_commit=lambda batch: shown.append((batch, controller.image)),
+        on_commit=lambda decided: shown.append((decided.as_read, controller.image)),
     )
     await controller.activate()
     # All at once, so that many share a sync and are committed in one go.

@@ -115,7 +115,7 @@ class LoggedCluster(Cluster):
             clock=self._log.clock,
             rng=Random(self._log.leader_epoch),
             settings=self.settings,
-            on_commit=lambda batch: self.steps.append((batch, self.image)),
+            on_commit=lambda decided: self.steps.append((decided.as_read, self.image)),
         )
         await self._controller.activate(NEW_CLUSTER_LEVELS)
 

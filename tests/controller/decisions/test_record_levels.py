@@ -48,7 +48,7 @@ def _lacking(cluster: Cluster, first_step: int = 1) -> list[Record]:
     levels: dict[str, int] = {}
     for step, (batch, image) in enumerate(cluster.steps):
         records = tuple([row.payload for row in batch.rows])
-        missing = first_missing_level(levels, records)
+        missing = first_missing_level(levels, records, set(map(type, records)))
         if step >= first_step and missing is not None:
             found.append(records[missing[0]])
         levels = dict(image.features())
