@@ -13,7 +13,13 @@ from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.keep_going import WithoutContradictions
-from replay.time_travel.points import is_time, resolve_first, resolve_point
+from replay.time_travel.points import (
+    is_time,
+    is_zoneless,
+    point_time,
+    resolve_first,
+    resolve_point,
+)
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -94,6 +100,8 @@ class Past:
         self.is_live = is_live
         self._resolve = resolve
         self._progress = progress
+        # The end of a range is resolved before its start.
+        self._last_point = ""
 
     def offset(self, point: str) -> int:
         """Return the last offset applied at a point.
@@ -101,6 +109,7 @@ class Past:
         Raises:
             RequestError: the point is malformed, past the end, or before the kept history.
         """
+        self._last_point = point
         if point not in self.points:
             self.points[point] = self._resolve(self.reader, point)
         return self.points[point]
@@ -130,6 +139,12 @@ class Past:
         if point == "start":
             return start
         first = self.range_start(point)
+        if to == first - 1 and self._is_after(point, self._last_point):
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"the range begins at {point} and ends before it, at {self._last_point}; exchange "
+                "them",
+            )
         if to < (first - 1 if is_time(point) else first):
             raise RequestError(
                 "INVALID_REQUEST",
@@ -140,6 +155,17 @@ class Past:
         if first < start:
             raise UnknownHistoryError(f"offset {first} is not kept: history starts at {start}")
         return first
+
+    def _is_after(self, point: str, other: str) -> bool:
+        """True if both are times, and the first is later.
+
+        Of a time with a zone and one without, False: they have no order without the caller's zone.
+        """
+        if is_zoneless(point) != is_zoneless(other):
+            return False
+        now_ms = time.time_ns() // 1_000_000
+        found, before = (point_time(self.reader, each, now_ms) for each in (point, other))
+        return found is not None and before is not None and found > before
 
     def progress(self, what: str, end: int) -> AbstractContextManager[Callable[[int], None]]:
         """Show progress up to an end offset (exclusive) inside the `with` block."""

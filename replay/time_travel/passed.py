@@ -107,15 +107,27 @@ class _Lives:
 
     def follow(self, record: Any, offset: int) -> None:
         """Take note of what a record makes or removes."""
-        self._learn_name(record)
         if isinstance(record, topics.MoveTopicRecord):
+            self._move(record)
             return
+        self._learn_name(record)
         is_end = type(record) in _ENDS or self._is_last(record)
         for each in self._reached(record):
             if not is_end:
                 self._begun.setdefault(each, offset)
             elif each in self._begun:
                 self._ended[each] = offset
+
+    def _move(self, record: topics.MoveTopicRecord) -> None:
+        """Take note of a topic's new name, under which its configs go on."""
+        old = TOPIC, self._topic_name(record.topic_id)
+        self._learn_name(record)
+        new = TOPIC, self.names[record.topic_id]
+        if old != new and self._values.get(old):
+            self._values[new] = self._values.pop(old)
+            for offsets in (self._begun, self._ended):
+                if ("config", old) in offsets:
+                    offsets["config", new] = offsets.pop(("config", old))
 
     def _is_last(self, record: Any) -> bool:
         """True if a record removes a quota, or the last value of a config."""

@@ -35,6 +35,18 @@ def test_range_that_ends_before_it_begins_is_refused(
         assert err.startswith("error: INVALID_REQUEST: the range begins at offset "), (first, last)
 
 
+@pytest.mark.parametrize("command", RANGES)
+def test_times_in_the_wrong_order_are_refused_where_no_record_is_between_them(
+    metalog: Metalog, demo_log: Path, command: str
+) -> None:
+    later, earlier = "2027-01-01T10:00:00Z", "2027-01-01T09:00:00Z"
+    code, out, err = ask(metalog, demo_log, command, later, earlier)
+    assert (code, out) == (3, "")
+    assert f"the range begins at {later} and ends before it, at {earlier}; exchange them" in err
+    code, _, err = ask(metalog, demo_log, command, earlier, later)
+    assert "exchange" not in err
+
+
 @pytest.mark.parametrize("command", [each for each in RANGES if "OBJECT" not in each])
 def test_range_before_the_first_record_is_empty(
     metalog: Metalog, demo_log: Path, command: str

@@ -106,3 +106,13 @@ def test_a_topic_stands_for_its_partitions_and_configs() -> None:
     old, new = load_image(log, 0), load_image(log, 4)
     assert passed_objects(log, old, new) == [Passed("topic:t", 1, 4)]
     assert passed_objects(log, new, new) == []
+
+
+def test_a_config_that_moved_with_its_topic_came_and_went_under_its_last_name() -> None:
+    moved = MoveTopicRecord(topic_id=uid("t"), namespace_id=None, name="u")
+    gone = replace(RETENTION, resource_name="u", value=None)
+    log = FakeLog(batches([topic("t")], [RETENTION], [moved], [gone]))
+    old, new = load_image(log, 0), load_image(log, 3)
+    assert passed_objects(log, old, new) == [Passed("config:topic/u", 1, 3)]
+    assert passed_objects(log, load_image(log, 1), new) == []
+    assert passed_objects(log, old, load_image(log, 2)) == []
