@@ -26,7 +26,7 @@ from replay.time_travel.history import (
     blame,
     change_after,
     change_before,
-    fields_at,
+    fields_of_two,
     history,
 )
 from replay.time_travel.objects import ObjectName
@@ -221,8 +221,8 @@ class Timeline(LogImages):
             `absence` if `only` is absent at both offsets.
         """
         if only is not None and can_skim(self.source, only):
-            old_fields, new_fields = (
-                fields_at(self.source, only, at, self._index, self._past) for at in (before, after)
+            old_fields, new_fields = fields_of_two(
+                self.source, only, before, after, self._index, self._past
             )
             if not old_fields and not new_fields:
                 raise absence(self.source, only, max(before, after), self._index)

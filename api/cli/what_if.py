@@ -16,7 +16,7 @@ from api.cli.output import (
     print_table,
     value_text,
 )
-from api.cli.parameters import Option
+from api.cli.parameters import Option, bad_parameter
 from api.cli.quick import command
 from api.cli.reading import place_of
 
@@ -105,6 +105,8 @@ def what_if(
         added=added_of(add or ()),
         show_secrets=show_secrets,
     )
+    if at is None and request.changes.first_offset is None:
+        raise bad_parameter("name the point from which the past is decided anew: --at POINT")
     told = log.ask(WHAT_IF, request, at=to) if save is None else _saved(log, to, request, save)
     if json:
         print_json_pieces(told.items, lambda: place_of(told.about()))

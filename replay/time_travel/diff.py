@@ -14,9 +14,18 @@ def diff_images(
     """Return every field that differs between two images, ordered by kind and object name.
 
     Parts that the images share are skipped.
+
+    Args:
+        only: Return only the changes of this object or field. An object that has this name in one
+            image, and was moved, is compared with itself.
     """
     if only is not None:
-        return field_changes(only.object, only.fields(before), only.fields(after))
+        keys_of = only.key(before), only.key(after)
+        old, new = (
+            only.fields_of(key if key is not None or not only.kind.is_renamed else other, image)
+            for key, other, image in zip(keys_of, reversed(keys_of), (before, after), strict=True)
+        )
+        return field_changes(only.object, old, new)
     keys = {name: _changed_keys(kind, before, after) for name, kind in KINDS.items()}
     return object_changes(keys, before, after)
 

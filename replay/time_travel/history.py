@@ -271,11 +271,45 @@ def fields_at(
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
     """
+    return _watch_at(source, name, at, index, past).fields
+
+
+@explains
+def fields_of_two(
+    source: BatchSource,
+    name: ObjectName,
+    before: int,
+    after: int,
+    index: ChangeIndex | None = None,
+    past: PastTopics | None = None,
+) -> tuple[Fields | None, Fields | None]:
+    """Return the requested fields of an object as of two offsets; None or empty if it is absent.
+
+    An object that has this name at one of the offsets, and was moved, is compared with itself.
+
+    Raises:
+        UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
+    """
+    old, new = (_watch_at(source, name, at, index, past) for at in (before, after))
+    keys = name.key(old.image), name.key(new.image)
+    if name.kind.is_renamed and None in keys and keys != (None, None):
+        by_id = name.by_id(keys[0] if keys[1] is None else keys[1])
+        old, new = (_watch_at(source, by_id, at, index, past) for at in (before, after))
+    return old.fields, new.fields
+
+
+def _watch_at(
+    source: BatchSource,
+    name: ObjectName,
+    at: int,
+    index: ChangeIndex | None,
+    past: PastTopics | None,
+) -> "_Watch":
     check_point(source, at)
     watch, events = _watched(source, name, at + 1, index=index, past=past)
     for _ in events:
         pass
-    return watch.fields
+    return watch
 
 
 def _by_key(name: ObjectName, key: Any) -> ObjectName:

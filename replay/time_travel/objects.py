@@ -42,11 +42,19 @@ class ObjectName(msgspec.Struct, frozen=True):
 
     def fields(self, image: MetadataImage) -> Fields | None:
         """Return the requested fields, None if the object is absent."""
-        key = self.key(image)
+        return self.fields_of(self.key(image), image)
+
+    def fields_of(self, key: Any, image: MetadataImage) -> Fields | None:
+        """Return the requested fields of the object with a key, None if it is absent."""
         found = None if key is None else self.kind.fields(image, key)
         if found is None or self.field is None:
             return found
         return {name: value for name, value in found.items() if name == self.field}
+
+    def by_id(self, key: Any) -> "ObjectName":
+        """Return the name of the object with a key that is the same after the object was moved."""
+        label = self.kind.label(MetadataImage.EMPTY, key)
+        return msgspec.structs.replace(self, text=f"{self.kind.name}:{label}", name=label)
 
 
 def parse_object(text: str) -> ObjectName:

@@ -13,8 +13,8 @@ from tests.api.conftest import Metalog
     ("arguments", "code", "error"),
     [
         (("--at", 100, "--to", 50), 3, "begins after offset 100 and ends before it, at 50"),
-        (("--without", "broker:99"), 3, "RESOURCE_NOT_FOUND: broker:99 never existed"),
-        (("--without", "broker:1"), 3, "name the point from which the past is decided anew: --at"),
+        (("--at", 100, "--without", "broker:99"), 3, "RESOURCE_NOT_FOUND: broker:99 never existed"),
+        (("--without", "broker:1"), 2, "name the point from which the past is decided anew: --at"),
         (("--at", 100, "--edit", "{x"), 2, "not JSON"),
         (("--at", 100, "--add", "{}"), 2, "what is added has command and request"),
     ],

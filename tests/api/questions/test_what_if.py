@@ -233,7 +233,7 @@ def test_edited_record_is_applied(cluster: Path, metalog: Metalog) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ((), "INVALID_REQUEST"),
+        ((), "USAGE"),
         (("--at", 20, "--drop", 3), "OFFSET_OUT_OF_RANGE"),
         (("--at", 5, "--add", "{"), "USAGE"),
         (("--at", 5, "--add", '{"command": "no", "request": {}}'), "INVALID_REQUEST"),

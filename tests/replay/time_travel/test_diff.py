@@ -10,12 +10,13 @@ from records.configs import ClientQuotaRecord, ConfigRecord, EntityData
 from records.errors import RequestError
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
-from records.topics import RemoveTopicRecord
+from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from replay.time_travel.diff import diff_images
 from replay.time_travel.kinds import KINDS
 from replay.time_travel.objects import parse_object
+from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import (
     FakeLog,
@@ -28,6 +29,7 @@ from tests.replay.builders import (
     topic,
     uid,
 )
+from tests.replay.time_travel.test_skim import SkimmedLog
 
 
 def test_equal_images_have_no_difference() -> None:
@@ -99,6 +101,19 @@ def test_only_one_object_can_be_asked_for() -> None:
         changes = diff_images(before, after, parse_object(name))
         assert [(c.object, c.field) for c in changes] == [("partition:orders/0", "leader")]
     assert diff_images(before, after, parse_object("partition:orders/1")) == []
+
+
+@pytest.mark.parametrize("make", [FakeLog, SkimmedLog])
+@pytest.mark.parametrize("name", ["orders", "bills"])
+def test_moved_object_is_compared_with_itself_by_either_name(
+    make: type[FakeLog], name: str
+) -> None:
+    move = MoveTopicRecord(topic_id=uid("orders"), namespace_id=None, name="bills")
+    timeline = Timeline(make(batches((topic("orders"), partition("orders", 0)), (move,))))
+    (change,) = timeline.diff(1, 2, parse_object(f"topic:{name}"))
+    assert (change.field, change.before, change.after) == ("name", "orders", "bills")
+    assert timeline.diff(1, 2, parse_object(f"partition:{name}/0")) == []
+    assert {change.fate for change in timeline.diff(-1, 2, parse_object("topic:bills"))} == {"new"}
 
 
 def test_object_in_a_namespace_goes_by_its_full_name() -> None:
