@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from api.child import give_way, kill
+from api.installation import fingerprint
 from api.questions.pages import Cursor, Page
 from api.questions.worker import ALIVE_EVERY_S, LENGTH, Asked, Reply
 from records.errors import UnavailableError
@@ -38,7 +39,9 @@ class Workers:
     """Answers questions about one log directory in child processes, started on demand."""
 
     def __init__(self, directory: Path) -> None:
-        self._workers = [_Worker(directory) for _ in range(WORKERS_MAX)]
+        # Found when the service starts, so that a process is never of another release.
+        files = fingerprint()
+        self._workers = [_Worker(directory, files) for _ in range(WORKERS_MAX)]
         self._is_closed = False
         # Set, and replaced, when a worker becomes free.
         self._freed = asyncio.Event()
@@ -50,7 +53,8 @@ class Workers:
 
         Raises:
             RequestError, CorruptLogError: as for `PagedLog.page`.
-            UnavailableError: the process ended or is stuck, or `close` was called.
+            UnavailableError: the process ended or is stuck, `close` was called, or the program's
+                files were replaced after the service was started.
         """
         asked = Asked(question=name, payload=payload, at=at, cursor=cursor and _here(cursor, 0))
         # The process that has the answer half read.
@@ -105,8 +109,9 @@ class _Worker:
         is_taken: True while the process is in use; set by `Workers`.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, files: bytes) -> None:
         self._directory = directory
+        self._files = files
         self._child: asyncio.subprocess.Process | None = None
         self._idle: asyncio.TimerHandle | None = None
         self._endings: set[asyncio.Task[None]] = set()
@@ -139,6 +144,22 @@ class _Worker:
         if self._endings:
             await asyncio.wait(self._endings)
 
+    async def _check_files(self) -> None:
+        """Check that a process started now imports the code that this service runs.
+
+        Raises:
+            UnavailableError: the files were replaced, or are being replaced.
+        """
+        try:
+            is_same = await asyncio.to_thread(fingerprint) == self._files
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise UnavailableError(
+                "restart needed: the program's files were replaced after this service was started, "
+                "and questions about the past must not mix two releases; restart the service"
+            )
+
     def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
@@ -153,6 +174,7 @@ class _Worker:
 
     async def _reply(self, asked: Asked) -> Reply:
         if not self.has_process:
+            await self._check_files()
             self._child = await _started(self._directory)
         child = self._child
         assert child is not None and child.stdin is not None and child.stdout is not None
