@@ -16,6 +16,7 @@ from records.topics import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from records.varint import encode_long
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
 from replay.time_travel.escapes import unescaped
@@ -139,7 +140,9 @@ class TopicReach:
 
     def _search(self, name: str) -> None:
         if name:
-            self.needles.add(name.encode("utf-8", "surrogatepass"))
+            # With its length, as Avro writes a string: longer names may contain it.
+            encoded = _encoded(name)
+            self.needles.add(encode_long(len(encoded)) + encoded)
 
     def _need(self, found: Uuid | None) -> None:
         if found is not None and found not in self._ids:
@@ -148,6 +151,10 @@ class TopicReach:
     def _add_id(self, found: Uuid) -> None:
         self._ids.add(found)
         self.needles.add(found)
+
+
+def _encoded(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 class DeletionReach(TopicReach):
@@ -176,6 +183,8 @@ class TopicConfigsReach:
         """
         self._topics = TopicReach(topic, None)
         self._missed = False
+        for name in [*self._topics.wanted]:
+            self._want(name)
         # An index does not know the records that set a value to what it was. They matter if values
         # come along with a topic: by a move, or with the topic of an id.
         self.is_indexed = not topic.startswith("@")
@@ -200,9 +209,14 @@ class TopicConfigsReach:
             self.is_indexed, self._missed = False, True
         for name in self._topics.names - self._topics.wanted:
             # Its configs may have been skipped: a move comes later, and Kafka sets them first.
-            self._topics.want(name)
+            self._want(name)
             self._missed = True
         return taken
+
+    def _want(self, name: str) -> None:
+        self._topics.want(name)
+        # Configs have the name behind that of a namespace, too.
+        self.needles.add(_encoded(NAMESPACE_SEPARATOR + name))
 
     def add_missed(self) -> bool:
         missed, self._missed = self._missed, False

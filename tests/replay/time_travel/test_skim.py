@@ -122,6 +122,27 @@ def names_in(log: BatchSource) -> list[str]:
     return list(found)
 
 
+def test_blocks_with_longer_names_are_not_decoded() -> None:
+    history = batches(
+        (namespace("team"),),
+        (namespace("team-2"),),
+        (_config(TOPIC, "team-2:all-orders", "1"), topic("all-orders", namespace="team-2")),
+        (_config(TOPIC, "team:orders", "1"), topic("orders", namespace="team")),
+        (_config(TOPIC, "old-orders", "1"), topic("old-orders"), partition("old-orders", 0)),
+        (MoveTopicRecord(topic_id=uid("orders"), namespace_id=None, name="last"),),
+        (_config(TOPIC, "at-last", "1"), topic("at-last")),
+        (_config(TOPIC, "last", "1"),),
+    )
+    log = SkimmedLog(history)
+    about_topic = {history[number].base_offset for number in (0, 3, 5)}
+    assert answers(log, "topic:team:orders", 4) == answers(FakeLog(history), "topic:team:orders", 4)
+    assert set(log.decoded) <= about_topic
+    last = log.end_offset - 1
+    for name in ("topic:last", "config:topic/last"):
+        assert answers(log, name, last) == answers(FakeLog(history), name, last)
+    assert set(log.decoded) == {*about_topic, last}
+
+
 @drawn(25, 10)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.booleans())
 def test_skimming_answers_as_reading_all(seed: int, count: int, cut: bool) -> None:
