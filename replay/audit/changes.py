@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.fold.packing import OTHERS, PACKED_SQL
-from replay.audit.history import RARE, History
-from replay.audit.records import records
+from replay.audit.history import BULK, RARE, History
+from replay.audit.records import worked
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
@@ -60,12 +60,12 @@ def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> 
 
 def _found(history: History) -> DataFrame:
     """Return the changes of a history, with the columns `fold.workers.CHANGES`."""
-    origin = (f"origin.{name}" for name in ("principal", "command", "reason"))
-    rows = records(history, RARE, "timestamp", *origin)
+    types = BULK | RARE
     if history.is_one_task:
-        return rows.mapInArrow(workers.changes, workers.CHANGES_SQL)
+        return worked(history, types, workers.changes, workers.CHANGES_SQL, with_origin=True)
+    rows = worked(history, types, workers.split_by_topic, PACKED_SQL, with_origin=True)
     # Those of partitions are most of all, and found by many tasks, each for some of the topics.
-    packed = history.kept(rows.mapInArrow(workers.split_by_topic, PACKED_SQL))
+    packed = history.kept(rows)
     others = packed.where(f"bucket = {OTHERS}").repartition(1)
     others = others.sortWithinPartitions("position", "rank")
     of_topics = packed.where(f"bucket <> {OTHERS}").repartition("bucket")

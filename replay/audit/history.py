@@ -13,8 +13,10 @@ from records import registry
 from records.avro.schema import projected_schema
 from records.errors import RequestError, UnknownHistoryError
 from replay.audit.avro_types import OTHER, UNION_MEMBER_PREFIX, narrow
+from replay.audit.decoding.columns import Wanted
+from replay.audit.decoding.reading import Reading, Task, tasks
 from replay.audit.log_frame import LogFiles, read_base, read_log
-from replay.audit.session import TASK_BYTES, is_remote
+from replay.audit.session import is_remote
 
 BULK = frozenset({"PartitionRecord", "PartitionChangeRecord"})
 """Most records of any log; read by a separate scan and never cached."""
@@ -37,9 +39,6 @@ RARE = frozenset(registry.BY_NAME) - BULK - _SILENT
 _CONTROL = frozenset({"KRaftVersionRecord", "VotersRecord"})
 """Records of the quorum: they take effect even if the transaction around them was aborted."""
 
-_FIRST = ("NamespaceRecord", "TopicRecord")
-"""In a base, whose records have no order, other records need these."""
-
 _FOR_EVER = 2**63 - 1
 
 _MARKERS = """
@@ -56,6 +55,9 @@ class History:
 
     Each scan decodes only the record types that it needs. The rare types are cached, because they
     are read several times. Use it in a `with` statement, which frees the cache.
+
+    Attributes:
+        spark: The session.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class History:
                 "OFFSET_OUT_OF_RANGE",
                 f"offset {at} is not committed: the log ends at {files.end_offset}",
             )
-        self._spark = spark
+        self.spark = spark
         self._files = files
         self._at = at
         self._columns = tuple(columns)
@@ -107,11 +109,11 @@ class History:
         `self.rare`.
         """
         named = {"rare": self.rare, **frames}
-        if is_remote(self._spark):
+        if is_remote(self.spark):
             views = {name: self._view(frame) for name, frame in named.items()}
-            return self._spark.sql(text.format(**views))
+            return self.spark.sql(text.format(**views))
         # One text costs one call of Java; an expression made of columns costs one for each.
-        return self._spark.sql(text, **named)
+        return self.spark.sql(text, **named)
 
     def _view(self, frame: DataFrame) -> str:
         """Return the name of a temporary view of a frame; create it on first use.
@@ -153,27 +155,25 @@ class History:
 
     @property
     def is_one_task(self) -> bool:
-        """True if Spark reads all records in one task, and so in order."""
-        paths = self._files.in_range(self._files.base_end_offset, self._at + 1)
-        if self._files.base is not None or len(paths) != 1:
-            return False
-        (path,) = paths
-        size = self._files.by_ranges.get(path)
-        return (self._files.local(path).stat().st_size if size is None else size) <= TASK_BYTES
+        """True if one task reads all records, and so in order."""
+        return len(self._tasks) == 1
 
-    @property
-    def rare_in_json(self) -> DataFrame:
-        """All records except those of partitions, in order, in one task.
+    def reading(self, wanted: Wanted) -> Reading:
+        """Return the tasks that read all records up to the offset, those of the base first."""
+        return Reading(self._tasks, wanted, self._files.base_end_offset, self._at + 1)
 
-        Returns:
-            position long, and record string, a JSON object of the record's type and its fields.
-        """
-        types = ", ".join(sorted(RARE))
-        rows = self.of_types(RARE).selectExpr("position", f"to_json(struct({types})) AS record")
-        if self.is_one_task:
-            return rows
-        others = (F.expr(f"NOT startswith(record, '{{\"{name}\"')") for name in _FIRST)
-        return rows.repartition(1).sortWithinPartitions("position", *others)
+    @cached_property
+    def _tasks(self) -> tuple[Task, ...]:
+        files = self._files
+        paths = files.in_range(files.base_end_offset, self._at + 1)
+        of_log = tasks([files.place(path) for path in paths])
+        if files.base is None:
+            return of_log
+        # The base's rows come before every replayed record. Among themselves they have no order,
+        # because each is the whole state of its object.
+        before = files.base_end_offset - 1
+        of_base = tasks([files.place(files.base)])
+        return (*(Task(each.ranges, before) for each in of_base), *of_log)
 
     def kept(self, frame: DataFrame) -> DataFrame:
         """Cache a frame that is read several times, until this history is closed."""
@@ -254,7 +254,7 @@ class History:
         """
         schema = narrow(projected_schema({"offset", *self._columns}, names))
         log = read_log(
-            self._spark,
+            self.spark,
             self._files,
             start=self._files.base_end_offset,
             end=self._at + 1,
@@ -265,7 +265,7 @@ class History:
             # The base's rows come before every replayed record. Among themselves they have no
             # order, because each is the whole state of its object.
             position = f"{self._files.base_end_offset - 1}L AS position"
-            base = read_base(self._spark, self._files, schema)
+            base = read_base(self.spark, self._files, schema)
             rows = rows.union(base.selectExpr(position, *self._columns, "payload"))
         named = (f"payload.{UNION_MEMBER_PREFIX}{name} AS {name}" for name in sorted(names))
         wanted = rows.where(f"payload.{UNION_MEMBER_PREFIX}{OTHER} IS NULL")
@@ -280,7 +280,7 @@ class History:
         """Return (aborted_at long, last long) of each aborted or still open transaction."""
         # VALUES stay in Java; rows of Python would start its workers.
         values = ", ".join(f"({begin}L, {last}L)" for begin, last in undone)
-        return self._spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
+        return self.spark.sql(f"VALUES {values} AS spans(aborted_at, last)").hint("broadcast")
 
 
 def _undone(rows: DataFrame) -> str:

@@ -86,6 +86,13 @@ class LogFiles:
         """The segments that contain committed records."""
         return tuple(path for path in self.segments if self.cut.get(path) != 0)
 
+    def place(self, path: Path) -> tuple[str, int]:
+        """Return the path or URL where a worker reads a file, and its committed size in bytes."""
+        if path in self.by_ranges:
+            return str(path), self.by_ranges[path]
+        local = self.local(path).absolute()
+        return str(local), self.cut.get(path) or local.stat().st_size
+
     def in_range(self, start: int, end: int) -> list[Path]:
         """Return the segments that may contain offsets in [start, end), by their file names."""
         bases = [base_offset(path) for path in self.segments]

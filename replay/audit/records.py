@@ -1,37 +1,93 @@
-"""Records as the folds in Spark's Python workers take them."""
+"""The records of a history, decoded in Spark's Python workers for the folds (fold/)."""
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+
+import pyarrow
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
+from records.avro.schema import envelope_schema
+from replay.audit.decoding.columns import Wanted
+from replay.audit.decoding.reading import POSITION, Reading
 from replay.audit.fold.partitions import PARTITION
 from replay.audit.history import BULK, History
 
+Batches = Iterable[pyarrow.RecordBatch]
+Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
+
 _WHOLE_ONLY = ("leader_epoch", "partition_epoch")
 _OF_TOPIC = ("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "RemovePartitionsRecord")
+_ORIGIN = pyarrow.schema(
+    [
+        ("timestamp", pyarrow.int64()),
+        *((name, pyarrow.string()) for name in ("principal", "command", "reason")),
+    ]
+)
+_UNION = "payload"
 
 
-def records(history: History, others: frozenset[str], *columns: str) -> DataFrame:
-    """Return all records of partitions and of other types, including those that took no effect.
+def worked(
+    history: History,
+    types: frozenset[str],
+    work: Work,
+    schema: str | StructType,
+    *,
+    with_origin: bool = False,
+) -> DataFrame:
+    """Return the results of some work on all records of some types, one call for each task.
+
+    The work gets the records of a task in order, including those that took no effect, as batches
+    with the columns position; record, a JSON object of the record's type and its fields, null for
+    records of partitions; the fields of these as columns, with the epochs null in changes; topic_id
+    also for the types `_OF_TOPIC`; and with their origin also timestamp, principal, command and
+    reason.
 
     Args:
-        others: The other types; they include `_OF_TOPIC`.
-        columns: More columns, of the envelope.
-
-    Returns:
-        position long; record string, a JSON object of the record's type and its fields, null for
-        records of partitions; their fields as columns, with the epochs null in changes; topic_id
-        also for the types `_OF_TOPIC`.
+        types: The types of the records.
+        work: The work, a function that can be pickled.
+        schema: The schema of its results, as Spark takes it.
     """
-    of_topic = (f"{name}.topic_id" for name in (*BULK, *_OF_TOPIC))
-    both = (name for name in PARTITION.names if name not in ("topic_id", *_WHOLE_ONLY))
-    return history.of_types(BULK | others).selectExpr(
-        "position",
-        "CASE WHEN PartitionRecord IS null AND PartitionChangeRecord IS null "
-        f"THEN to_json(struct({', '.join(sorted(others))})) END AS record",
-        f"coalesce({', '.join(of_topic)}) AS topic_id",
-        *(
-            f"coalesce(PartitionRecord.{name}, PartitionChangeRecord.{name}) AS {name}"
-            for name in both
-        ),
-        *(f"PartitionRecord.{name} AS {name}" for name in _WHOLE_ONLY),
-        *columns,
+    wanted = wanted_records(types, with_origin=with_origin)
+    reading = history.reading(wanted)
+    count = len(reading.tasks)
+    numbers = history.spark.range(0, count, 1, max(count, 1))
+    return numbers.mapInArrow(partial(_work, reading=reading, work=work), schema)
+
+
+def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
+    """Return what to decode for some types of records."""
+    columns = pyarrow.schema(
+        [(POSITION, pyarrow.int64()), *PARTITION, *(_ORIGIN if with_origin else ())]
     )
+    return Wanted(
+        types=columns,
+        paths={name: _paths(name) for name in columns.names},
+        union=_UNION,
+        kept=types,
+        in_json=types - BULK,
+        schema=envelope_schema(),
+    )
+
+
+def _work(numbers: Batches, reading: Reading, work: Work) -> Iterator[pyarrow.RecordBatch]:
+    """Do some work on the records of the tasks with some numbers."""
+    found = [number for batch in numbers for number in batch["id"].to_pylist()]
+    return work(chain.from_iterable(map(reading.batches, found)))
+
+
+def _paths(column: str) -> tuple[str, ...]:
+    """Return the fields that a column comes from."""
+    if column == POSITION:
+        return ("offset",)
+    if column == "timestamp":
+        return ("timestamp",)
+    if column in _ORIGIN.names:
+        return (f"origin.{column}",)
+    records = ["PartitionRecord"]
+    if column not in _WHOLE_ONLY:
+        records.append("PartitionChangeRecord")
+    if column == "topic_id":
+        records.extend(_OF_TOPIC)
+    return tuple(f"{_UNION}.{record}.{column}" for record in records)

@@ -19,8 +19,8 @@ from replay.audit.fold import workers
 from replay.audit.fold.objects import PARTS as _OBJECT_PARTS
 from replay.audit.fold.packing import PACKED_SQL
 from replay.audit.fold.partitions import PARTITION
-from replay.audit.history import RARE, History
-from replay.audit.records import records
+from replay.audit.history import BULK, RARE, History
+from replay.audit.records import Work, worked
 
 PARTS = _OBJECT_PARTS | {"partitions"}
 """Names of the parts, as in docs/digest.md."""
@@ -40,7 +40,7 @@ def sums(history: History) -> dict[str, tuple[int, ...]]:
 
     Parts without objects may be missing.
     """
-    rows = _folded(history, RARE).mapInArrow(workers.digest, "sums string").collect()
+    rows = _folded(history, BULK | RARE, workers.digest, "sums string").collect()
     # Without any task there is no row.
     return msgspec.json.decode(rows[0].sums, type=dict[str, tuple[int, ...]]) if rows else {}
 
@@ -53,23 +53,25 @@ def part(history: History, name: str) -> DataFrame:
         order of lists is unchanged.
     """
     if name == "partitions":
-        rows = _folded(history, _OF_PARTITIONS)
-        return rows.mapInArrow(workers.partitions_of, from_arrow_schema(PARTITION))
+        schema = from_arrow_schema(PARTITION)
+        return _folded(history, BULK | _OF_PARTITIONS, workers.partitions_of, schema)
     find = partial(workers.objects_of, part=name)
-    texts = history.rare_in_json.mapInArrow(find, "object string")
+    texts = _folded(history, RARE, find, "object string")
     return texts.select(F.from_json("object", _type(name)).alias("object")).select("object.*")
 
 
-def _folded(history: History, others: frozenset[str]) -> DataFrame:
-    """Return the records of partitions and those of other types, in order, in one task.
+def _folded(
+    history: History, types: frozenset[str], work: Work, schema: str | T.StructType
+) -> DataFrame:
+    """Do some work on all records of some types, in order, in one task.
 
     If several tasks read the log, each folds the records of partitions in its range.
     """
-    rows = records(history, others)
     if history.is_one_task:
-        return rows
-    packed = rows.mapInArrow(workers.fold_range, PACKED_SQL)
-    return packed.repartition(1).sortWithinPartitions("position", "rank")
+        return worked(history, types, work, schema)
+    packed = worked(history, types, workers.fold_range, PACKED_SQL)
+    ordered = packed.repartition(1).sortWithinPartitions("position", "rank")
+    return ordered.mapInArrow(work, schema)
 
 
 def _type(name: str) -> T.StructType:
