@@ -53,35 +53,57 @@ class Rights:
         return right not in self.but and (self.only is None or right in self.only)
 
 
+_filled_log: dict[str, bytes] = {}
+"""The files of a log with the objects of `guarded`: writing them takes longer than a test."""
+
+
 @contextlib.asynccontextmanager
 async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
     """A service with topics, namespaces, subscriptions, and removals under way; all is allowed."""
+    if not _filled_log:
+        async with _serving(directory / "first") as (at, _):
+            await _fill(at)
+        files = (directory / "first" / "log").iterdir()
+        _filled_log.update((file.name, file.read_bytes()) for file in files)
+    (directory / "log").mkdir()
+    for name, content in _filled_log.items():
+        (directory / "log" / name).write_bytes(content)
+    async with _serving(directory) as (at, rights):
+        yield at, rights
+
+
+@contextlib.asynccontextmanager
+async def _serving(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
+    """A service on the log in a directory; all is allowed."""
     rights = Rights()
     settings = Settings(
         authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true", SECRET_KEY: "key"}
     )
     http = HttpOptions(host="127.0.0.1", port=0)
     async with server(directory, settings=settings, socket=LOCAL, http=http) as at:
-        await at.register(1)
-        await at.register(2)
-        new = [
-            NewTopic(name=name, assignments=(Assignment(0, (1,)), Assignment(1, (1,))))
-            for name in ("a", "b", "leaving", "shrinking")
-        ]
-        moved = NewTopic(name="m", assignments=(Assignment(0, (2, 1)), Assignment(1, (2, 1))))
-        await at.client.run("topics create", CreateTopics(topics=(*new, moved)))
-        removal = tuple([TopicShrink(topic=n, partitions=1) for n in ("leaving", "shrinking")])
-        later = DeletePartitions(topics=removal, delay_ms=3_600_000)
-        await at.client.run("partitions delete", later)
-        for name in ("empty", "full"):
-            await at.client.run("namespaces create", CreateNamespace(name))
-        inside = NewTopic(name="t", namespace="full", assignments=(Assignment(0, (1,)),))
-        await at.client.run("topics create", CreateTopics(topics=(inside,)))
-        for group in ("g", "h"):
-            await at.client.run(
-                "subscriptions register", RegisterSubscription(group=group, pattern="never")
-            )
         yield at, rights
+
+
+async def _fill(at: Server) -> None:
+    await at.register(1)
+    await at.register(2)
+    new = [
+        NewTopic(name=name, assignments=(Assignment(0, (1,)), Assignment(1, (1,))))
+        for name in ("a", "b", "leaving", "shrinking")
+    ]
+    moved = NewTopic(name="m", assignments=(Assignment(0, (2, 1)), Assignment(1, (2, 1))))
+    await at.client.run("topics create", CreateTopics(topics=(*new, moved)))
+    removal = tuple([TopicShrink(topic=n, partitions=1) for n in ("leaving", "shrinking")])
+    later = DeletePartitions(topics=removal, delay_ms=3_600_000)
+    await at.client.run("partitions delete", later)
+    for name in ("empty", "full"):
+        await at.client.run("namespaces create", CreateNamespace(name))
+    inside = NewTopic(name="t", namespace="full", assignments=(Assignment(0, (1,)),))
+    await at.client.run("topics create", CreateTopics(topics=(inside,)))
+    for group in ("g", "h"):
+        await at.client.run(
+            "subscriptions register", RegisterSubscription(group=group, pattern="never")
+        )
 
 
 @contextlib.contextmanager
