@@ -7,10 +7,12 @@ import msgspec
 from controller.decided_batch import DecidedBatch
 from controller.decisions.cluster_index import ClusterIndex
 from controller.index_changes import IndexChanges
+from controller.prepared_batch import image_after
 from metadata_log.batch import Batch
 from records.base import Record
 from replay.image.metadata import MetadataImage
 from replay.loader import Replayer
+from replay.transactions import MARKERS
 
 
 class State(msgspec.Struct, frozen=True):
@@ -45,7 +47,7 @@ class Latest:
         self.state = state
         self.next_offset = next_offset
         self.timestamp = state.image.provenance.timestamp
-        # None if the last batch was given with its image: then it is only made when it is needed.
+        # Only made when it is needed: None if the last batch was not applied by it.
         self._replayer: Replayer | None = Replayer(state.image, next_offset=next_offset)
         # What an open transaction changes, changes when it ends.
         self._changes = IndexChanges()
@@ -60,8 +62,20 @@ class Latest:
         image = self._replayed(batch)
         return self._moved(batch, (row.payload for row in batch.rows), image)
 
-    def advance(self, batch: DecidedBatch, after: MetadataImage) -> State:
-        """Do the same as `apply`, if the image after the batch is already computed."""
+    def advance(self, batch: DecidedBatch, after: MetadataImage | None = None) -> State:
+        """Do the same as `apply` for a batch that is not written yet.
+
+        Args:
+            after: The image after the batch, if it is already computed.
+
+        Raises:
+            ContradictionError: as `apply`.
+        """
+        if after is None:
+            image = self.state.image
+            if image.provenance.pending_transaction is not None or batch.types & MARKERS:
+                return self.apply(batch.as_read)
+            after = image_after(image, batch)
         self._replayer = None
         return self._moved(batch, batch.records, after)
 

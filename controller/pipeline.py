@@ -20,6 +20,7 @@ from controller.failed_batches import FailedBatch, error_for, failed_batch
 from controller.latest import Latest, State
 from controller.log_port import LogPort
 from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
+from controller.prepared_batch import encode
 from controller.sent_batches import SentBatch, SentBatches
 from metadata_log.batch import EncodedRows
 from metadata_log.limits import PENDING_BATCHES_MAX
@@ -139,7 +140,8 @@ class Pipeline:
             after: The image after the batch, if `image_after` computed it.
         """
         batch = self._batch(records, versions, timestamp, origin, asked)
-        self._append(batch, self._applied(batch, after))
+        encoded = encode(batch) if len(batch.records) > 1 else None
+        self._append(batch, self._applied(batch, after), encoded)
         return batch
 
     def send_checked(self, checked: CheckedBatch, asked: Asked | None) -> DecidedBatch:
@@ -279,9 +281,10 @@ class Pipeline:
             after: The image after the batch, if it is already computed.
         """
         try:
-            latest = self._inside or self._latest
-            state = latest.apply(batch.as_read) if after is None else latest.advance(batch, after)
-            return state if self._inside is None else self._latest.apply(batch.as_read)
+            if self._inside is None:
+                return self._latest.advance(batch, after)
+            self._inside.advance(batch, after)
+            return self._latest.advance(batch)
         except Exception as error:
             self._give_up()
             raise AssertionError(f"a decision contradicts the image it read: {error!r}") from error

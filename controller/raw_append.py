@@ -4,33 +4,25 @@ They go through the same loop as every decision and are checked thoroughly: repl
 and the objects they affect must keep the invariants.
 """
 
-import functools
-
 import msgspec
 
 from controller.affected import AFFECTING, Affected
-from controller.batch_check import SURELY_FITS_BYTES, next_batch
+from controller.batch_check import next_batch
 from controller.checked_batch import CheckedBatch
 from controller.decided_batch import DecidedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
 from controller.decisions.versions import ExpectedVersion, check_version
 from controller.invariants.checks import check_affected, check_step
+from controller.prepared_batch import encode, image_after
 from controller.raw_record_checks import check_after, check_before, invalid, place
 from controller.request import Request
 from controller.result import ControllerResult
-from metadata_log.batch import EncodedRows
-from metadata_log.block import encode_ahead
-from records.avro.codec import encoder_of, payload_size
 from records.avro.layout import appended_layouts, first_appended
-from records.avro.plain_rows import Place, PlainRows, decode_records, encode_records
+from records.avro.plain_rows import PlainRows, decode_records
 from records.base import Record
 from records.configs import ProducerIdsRecord
-from records.envelope import Origin
 from records.errors import ContradictionError, CorruptLogError, RequestError
-from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
-from replay.image.rules import NEED_ROWS
 
 
 class AppendRecords(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,48 +140,13 @@ def _check_effect(
     Violations that already existed, for example in an imported log, are not refused.
     """
     batch = next_batch(context, records)
-    encoded = _encoded(batch, payloads)
+    encoded = encode(batch, payloads)
     check_before(context.image, records, batch.types)
     after = _replayed(context, batch)
     check_after(after, records, batch.types)
     if not batch.types.isdisjoint(_OF_INVARIANTS):
         _check_invariants(context, after, records)
     return CheckedBatch(batch=batch, encoded=encoded, after=after)
-
-
-def _encoded(batch: DecidedBatch, payloads: tuple[bytes, ...]) -> EncodedRows:
-    """Encode all records but the first, and check that the log will accept all of them."""
-    first, *others = batch.records
-    try:
-        rows = b""
-        if others:
-            rows = encode_records(
-                others,
-                batch.versions[1:],
-                place=Place(
-                    batch.base_offset + 1, batch.leader_epoch, batch.timestamp, batch.base_offset
-                ),
-                origin=batch.origin,
-                payloads=payloads[1:],
-            )
-        size_bytes = len(payloads[0]) if payloads else payload_size(first)
-        is_accepted = size_bytes + _origin_size(batch.origin) + len(rows) <= SURELY_FITS_BYTES
-    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
-        is_accepted = False
-    if not is_accepted:
-        return encode_ahead(batch.as_read.rows, payloads)  # refuses it, or it fits just about
-    return EncodedRows(
-        base_offset=batch.base_offset,
-        leader_epoch=batch.leader_epoch,
-        timestamp=batch.timestamp,
-        count=len(others),
-        rows=rows,
-    )
-
-
-@functools.lru_cache(256)  # a caller's appends share one
-def _origin_size(origin: Origin | None) -> int:
-    return 0 if origin is None else len(encoder_of("origin")(origin))
 
 
 _OF_INVARIANTS = AFFECTING | {ProducerIdsRecord}
@@ -208,21 +165,10 @@ def _check_invariants(context: Context, after: MetadataImage, records: tuple[Rec
 
 
 def _replayed(context: Context, batch: DecidedBatch) -> MetadataImage:
-    delta = MetadataDelta(context.image)
     try:
-        if batch.types.isdisjoint(NEED_ROWS):
-            delta.replay_records(batch.records, batch.base_offset, batch.timestamp, batch.origin)
-        else:
-            delta.replay_all(batch.as_read.rows)
+        return image_after(context.image, batch)
     except ContradictionError as error:
         raise _contradiction(batch, error) from None
-    return delta.apply(
-        Provenance(
-            offset=batch.end_offset - 1,
-            leader_epoch=batch.leader_epoch,
-            timestamp=batch.timestamp,
-        )
-    )
 
 
 def _contradiction(batch: DecidedBatch, error: ContradictionError) -> RequestError:

@@ -1,0 +1,43 @@
+"""The latest state: batches applied before they are written, and the same batches as read."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.decided_batch import DecidedBatch
+from controller.latest import Latest, State
+from controller.prepared_batch import encode
+from metadata_log.batch import Batch
+from metadata_log.block import encode_ahead
+from records.control import NoOpRunRecord
+from replay.image.metadata import MetadataImage
+from tests.histories import random_history
+from tests.samples import drawn
+
+
+def _decided(batch: Batch) -> DecidedBatch:
+    return DecidedBatch(
+        base_offset=batch.base_offset,
+        leader_epoch=batch.leader_epoch,
+        timestamp=batch.timestamp,
+        records=tuple([row.payload for row in batch.rows]),
+        versions=[row.record_version for row in batch.rows],
+        origin=batch.rows[0].origin,
+    )
+
+
+@drawn(whole=200, part=15)
+@given(st.integers(0, 2**32), st.integers(2, 80))
+def test_a_batch_applied_before_it_is_written_gives_the_state_of_the_log(
+    seed: int, count: int
+) -> None:
+    read, decided = (Latest(State.of(MetadataImage.EMPTY), 0) for _ in range(2))
+    for batch in random_history(random.Random(seed), count):
+        own = _decided(batch)
+        if own.as_read != batch or NoOpRunRecord in own.types:  # only an import writes it
+            assert decided.apply(batch) == read.apply(batch)
+            continue
+        assert decided.advance(own) == read.apply(batch)
+        assert decided.next_offset == read.next_offset
+        assert encode(own) == encode_ahead(own.as_read.rows)
