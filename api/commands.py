@@ -9,7 +9,7 @@ from typing import Any
 
 from api.command import Command
 from api.questions.deciding import described
-from api.questions.table import DESCRIPTIONS, QUESTIONS, guard_of
+from api.questions.described import GUARDED
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
@@ -197,10 +197,10 @@ _DESCRIPTIONS = {
         question.name,
         question.request,
         partial(described, question),
-        guard_of(question),
+        guard,
         question.response,
     )
-    for question in DESCRIPTIONS.values()
+    for question, guard in GUARDED
 }
 """Questions that can also be run as commands: alone, or as a step of a transaction."""
 
@@ -237,19 +237,9 @@ def step_responses(transacted: Transacted) -> list[Any]:
     ]
 
 
-def request_class(name: str) -> Any:
-    """Return the request struct of a command or question.
-
-    If the request is a bare value, such as a string, this is a struct that contains the value.
-
-    Raises:
-        RequestError: INVALID_REQUEST, there is no command or question of that name.
-    """
-    for cls, command in _BARE.items():
-        if command == name:
-            return cls
-    question = QUESTIONS.get(name)
-    return find_command(name).request if question is None else question.request
+def bare_request(name: str) -> Any:
+    """Return the struct whose single field a command takes as its request; None for the others."""
+    return next((cls for cls, command in _BARE.items() if command == name), None)
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:

@@ -14,11 +14,26 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.commands import any_command
+from api.commands import any_command, bare_request, find_command
+from api.questions.table import QUESTIONS
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
+
+
+def request_class(name: str) -> Any:
+    """Return the request struct of a command or question.
+
+    If the request is a bare value, such as a string, this is a struct that contains the value.
+
+    Raises:
+        RequestError: INVALID_REQUEST, there is no command or question of that name.
+    """
+    if (bare := bare_request(name)) is not None:
+        return bare
+    question = QUESTIONS.get(name)
+    return find_command(name).request if question is None else question.request
 
 
 def request_from_json(plain: Any, as_type: Any) -> Any:

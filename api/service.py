@@ -10,11 +10,10 @@ import random
 from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec.structs import replace
 
-from api.answers import Answers
 from api.appends import Appends
 from api.command import Command
 from api.commands import any_command
@@ -47,6 +46,9 @@ from records.envelope import Origin
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
+if TYPE_CHECKING:
+    from api.answers import Answers
+
 T = TypeVar("T")
 
 
@@ -61,7 +63,6 @@ class Service:
     Attributes:
         on_commit: Functions to call with each committed batch.
         history: The committed images.
-        answers: Answers questions, as `run` runs commands.
         append: `Appends.append`: appends records, as `run` runs commands.
         appends: Begins appends that are awaited elsewhere.
     """
@@ -86,9 +87,6 @@ class Service:
             on_commit=self._committed,
         )
         self._timers = Timers(self._controller, metadata_log.clock)
-        self.answers = Answers(
-            metadata_log, self._controller, self.history, self.access, lambda: self.feed
-        )
         self.appends = Appends(
             self._controller, self.access, self._committed_before, metadata_log.leader_epoch
         )
@@ -150,6 +148,14 @@ class Service:
         feed = Feed(self.image.provenance.next_offset)
         self.on_commit.append(feed.committed)
         return feed
+
+    @cached_property
+    def answers(self) -> "Answers":
+        """Answers questions, as `run` runs commands."""
+        # An append to a log asks none, and the questions are a third of this program.
+        from api.answers import Answers
+
+        return Answers(self._log, self._controller, self.history, self.access, lambda: self.feed)
 
     @property
     def settings(self) -> Settings:
@@ -257,7 +263,8 @@ class Service:
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
-        await self.answers.close()
+        if "answers" in self.__dict__:  # a question was asked
+            await self.answers.close()
         await self._controller.drained()
         await self._log.close()
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from api.cli.append_targets import AppendTarget
+from api.cli.append_target import AppendTarget
 from api.cli.file_request import FileRequest, last_known
 from api.record_lines import LineBatch
 from controller.decisions.versions import ExpectedVersion

@@ -13,7 +13,7 @@ from typing import IO
 
 import msgspec
 
-from api.cli.append_targets import AppendTarget
+from api.cli.append_target import AppendTarget
 from api.cli.arguments import OFFSET_MAX
 from api.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
 from metadata_log.append_result import AppendResult

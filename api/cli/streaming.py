@@ -106,7 +106,6 @@ def append(
     import asyncio
 
     from api.callers import CLIENT
-    from api.cli.append_targets import local_target, server_target
     from api.cli.appending import append_batches
     from api.cli.file_request import file_request, rewindable
     from api.cli.rows import check_types
@@ -129,9 +128,14 @@ def append(
         trace_parent=checked_trace_parent(trace_parent),
         client=CLIENT,
     )
-    open_target = (
-        partial(local_target, log, principal or "") if log else partial(server_target, server or "")
-    )
+    if log is not None:
+        from api.cli.local_append import local_target
+
+        open_target = partial(local_target, log, principal or "")
+    else:
+        from api.cli.remote_append import server_target
+
+        open_target = partial(server_target, server or "")
     with rewindable(file) as lines, progress("appending", 0, _size(file)) as advance:
         request = file_request(lines, request_id, batch, sorted(skip or []), size=size)
         batches = line_batches(lines, size=size, skip=frozenset(skip or []), progress=advance)

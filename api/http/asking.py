@@ -8,7 +8,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from api.commands import named, request_class
+from api.commands import named
 from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
 from api.documents.errors import Error
 from api.documents.logs import End, Place
@@ -17,6 +17,7 @@ from api.http.problems import code_of
 from api.http.replies import JSON
 from api.http.requests import Asked, asked_of, shared_state
 from api.http.versions import etag_of
+from api.json_requests import request_class
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
 from api.questions.pages import Page

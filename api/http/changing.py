@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from api.commands import COMMANDS, find_command, named, request_class
+from api.commands import COMMANDS, find_command, named
 from api.documents.changes import Change
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
@@ -16,7 +16,7 @@ from api.http.parameters import one_offset
 from api.http.problems import problem_of_refusal
 from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
-from api.json_requests import json_value, request_from_json
+from api.json_requests import json_value, request_class, request_from_json
 from api.record_lines import LineBatch, line_batches
 from controller.decisions.outcome import Refusal
 from controller.pending_answers import Answer

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from api.commands import COMMANDS, request_class
+from api.commands import COMMANDS
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
 from api.http.asking import HTML, LINES, MIN_OFFSET, ROUTES, Route, path_of
@@ -18,7 +18,7 @@ from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
-from api.json_requests import branches, is_code, is_name_or_id, typed_fields
+from api.json_requests import branches, is_code, is_name_or_id, request_class, typed_fields
 from controller.changed_versions import ObjectVersion
 from records.base import Uuid
 

@@ -6,25 +6,7 @@
 from api.questions.bisect import BISECT
 from api.questions.changes import BLAME, HISTORY
 from api.questions.check import CHECK
-from api.questions.descriptions import (
-    ACCESS,
-    ACLS,
-    BROKER,
-    BROKERS,
-    CONFIGS,
-    EXPLANATION,
-    FEATURES,
-    NAMESPACES,
-    PARTITIONS,
-    QUOTAS,
-    QUOTAS_OF_CLIENT,
-    REMOVALS,
-    SUBSCRIPTIONS,
-    TOKENS,
-    TOPIC,
-    TOPICS,
-    USERS,
-)
+from api.questions.described import GUARDED
 from api.questions.differences import DIFF
 from api.questions.lives import LIVES
 from api.questions.log_info import INFO
@@ -33,7 +15,6 @@ from api.questions.objects import DIGEST, IMAGE, KRAFT_IMAGE
 from api.questions.outages import OUTAGES
 from api.questions.overview import OVERVIEW
 from api.questions.question import Question
-from api.questions.reassignments import REASSIGNMENTS
 from api.questions.report import REPORT
 from api.questions.rows import DUMP, TAIL
 from api.questions.states import STATES
@@ -42,30 +23,9 @@ from api.questions.upgrade import UPGRADE_CHECK
 from api.questions.usage import USAGE
 from api.questions.what_if import WHAT_IF
 from api.questions.why import WHY
-from controller.rights import object_rights, rights, subscription_rights
+from controller.rights import object_rights, rights
 from controller.rights.guard import Guard
 from records.errors import RequestError
-
-_DESCRIPTIONS = (
-    (TOPICS, rights.LIST_TOPICS),
-    (TOPIC, rights.DESCRIBE_TOPICS),
-    (PARTITIONS, rights.DESCRIBE_PARTITIONS),
-    (REMOVALS, rights.DESCRIBE_PARTITIONS),
-    (REASSIGNMENTS, rights.DESCRIBE_CLUSTER),
-    (BROKERS, rights.DESCRIBE_CLUSTER),
-    (BROKER, rights.DESCRIBE_CLUSTER),
-    (CONFIGS, rights.DESCRIBE_CONFIGS),
-    (EXPLANATION, rights.DESCRIBE_CONFIGS),
-    (ACLS, rights.DESCRIBE_CLUSTER),
-    (ACCESS, rights.DESCRIBE_CLUSTER),
-    (FEATURES, rights.DESCRIBE_CLUSTER),
-    (NAMESPACES, rights.LIST_NAMESPACES),
-    (USERS, rights.DESCRIBE_CLUSTER),
-    (SUBSCRIPTIONS, subscription_rights.LIST_SUBSCRIPTIONS),
-    (TOKENS, rights.DESCRIBE_TOKENS),
-    (QUOTAS, rights.DESCRIBE_QUOTAS),
-    (QUOTAS_OF_CLIENT, rights.DESCRIBE_QUOTAS),
-)
 
 _OF_THE_PAST = (
     (INFO, rights.DESCRIBE_CLUSTER),
@@ -92,10 +52,7 @@ _OF_THE_PAST = (
     (UPGRADE_CHECK, rights.DESCRIBE_CLUSTER),
 )
 
-_ALL = (*_DESCRIPTIONS, *_OF_THE_PAST)
-
-DESCRIPTIONS = {question.name: question for question, _ in _DESCRIPTIONS}
-"""Questions about a cluster at one point."""
+_ALL = (*GUARDED, *_OF_THE_PAST)
 
 QUESTIONS = {question.name: question for question, _ in _ALL}
 """All questions."""

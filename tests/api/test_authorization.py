@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from api.commands import BROKER_COMMANDS, COMMANDS
-from api.questions.table import DESCRIPTIONS
+from api.questions.described import DESCRIPTIONS
 from api.session import Session
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact

@@ -4,7 +4,7 @@ import typing
 from pathlib import Path
 
 from api.commands import COMMANDS, find_command, named
-from api.questions.table import DESCRIPTIONS
+from api.questions.described import DESCRIPTIONS
 from api.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.brokers import UnregisterBroker

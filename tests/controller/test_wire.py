@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from api.commands import COMMANDS, find_command
-from api.questions.table import DESCRIPTIONS
+from api.questions.described import DESCRIPTIONS
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
 from controller.decisions.lookup import TopicRef

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from api.commands import COMMANDS, find_command
-from api.questions.table import DESCRIPTIONS
+from api.questions.described import DESCRIPTIONS
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
 from controller.asked import version_of

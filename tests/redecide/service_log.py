@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from api.admin.local import LocalAdmin
-from api.cli.append_targets import server_target
+from api.cli.remote_append import server_target
 from api.client import MetadataClient
 from api.socket.appends import encode_rows
 from api.transactions import NAME as TRANSACTION

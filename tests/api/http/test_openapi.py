@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from api.commands import COMMANDS, request_class
+from api.commands import COMMANDS
 from api.http import examples
 from api.http.asking import path_of
 from api.http.changing import APPEND
-from api.json_requests import request_from_json
+from api.json_requests import request_class, request_from_json
 from api.questions.table import QUESTIONS
 from controller.decisions.config_resources import ConfigResourceType
 from replay.image.configs import RESOURCE_TYPES

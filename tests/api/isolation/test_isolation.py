@@ -21,10 +21,11 @@ from api.kafka import apis
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
 from api.kafka.listener import Handler
+from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
-from api.questions.table import DESCRIPTIONS, QUESTIONS, find_question
+from api.questions.table import QUESTIONS, find_question
 from api.service import Service
 from api.session import Session
 from api.wire_requests import WireRequest

@@ -10,6 +10,7 @@ import pytest
 from api.questions.bisect import FindFlips
 from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.check import CheckHistory
+from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
 from api.questions.lives import ShowLives
 from api.questions.log_info import ShowInfo
@@ -20,7 +21,7 @@ from api.questions.overview import ShowOverview
 from api.questions.report import ShowReport
 from api.questions.rows import FollowRows, ShowRows
 from api.questions.states import WalkStates
-from api.questions.table import DESCRIPTIONS, QUESTIONS
+from api.questions.table import QUESTIONS
 from api.questions.timeline import ShowTimeline
 from api.questions.upgrade import CheckUpgrade
 from api.questions.usage import ShowUsage

@@ -1,0 +1,19 @@
+"""Destinations of `metalog append`: the interface of `local_append` and `remote_append`."""
+
+from typing import Protocol
+
+from controller.decisions.versions import ExpectedVersion
+from metadata_log.append_result import AppendResult
+from metadata_log.batch import NewBatch
+
+
+class AppendTarget(Protocol):
+    """Interface for appending batches to a log; `append` is as `Appends.append`."""
+
+    async def append(
+        self,
+        batch: NewBatch,
+        *,
+        expected_end_offset: int | None = None,
+        expected_versions: tuple[ExpectedVersion, ...] = (),
+    ) -> AppendResult: ...
