@@ -12,7 +12,6 @@ from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, images, load_image
-from replay.not_understood import count_not_understood
 from replay.snapshot.ports import SNAPSHOTS_NAME, LazySnapshots, ReadableTopics, Snapshots
 from replay.time_travel.past_topics import PastTopics
 
@@ -89,6 +88,8 @@ class LogImages:
         Raises:
             CorruptLogError: the log is damaged.
         """
+        from replay.not_understood import count_not_understood
+
         # A snapshot also counts unknown tags, which reading the log misses: the answer must not
         # depend on it.
         understood = (info for info in self._usable(at) if not info.not_understood)

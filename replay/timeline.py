@@ -17,22 +17,9 @@ from replay.loader import BatchSource, check_point
 from replay.log_images import LogImages, Progress, StoredLog, snapshots_beside
 from replay.snapshot.ports import Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
-from replay.time_travel.changes import Change, EffectiveChange, field_changes
-from replay.time_travel.diff import diff_images
-from replay.time_travel.history import (
-    Event,
-    LastSet,
-    absence,
-    blame,
-    change_after,
-    change_before,
-    fields_of_two,
-    history,
-)
 from replay.time_travel.objects import ObjectName
-from replay.time_travel.record_replay import effective_changes
-from replay.time_travel.skim import can_skim, notes_until
 
+# Most uses need few of the modules that answer, so each method imports its own.
 if TYPE_CHECKING:
     from replay.expressions.bisect import Flips
     from replay.expressions.expression import Expression
@@ -40,6 +27,8 @@ if TYPE_CHECKING:
     from replay.incidents.outage import Outages
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
+    from replay.time_travel.changes import Change, EffectiveChange
+    from replay.time_travel.history import Event, LastSet
 
 
 class Timeline(LogImages):
@@ -60,7 +49,7 @@ class Timeline(LogImages):
         """Return a log's timeline, with any snapshots and SQL history in the log's directory."""
         return cls(log, snapshots_beside(log), index_beside(log))
 
-    def changes(self, from_offset: int, to_offset: int) -> Iterator[EffectiveChange]:
+    def changes(self, from_offset: int, to_offset: int) -> "Iterator[EffectiveChange]":
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
 
         Changes in a transaction are yielded when it ends or is aborted; never if that is not before
@@ -69,6 +58,8 @@ class Timeline(LogImages):
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
+        from replay.time_travel.record_replay import effective_changes
+
         return effective_changes(self.source, from_offset, to_offset, self.image)
 
     def outages(
@@ -141,6 +132,8 @@ class Timeline(LogImages):
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`.
         """
+        from replay.time_travel.skim import notes_until
+
         return notes_until(self.source, at + 1, progress, self._index)
 
     def flips(
@@ -213,13 +206,18 @@ class Timeline(LogImages):
         only: ObjectName | None = None,
         *,
         progress: Progress | None = None,
-    ) -> list[Change]:
+    ) -> "list[Change]":
         """Return every field that differs between two offsets, which may be in either order.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also the error of
             `absence` if `only` is absent at both offsets.
         """
+        from replay.time_travel.changes import field_changes
+        from replay.time_travel.diff import diff_images
+        from replay.time_travel.history import absence, fields_of_two
+        from replay.time_travel.skim import can_skim
+
         if only is not None and can_skim(self.source, only):
             old_fields, new_fields = fields_of_two(
                 self.source, only, before, after, self._index, self._past
@@ -248,8 +246,10 @@ class Timeline(LogImages):
         progress: Progress | None = None,
         *,
         from_offset: int | None = None,
-    ) -> Iterator[Event]:
+    ) -> "Iterator[Event]":
         """Yield the records that changed an object, oldest first; see `time_travel.history`."""
+        from replay.time_travel.history import history
+
         return history(
             self.source,
             name,
@@ -262,22 +262,28 @@ class Timeline(LogImages):
 
     def change_after(
         self, name: ObjectName, offset: int, progress: Progress | None = None
-    ) -> Event | None:
+    ) -> "Event | None":
         """Return the first change of an object after an offset; see `time_travel.history`."""
+        from replay.time_travel.history import change_after
+
         return change_after(self.source, name, offset, progress, index=self._index, past=self._past)
 
     def change_before(
         self, name: ObjectName, offset: int, progress: Progress | None = None
-    ) -> Event | None:
+    ) -> "Event | None":
         """Return the last change of an object before an offset; see `time_travel.history`."""
+        from replay.time_travel.history import change_before
+
         return change_before(
             self.source, name, offset, progress, index=self._index, past=self._past
         )
 
     def blame(
         self, name: ObjectName, at: int, progress: Progress | None = None
-    ) -> dict[str, LastSet]:
+    ) -> "dict[str, LastSet]":
         """Return the record that last set each of an object's fields; see `history.blame`."""
+        from replay.time_travel.history import blame
+
         return blame(self.source, name, at, progress, self._index, self._past)
 
     def sql_history_end(self) -> int | None:

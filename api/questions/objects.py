@@ -17,10 +17,8 @@ from api.redaction import redact_field, redact_kraft_json, redact_label
 from metadata_log.manifest import Kind as LogKind
 from records.errors import RequestError
 from replay.image.digest import image_digest
-from replay.image.kraft_json import kraft_json
 from replay.image.metadata import MetadataImage
 from replay.time_travel.kinds import KINDS, VOTERS, Kind
-from replay.time_travel.static_voters import static_voters
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 from replay.timeline import Timeline
 
@@ -127,6 +125,9 @@ def _shown(
 
 def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
     """Yield the voters that the latest leader announced, with the offset of the announcement."""
+    # Only mirrors of clusters with static voters need it.
+    from replay.time_travel.static_voters import static_voters
+
     last = deque(static_voters(past.reader, at + 1), 1)
     for voters in last:
         for voter_id in voters.voter_ids:
@@ -192,6 +193,8 @@ class ShowKraftImage(msgspec.Struct, frozen=True, kw_only=True):
 
 def kraft_image_shown(past: Past, at: int, request: ShowKraftImage) -> Computed:
     """Return the parts of `kraft_json` for the image as of an offset."""
+    from replay.image.kraft_json import kraft_json
+
     image = past.image(at)
     document = kraft_json(image)
     if not request.show_secrets:

@@ -12,7 +12,6 @@ from records.errors import ContradictionError, CorruptLogError, RequestError, Un
 from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.keep_going import WithoutContradictions
 from replay.time_travel.points import (
     is_time,
     is_zoneless,
@@ -24,6 +23,7 @@ from replay.timeline import Timeline
 
 if TYPE_CHECKING:
     from controller.descriptions.view import View
+    from replay.keep_going import WithoutContradictions
     from replay.report.narrowing import KeptReports
 
 
@@ -52,6 +52,12 @@ def server_clock(reader: LogReader, point: str, *, is_first: bool = False) -> in
 def silent(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
     """Yield a progress callback that shows nothing."""
     yield lambda offset: None
+
+
+def _without_contradictions(reader: LogReader) -> "WithoutContradictions":
+    from replay.keep_going import WithoutContradictions
+
+    return WithoutContradictions(reader)
 
 
 class Past:
@@ -90,7 +96,7 @@ class Past:
             CorruptLogError: with `keep_going`, the log is not a mirror and contradicts itself.
         """
         self.reader = reader
-        self._without = WithoutContradictions(reader) if keep_going else None
+        self._without = _without_contradictions(reader) if keep_going else None
         if self._without is not None:
             timeline = Timeline(self._without)
         self.timeline = timeline or Timeline.of(reader)
