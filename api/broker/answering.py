@@ -7,12 +7,12 @@ from api.broker.cluster import Cluster
 from api.broker.forwarding import Forward, forwarding_handlers
 from api.broker.topic_creation import TopicCreation
 from api.kafka import apis, groups
+from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
 from api.kafka.envelopes import is_question
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Handler
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
 from api.kafka.metadata import metadata_response

@@ -16,12 +16,13 @@ from api.broker.log_directory import LogDirectory
 from api.broker.registration import Identity
 from api.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
+from api.kafka.answering import Answering
 from api.kafka.apis import Api
 from api.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from api.kafka.conversation import answer
 from api.kafka.envelopes import is_question
 from api.kafka.errors import check, name_of
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, answer
 from api.kafka.login import open_authenticated
 from api.kafka.messages.assignments import (
     AssignedDirectory,

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from api.broker.cluster import Cluster
 from api.broker.replicas import Replicas
 from api.kafka import apis
+from api.kafka.answering import Answering
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering
 from api.kafka.messages.replicas import (
     BrokerConfig,
     LeaderAndIsrRequest,

@@ -20,10 +20,10 @@ from api.kafka import (
     topic_partitions,
     topics,
 )
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.translations import TRANSLATIONS
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
 from api.kafka import apis
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.messages.producers import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,

@@ -18,11 +18,11 @@ from api.broker.offset_lookups import OffsetLookups
 from api.broker.record_deletions import delete_records
 from api.broker.written import Writing, refused
 from api.kafka import apis
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.messages.record_deletions import DeleteRecordsRequest
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,

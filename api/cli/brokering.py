@@ -169,7 +169,8 @@ def broker(
     """Run the reference broker; SIGTERM hands its leaderships over first."""
     import asyncio
 
-    from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
+    from api.broker.options import BrokerOptions
+    from api.broker.process import Ready, run_broker_until_stopped
     from controller.decisions.tokens import SECRET_KEY
 
     use_log_format(log_format)

@@ -1,11 +1,11 @@
 """Handlers of read-only requests about the cluster, answered from the image."""
 
 from api.kafka import apis, cluster, topic_partitions
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.messages.cluster import DescribeClusterRequest, ListConfigResourcesRequest
 from api.kafka.messages.topic_partitions import DescribeTopicPartitionsRequest
 from api.service import Service

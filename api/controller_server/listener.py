@@ -23,12 +23,12 @@ from api.kafka import (
     run_command,
     topics,
 )
+from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
 from api.kafka.errors import code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, Handler
 from api.kafka.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from api.kafka import apis
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.errors import NONE, code_of
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.messages.group_admin import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

@@ -12,10 +12,11 @@ from api.broker.disk import Disk
 from api.broker.log_dirs import LogDirsRequests
 from api.broker.producer_ids import ProducerIds
 from api.kafka import apis
+from api.kafka.answering import Answering
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.connection import Connection
 from api.kafka.errors import check
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Listener
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from api.broker.options import BrokerOptions
 from api.broker.partition_log import PartitionLog
-from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
+from api.broker.process import Ready, run_broker_until_stopped
 from tests.api.kafka.servers import server
 
 

@@ -14,7 +14,8 @@ from api.broker.following import Following
 from api.broker.log_directory import LogDirectory
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
-from api.kafka.listener import Answering, Listener
+from api.kafka.answering import Answering
+from api.kafka.listener import Listener
 from api.kafka.messages.replicas import (
     FULL,
     LiveBroker,

@@ -15,12 +15,13 @@ from api.broker.records_requests import RecordsRequests
 from api.client import MetadataClient
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames, groups
+from api.kafka.answering import Answering
 from api.kafka.apis import BY_REQUEST, by_key
 from api.kafka.connection import Connection
 from api.kafka.envelopes import opened, sealed
 from api.kafka.fields import Request, Response
 from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Listener
 from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import (

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from api.broker.process import BrokerOptions, Ready, run_broker_until_stopped
+from api.broker.options import BrokerOptions
+from api.broker.process import Ready, run_broker_until_stopped
 from api.security.listeners import LOCAL
 from tests.api.kafka.servers import server
 from tests.api.kafka.test_sasl import until

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from api.controller_server.broker_feed import RETRIES_MAX
 from api.kafka import apis, frames
+from api.kafka.answering import Answering
+from api.kafka.conversation import answer
 from api.kafka.errors import CODES
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Answering, answer
 from api.kafka.messages.brokers import FollowLogRequest, FollowLogResponse, ReplicaLag
 from api.kafka.messages.replicas import (
     FULL,

@@ -23,11 +23,11 @@ from api.controller_server import view_requests
 from api.controller_server.broker_view import Sender, full_view
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis, frames
+from api.kafka.answering import Handler
 from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import sealed
 from api.kafka.fields import Request
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.kafka.messages.configs import (
     AlterableConfig,
     AlterableResource,

@@ -18,9 +18,9 @@ from api import visible_pages
 from api.commands import COMMANDS, find_command
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis
+from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
-from api.kafka.listener import Handler
 from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
 from api.questions.objects import ShowImage

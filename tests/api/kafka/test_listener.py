@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from api.client import MetadataClient, server_address
 from api.kafka import apis, frames
+from api.kafka.answering import Answering
 from api.kafka.connection import Connection
-from api.kafka.listener import PIPELINE_MAX, Answering, Listener
+from api.kafka.conversation import PIPELINE_MAX
+from api.kafka.listener import Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse

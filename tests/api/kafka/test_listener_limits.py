@@ -11,10 +11,11 @@ import pytest
 from api import limits
 from api.connections import Connections
 from api.kafka import apis, frames
+from api.kafka.answering import Answering
 from api.kafka.connection import Connection
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, RequestFrame
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Listener
 from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.security.listeners import ListenerSecurity

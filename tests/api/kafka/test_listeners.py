@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.connections import Connections
-from api.kafka.listener import Answering
+from api.kafka.answering import Answering
 from api.kafka.listeners import start_listeners
 from api.renewal import Renewal
 from api.security.listeners import LOCAL

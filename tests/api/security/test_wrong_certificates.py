@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from api import acceptor
 from api.kafka import listener
+from api.kafka.answering import Answering
 from api.kafka.connection import Connection
-from api.kafka.listener import Answering, Listener
+from api.kafka.listener import Listener
 from api.security.client import ConnectionSecurity
 from api.security.listeners import ListenerSecurity
 from api.security.tls import ClientAuth, TlsFiles, client_context, server_context
