@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Sequence
 from controller.invariants.history import InvariantWatch, Key, Violation, begun
 from metadata_log.batch import Batch
 from replay.expressions.bisect import holds
+from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
-from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, explains, replayer_from
 

@@ -136,7 +136,7 @@ def diff(
     """Show what differs between two points, of one log or of two."""
     from api.documents.comparisons import Differences, diff_stat
     from api.questions.differences import DIFF, ShowDiff
-    from replay.time_travel.passed import RECORDS_MAX
+    from replay.time_travel.short_lived import RECORDS_MAX
 
     request = ShowDiff(
         before=log.point(before),

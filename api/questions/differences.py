@@ -12,7 +12,7 @@ from api.questions.question import Computed, Question
 from api.redaction import holds_secrets, redact_label
 from replay.time_travel.diff import diff_images
 from replay.time_travel.objects import parse_object
-from replay.time_travel.passed import RECORDS_MAX, Passed, passed_objects
+from replay.time_travel.short_lived import RECORDS_MAX, Passed, passed_objects
 
 
 class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from metadata_log.batch import Batch
 from records.base import Record
 from records.control import EndTransactionRecord
 from records.envelope import Envelope
+from replay.expressions.changed_tokens import touched, touched_by
 from replay.expressions.expression import Expression, Watch
 from replay.expressions.live_image import LiveImage
-from replay.expressions.touched import touched, touched_by
 from replay.expressions.values import Token
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, Replayer, explains, replayer_from

@@ -18,8 +18,8 @@ from metadata_log.batch import Batch
 from records.envelope import Envelope
 from records.errors import ContradictionError, RequestError
 from replay.expressions.bisect import holds
+from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression, Watch
-from replay.expressions.touched import touched
 from replay.expressions.values import Token
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage

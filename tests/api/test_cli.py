@@ -154,7 +154,7 @@ def test_diff_of_two_points_and_its_exit_code(metalog: Metalog, demo_log: Path) 
 def test_a_diff_of_many_records_says_that_it_did_not_look_for_what_came_and_went(
     metalog: Metalog, demo_log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("api.questions.differences", "replay.time_travel.passed"):
+    for module in ("api.questions.differences", "replay.time_travel.short_lived"):
         monkeypatch.setattr(f"{module}.RECORDS_MAX", 99)
     assert metalog("diff", demo_log, 100, 199, "--json").json["passed"] == []
     assert "is not listed" not in metalog("diff", demo_log, 100, 199).out

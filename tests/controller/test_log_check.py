@@ -10,8 +10,8 @@ from controller.log_check import check_log
 from metadata_log.log_reader import LogReader
 from records.base import ZERO_UUID, Record, Uuid
 from records.topics import MoveTopicRecord, NamespaceRecord, RemoveTopicRecord, TopicRecord
+from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
-from replay.expressions.touched import touched
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image, replayer_from
 from replay.time_travel.escapes import unescaped

@@ -14,7 +14,7 @@ from records.partitions import (
     ReplicaDeletionRecord,
 )
 from records.topics import MoveTopicRecord, RemoveTopicRecord
-from replay.expressions.touched import touched
+from replay.expressions.changed_tokens import touched
 from replay.expressions.vocabulary import PARTITIONS
 from replay.image.configs import TOPIC
 from replay.image.delta import MetadataDelta

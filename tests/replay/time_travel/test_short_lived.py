@@ -14,7 +14,7 @@ from replay.image.provenance import Provenance
 from replay.loader import load_image
 from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS, Key
-from replay.time_travel.passed import Passed, passed_objects
+from replay.time_travel.short_lived import Passed, passed_objects
 from replay.transactions import effective_rows
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, partition, topic, uid
