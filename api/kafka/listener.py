@@ -2,38 +2,17 @@
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Self
-
-import msgspec
 
 from api import limits
 from api.acceptor import Acceptor
-from api.callers import connected_caller
-from api.connections import Connections, Place, Quota
-from api.kafka import frames
-from api.kafka.apis import API_VERSIONS, Api, by_key
-from api.kafka.authentication import SASL_APIS, repeated_login
-from api.kafka.errors import NONE
-from api.kafka.features import Features, with_features
-from api.kafka.fields import Response
-from api.kafka.frames import (
-    FRAME_SIZE_BYTES_MAX,
-    RequestFrame,
-    UnsupportedVersionError,
-)
-from api.kafka.identity import Identity
-from api.kafka.streams import BufferedStream, Received, close_writer, receive_frame
-from api.kafka.versions import unsupported_versions, versions_response
-from api.log_limit import limited_logger
-from api.security.errors import AuthenticationError
-from api.security.listeners import OPEN, ListenerSecurity
-from api.shutdown import unless_set
-from controller.authorization.caller import Caller
-from records.errors import FencedError, RequestError, UnavailableError
-
+from api.connections import Connections, Quota
 from api.kafka.answering import Answering
 from api.kafka.conversation import address_of, answer
+from api.kafka.streams import BufferedStream
+from api.log_limit import limited_logger
+from api.security.listeners import OPEN, ListenerSecurity
+from records.errors import UnavailableError
 
 log = limited_logger(__name__)
 
