@@ -1,8 +1,12 @@
-"""A real S3 server in a process of its own, on a free port of the loopback address."""
+"""A real S3 server in a process of its own, on a free port of the loopback address.
+
+`S3_STORE` in the environment names it: `moto`, the default, or `seaweedfs`.
+"""
 
 import contextlib
 import http.client
 import http.server
+import os
 import re
 import socket
 import subprocess
@@ -17,14 +21,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.seaweedfs import seaweedfs_server
+
 _START_TIMEOUT_S = 60
 _HOST = "127.0.0.1"
 _E_TAG = re.compile(rb"<ETag>.*?</ETag>")
 
 
+def s3_server() -> contextlib.AbstractContextManager[str]:
+    """Run the chosen server; yield its URL, and end the process afterwards."""
+    servers = {"moto": _moto_server, "seaweedfs": seaweedfs_server}
+    return servers[os.environ.get("S3_STORE", "moto")]()
+
+
 @contextlib.contextmanager
-def s3_server() -> Iterator[str]:
-    """Run moto's server; yield its URL, and end the process afterwards."""
+def _moto_server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind((_HOST, 0))
         port = free.getsockname()[1]
