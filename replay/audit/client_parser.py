@@ -4,18 +4,21 @@ The parser runs in a separate Java process without a Spark session; the process 
 client.
 """
 
+import os
+import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pyspark
 from py4j.java_gateway import JavaObject, JVMView
 from pyspark import SparkContext
-from pyspark.errors import PySparkException
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.serializers import UTF8Deserializer, read_int
 from pyspark.sql import SparkSession
 
 from records.errors import UnavailableError
 from replay.audit import java
-from replay.audit.failures import first_line
 from replay.audit.session import environment
 
 _CONNECT_VARIABLES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE")
@@ -47,19 +50,48 @@ def client_parser(spark: SparkSession) -> JavaObject:
 def _jvm() -> JVMView:
     if SparkContext._gateway is None:
         found = java.find_java()
-        with tempfile.TemporaryDirectory(prefix="metalog-java-") as folder:
-            home = java.make_quiet_home(found, Path(folder, "java"))
+        with tempfile.TemporaryDirectory(prefix="metalog-java-") as name:
+            home = java.make_quiet_home(found, Path(name, "java"))
             unset = dict.fromkeys(_CONNECT_VARIABLES)
             with environment({"JAVA_HOME": str(home), **unset}):
-                _launch()
+                port, secret = launch_java(Path(name, "connection"))
+            gateway = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+            with environment({**gateway, **unset}):
+                SparkContext._ensure_initialized()
     return SparkContext._jvm
 
 
-def _launch() -> None:
-    try:
-        SparkContext._ensure_initialized()
-    except PySparkException as error:
-        raise UnavailableError(
-            f"Java does not start: {first_line(error)}; check JAVA_HOME; `metalog --debug` shows "
-            "what it reports"
-        ) from error
+def launch_java(connection: Path) -> tuple[int, str]:
+    """Start Java; return the port and the secret of its gateway, which it writes into a file.
+
+    Raises:
+        UnavailableError: Java does not start.
+
+    PySpark would fork this process. In a process with gRPC, which Spark Connect uses, such a child
+    is aborted now and then before it runs Java. Here no fork handlers run (vfork).
+    """
+    process = subprocess.Popen(
+        [Path(_find_spark_home(), "bin", "spark-submit"), "pyspark-shell"],
+        # Java ends when the pipe breaks, and does not get the terminal's Ctrl-C.
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        env={
+            **os.environ,
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
+        },
+    )
+    _STARTED.append(process)
+    while not connection.exists():
+        if process.poll() is not None:
+            raise UnavailableError(
+                f"Java does not start: spark-submit ended with {process.returncode}; check "
+                "JAVA_HOME; `metalog --debug` shows what it reports"
+            )
+        time.sleep(0.1)
+    with connection.open("rb") as found:
+        return read_int(found), UTF8Deserializer().loads(found)
+
+
+_STARTED: "list[subprocess.Popen[bytes]]" = []
+"""Keeps the pipe open for as long as this process runs."""
