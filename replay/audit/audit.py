@@ -74,6 +74,11 @@ class Audit:
         Raises:
             UnknownHistoryError, RequestError: as for `History`.
         """
+        # Spark parses and resolves with the settings of the active session.
+        with activated(self.spark):
+            return self._view(name, offsets, show_secrets=show_secrets)
+
+    def _view(self, name: str, offsets: Range, *, show_secrets: bool) -> DataFrame:
         match name:
             case "log":
                 end = offsets.last + 1
@@ -114,11 +119,12 @@ class Audit:
             UnknownHistoryError, RequestError: as for `History`.
         """
         chosen = chosen_parameters(query, parameters or {})
-        if query.compares_states:
-            history = self._history(offsets.last, with_origin=True)
-            offsets = Range(history.effect_of(offsets.first), offsets.last)
-        self._register(query.reads, offsets, show_secrets=show_secrets)
-        return self.spark.sql(query.sql, args=chosen)
+        with activated(self.spark):
+            if query.compares_states:
+                history = self._history(offsets.last, with_origin=True)
+                offsets = Range(history.effect_of(offsets.first), offsets.last)
+            self._register(query.reads, offsets, show_secrets=show_secrets)
+            return self.spark.sql(query.sql, args=chosen)
 
     def sql(self, text: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
         """Return the answer to the caller's SQL query over the views.
@@ -133,7 +139,6 @@ class Audit:
                 query.
             ParseException, AnalysisException: Spark cannot parse or resolve the query.
         """
-        # Spark parses and resolves with the settings of the active session.
         with activated(self.spark):
             plan = parse_query(self.spark, text)
             if is_show_tables(plan):

@@ -134,8 +134,9 @@ def _stage(
     """
     from replay.audit.changes import COLUMNS, changes
     from replay.audit.history import History
+    from replay.audit.session import activated
 
-    with History(spark, files, end - 1, columns=COLUMNS) as history:
+    with activated(spark), History(spark, files, end - 1, columns=COLUMNS) as history:
         settled = min(end, history.settled_end)
         rows = changes(history, first, show_secrets=show_secrets)
         # Days in UTC, whatever the session's time zone is.

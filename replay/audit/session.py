@@ -17,6 +17,7 @@ from replay.audit import java
 from replay.audit.class_archive import ClassArchive, class_archive
 from replay.audit.failures import first_line
 from replay.audit.masters import check_answers
+from replay.audit.settings import JAVA_OPTIONS, QUICK, READING, reset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,35 +29,6 @@ _STARTED_ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MOD
 
 # A driver of 1 GiB, Spark's default, is too small for a log of millions of partitions.
 _DRIVER_MEMORY_MAX_BYTES = 8 << 30
-
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-
-# A small log is read in a moment; what takes long is planning the query and compiling it. Measured
-# on a log of 11,000 records, two cores: a digest costs 27 s of CPU with these, 61 s without.
-_QUICK_SETTINGS = {
-    # By default Java collects all garbage three times only because classes were loaded.
-    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "1",
-    # Without compiled code, its cache costs more than what it saves.
-    "spark.sql.subexpressionElimination.enabled": "false",
-    "spark.sql.ui.explainMode": "simple",
-}
-
-
-TASK_BYTES = 16 * 1024 * 1024
-"""Size of the files that one task reads."""
-
-# For the state, each task folds its part of the log; so it reads one file, or a part of one.
-_SETTINGS = {
-    "spark.sql.files.maxPartitionBytes": str(TASK_BYTES),
-    "spark.sql.files.openCostInBytes": str(1 << 40),
-    # Up to 2 GiB. Any lower limit makes Spark measure the batch after each row, which takes most
-    # of the time of a batch with many columns.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
-}
 
 # Up to this size, starting and planning take longer than reading.
 _SMALL_LOG_BYTES = 16 * 1024 * 1024
@@ -102,7 +74,7 @@ def session(
         tempfile.TemporaryDirectory(prefix="metalog-spark-") as folder,
         class_archive(make=makes_archive) as archive,
     ):
-        chosen = {**(_QUICK_SETTINGS if quick else {}), **(settings or {})}
+        chosen = {**(QUICK if quick else {}), **(settings or {})}
         _silence_refused_queries()
         builder = SparkSession.builder.appName(APP_NAME)
         spark = _start(builder, Path(folder), archive, settings or {}, chosen)
@@ -138,14 +110,17 @@ def copies_folder(spark: "SparkSession", parent: Path | str | None = None) -> It
 def separate_session(spark: "SparkSession") -> Iterator["SparkSession"]:
     """Yield a new session of the same Spark, with separate views, functions and settings.
 
-    The new session keeps the given session's time zone. In it, files cannot be used as tables, and
-    `${...}` in a query is plain text.
+    The new session keeps the given session's time zone. Other SQL settings of the application
+    (spark-defaults.conf, `--conf`) have no effect in it, except those of speed and compression:
+    they could change answers. In it, files cannot be used as tables, and `${...}` in a query is
+    plain text.
     """
     own = spark.newSession()
+    reset(own)
     own.conf.set("spark.sql.session.timeZone", spark.conf.get("spark.sql.session.timeZone"))
     own.conf.set("spark.sql.runSQLOnFiles", "false")
     own.conf.set("spark.sql.variable.substitute", "false")
-    for name, value in _SETTINGS.items():
+    for name, value in READING.items():
         own.conf.set(name, value)
     if not is_remote(spark):
         _use_this_python(own)
@@ -275,9 +250,9 @@ def _launch(
     if master.startswith("local"):
         chosen |= _local_settings()
         # Where every start counts, and the caller has not chosen Java's options.
-        if settings.get(_JAVA_OPTIONS) == _QUICK_SETTINGS[_JAVA_OPTIONS]:
-            options = f"{settings[_JAVA_OPTIONS]} {archive.options(found)}"
-            settings = {**settings, _JAVA_OPTIONS: options}
+        if settings.get(JAVA_OPTIONS) == QUICK[JAVA_OPTIONS]:
+            options = f"{settings[JAVA_OPTIONS]} {archive.options(found)}"
+            settings = {**settings, JAVA_OPTIONS: options}
     launch_environment = {
         "JAVA_HOME": str(home),
         # Workers need this process's packages.
@@ -288,7 +263,7 @@ def _launch(
 
 
 def _quiet_settings(folder: Path) -> dict[str, str]:
-    return _SETTINGS | {
+    return READING | {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

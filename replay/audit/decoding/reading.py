@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from records.errors import CorruptLogError
 from replay.audit.decoding.blocks import File, Range, Segment, ranges
 from replay.audit.decoding.columns import Wanted
-from replay.audit.session import TASK_BYTES
+from replay.audit.settings import TASK_BYTES
 
 POSITION = "position"
 """The column that has the record's offset."""

@@ -12,7 +12,7 @@ from replay.audit.decoding import compiled, plain, reading
 from replay.audit.decoding.reading import Reading, Task, tasks
 from replay.audit.history import BULK, RARE
 from replay.audit.records import wanted_records
-from replay.audit.session import TASK_BYTES
+from replay.audit.settings import TASK_BYTES
 from tests.histories import random_history
 from tests.replay.audit.log_on_disk import write_log
 
