@@ -82,6 +82,10 @@ class Answers:
         self._stopping = asyncio.Event()
         self._end: asyncio.Task[None] | None = None
 
+    def use_sql_history(self, url: str) -> None:
+        """Answer from the SQL history in a database, not from that in the log's directory."""
+        self._workers.sql_history = url
+
     def cut(self, history_start: int) -> None:
         """Record a new start of history, after old segments were dropped by another process."""
         self.history_start = max(self.history_start, history_start)

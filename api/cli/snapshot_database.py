@@ -30,13 +30,9 @@ def named_timeline(reader: "LogReader") -> "Timeline | None":
 
 
 def _index(url: str, reader: "LogReader") -> "ChangeIndex | None":
-    from replay.timeline import index_beside
+    from replay.timeline import index_at, index_beside
 
-    if not url.startswith("postgres"):
-        return index_beside(reader)
-    from replay.sql_history.server import HistoryDatabase
-
-    return HistoryDatabase(url, reader)
+    return index_at(url, reader) if url.startswith("postgres") else index_beside(reader)
 
 
 class _NamedSnapshots:

@@ -27,7 +27,8 @@ class LogInfo(msgspec.Struct, frozen=True, kw_only=True):
         clock_difference_ms: `latest_timestamp` minus this machine's time; normally negative,
             positive if the record's time is in the future.
         snapshots: Lag of the newest usable snapshot; None if there is none.
-        sql_history: Lag of the SQL history in the log's directory; None if there is none.
+        sql_history: Lag of the SQL history, in the log's directory or in the database in which the
+            service keeps it; None if there is none.
         unknown: The kinds of records that this release does not understand; set only if there are
             any.
     """

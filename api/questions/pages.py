@@ -58,7 +58,15 @@ class PagedLog:
         self._kept: dict[bytes, _Reading] = {}
         self._kept_reports = KeptReports()
 
-    def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None = None) -> Page:
+    def page(
+        self,
+        name: str,
+        payload: bytes,
+        at: str,
+        cursor: Cursor | None = None,
+        *,
+        sql_history: str | None = None,
+    ) -> Page:
         """Return a page of the answer to a question.
 
         Args:
@@ -66,6 +74,7 @@ class PagedLog:
             payload: The request, encoded by `controller.wire`.
             at: The point of the question.
             cursor: The cursor of the previous page; None for the first page.
+            sql_history: URL of the database with the SQL history; None: that in the directory.
 
         Raises:
             RequestError: there is no such question, or an object in the request does not exist.
@@ -77,7 +86,13 @@ class PagedLog:
             request = from_wire(payload, question.request)
             with LogReader.open(self._directory) as reader:
                 points = None if cursor is None else dict(cursor.points)
-                past = Past(reader, points=points, kept_reports=self._kept_reports, is_live=True)
+                past = Past(
+                    reader,
+                    points=points,
+                    kept_reports=self._kept_reports,
+                    is_live=True,
+                    sql_history=sql_history,
+                )
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
                 return Page(payload=to_wire(told.answer), about=told.about())

@@ -81,6 +81,7 @@ class Past:
         keep_going: bool = False,
         kept_reports: "KeptReports | None" = None,
         is_live: bool = False,
+        sql_history: str | None = None,
     ) -> None:
         """Use a log; by default with the snapshots in its directory.
 
@@ -89,6 +90,7 @@ class Past:
             timeline: Timeline to use instead of that of the log with its own snapshots.
             kept_reports: Cache of the last report of this log.
             is_live: True if the caller is the service that writes the log.
+            sql_history: URL of a database whose SQL history is used; None: that in the directory.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists the records that were left out.
 
@@ -99,7 +101,7 @@ class Past:
         self._without = _without_contradictions(reader) if keep_going else None
         if self._without is not None:
             timeline = Timeline(self._without)
-        self.timeline = timeline or Timeline.of(reader)
+        self.timeline = timeline or Timeline.of(reader, sql_history)
         self.names_snapshots = timeline is not None
         self.points = points or {}
         self.kept_reports = kept_reports

@@ -32,6 +32,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
     at: str
     cursor: Cursor | None = None
+    sql_history: str | None = None
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +107,10 @@ def _read(stream: BinaryIO) -> Asked | None:
 
 def _reply(log: PagedLog, asked: Asked) -> Reply:
     try:
-        return Reply(page=log.page(asked.question, asked.payload, asked.at, asked.cursor))
+        page = log.page(
+            *(asked.question, asked.payload, asked.at, asked.cursor), sql_history=asked.sql_history
+        )
+        return Reply(page=page)
     except MetadataLogError as error:
         return Reply(error=Failure.of(error))
 

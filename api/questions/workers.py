@@ -36,9 +36,14 @@ assert ALIVE_EVERY_S * 10 <= SILENT_MAX_S
 
 
 class Workers:
-    """Answers questions about one log directory in child processes, started on demand."""
+    """Answers questions about one log directory in child processes, started on demand.
+
+    Attributes:
+        sql_history: URL of the database with the SQL history; None: that in the directory.
+    """
 
     def __init__(self, directory: Path) -> None:
+        self.sql_history: str | None = None
         # Found when the service starts, so that a process is never of another release.
         files = fingerprint()
         self._workers = [_Worker(directory, files) for _ in range(WORKERS_MAX)]
@@ -56,7 +61,14 @@ class Workers:
             UnavailableError: the process ended or is stuck, `close` was called, or the program's
                 files were replaced after the service was started.
         """
-        asked = Asked(question=name, payload=payload, at=at, cursor=cursor and _here(cursor, 0))
+        asked = Asked(
+            question=name,
+            payload=payload,
+            at=at,
+            cursor=cursor and _here(cursor, 0),
+            # Not an argument of the process: it may contain a password, which `ps` would show.
+            sql_history=self.sql_history,
+        )
         # The process that has the answer half read.
         wanted = None if cursor is None else cursor.worker % WORKERS_MAX
         async with self._taken(wanted) as number:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import URL, text
 
+from records.errors import UnavailableError
 from replay.loader import BatchSource
 from replay.snapshot.database import reading, shown_url
 from replay.sql_history.index import HistoryIndex
@@ -18,13 +19,19 @@ class HistoryDatabase(HistoryIndex):
     def __init__(self, url: str | URL, source: BatchSource) -> None:
         super().__init__(shown_url(url), source)
         self._url = url
+        self._is_down = False
 
     def exists(self) -> bool:
-        """True, because only a connection would tell."""
-        return True
+        """True, because only a connection would tell; False once the server was unreachable."""
+        return not self._is_down
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
         """Yield a function that asks the tables."""
         with HistoryStore.open(self._url) as store, reading(store.engine) as connection:
             yield lambda query, values: connection.execute(text(query), values)
+
+    def _pass_over(self, error: Exception) -> None:
+        # An answer asks several times, and a connection may wait for ten seconds.
+        self._is_down |= isinstance(error, UnavailableError)
+        super()._pass_over(error)

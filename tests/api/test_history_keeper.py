@@ -5,14 +5,19 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from sqlalchemy import URL
 
+from api.questions.changes import ShowHistory
+from api.questions.pages import PagedLog
+from controller.wire import to_wire
 from metadata_log.log_reader import LogReader
 from replay.time_travel.change_index import HISTORY_NAME
-from tests.api.conftest import Metalog
+from tests.api.conftest import Answer, Metalog
 from tests.api.test_snapshot_maker import LONG_S, running_on, serve
 from tests.postgres import text_of
 from tests.stories.processes import Process, soon
@@ -101,3 +106,54 @@ async def test_a_database_that_is_down_is_logged_once_and_synced_when_it_is_back
     assert service.errors.count("not currently accepting connections") == 1
     assert "is not kept" not in service.errors
     assert await service.stop() == 0
+
+
+async def test_questions_are_answered_from_the_tables_in_another_database(
+    metalog: Metalog,
+    log: Path,
+    started: list[Process],
+    postgres_url: URL,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A small log is read as fast as the tables.
+    monkeypatch.setattr("replay.sql_history.index._RECORDS_PER_SEEK", 1)
+    url = text_of(postgres_url)
+    service = await serve(log, started, "--sql-history", url)
+    server = ("--server", f"kafka://{service.ready['kafka']}")
+
+    async def ask(*command: object) -> Answer:
+        found = await asyncio.to_thread(metalog, *command, *server)
+        assert found.code == 0, found.err
+        return found
+
+    await ask("topics", "create", "asked", "--partitions", 1, "--config", "retention.ms=1")
+    await ask("configs", "set", "topic/asked", "retention.ms=2")
+    end = (await ask("info", "--json")).json["log_end"]
+    await soon(lambda: f"is kept up to {end}" in service.errors, LONG_S)
+    assert (await ask("info", "--json")).json["sql_history"]["end_offset"] == end
+    assert not (log / HISTORY_NAME).exists()
+
+    plain = _history(log, None)
+    assert len(plain) == 2
+    assert _history(log, url) == plain
+    with psycopg.connect(url, autocommit=True) as tables:
+        # With a gap in the tables, an answer shows that it came from them.
+        tables.execute("DELETE FROM config_version WHERE resource_name = 'asked' AND value = '2'")
+        tables.execute("UPDATE config_version SET valid_to_offset = NULL WHERE value = '1'")
+        assert len(_history(log, url)) == 1
+        # Those of another log are not used.
+        tables.execute("UPDATE history_position SET last_crc32c = last_crc32c - 1")
+    assert _history(log, url) == plain
+    assert (await ask("info", "--json")).json["sql_history"] is None
+    assert "passed over: of another log" in service.errors
+    password = postgres_url.password
+    assert password is not None and password not in service.errors
+    assert await service.stop() == 0
+
+
+def _history(log: Path, database: str | None) -> list[Any]:
+    """Answer as a service of the log does that keeps its SQL history in this database."""
+    request = to_wire(ShowHistory(object="config:topic/asked"))
+    page = PagedLog(log).page("history", request, "end", sql_history=database)
+    found: list[Any] = msgspec.msgpack.decode(page.payload)
+    return found

@@ -9,8 +9,10 @@ from sqlalchemy import URL
 from records.configs import ConfigRecord
 from records.errors import RequestError, UnavailableError
 from replay.image.digest import image_digest
+from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
+from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.postgres import new_database
@@ -75,3 +77,13 @@ def test_key_that_is_too_long_for_an_index_is_refused(store: HistoryStore) -> No
     log = FakeLog(batches((record,)))
     with pytest.raises(RequestError, match="too long for PostgreSQL; keep it in SQLite"):
         sync(Timeline(log), log, store)
+
+
+def test_a_server_that_cannot_be_reached_is_asked_once(caplog: pytest.LogCaptureFixture) -> None:
+    log = FakeLog(batches((topic("orders"),)))
+    index = HistoryDatabase("postgresql://metalog@127.0.0.1:1/metadata", log)
+    asked = parse_object("topic:orders")
+    assert [index.changes_of(asked, (), 1) for _ in range(2)] == [None, None]
+    assert index.outage_beginnings(1, None) is None
+    (warning,) = caplog.messages
+    assert "127.0.0.1:1/metadata passed over: " in warning
