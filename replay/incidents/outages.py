@@ -14,6 +14,9 @@ from replay.transactions import Transactions, rows_within
 # Loading one takes as long as replaying some 30,000 records of a large cluster.
 _SNAPSHOTS_TRIED = 2
 
+# Where so many partitions are down, some were down at the snapshot before, too.
+_DOWN_MANY = 1_000
+
 
 @explains
 def find_outages(
@@ -77,6 +80,8 @@ def _watch_before(
         if watch.is_quiet:
             return watch
         found = found or watch
+        if index is not None and len(found.partitions_down) > _DOWN_MANY:
+            break
     past = load_image(source, source.history_start - 1)
     if found is None:
         return Watch(past, assumed_min_isr)

@@ -209,6 +209,23 @@ DOWN = (
 )
 
 
+@pytest.mark.parametrize("many", [0, 1])
+def test_an_older_snapshot_is_not_loaded_where_many_partitions_are_down(
+    many: int, url: URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outages, "_DOWN_MANY", many)
+    log, loaded = FakeLog(batches(*DOWN)), list[int]()
+    index, last = synced(log, url), log.end_offset - 1
+
+    def newest(at: int) -> MetadataImage:
+        loaded.append(at)
+        return load_image(log, at)
+
+    found = find_outages(log, log.end_offset, from_offset=last, newest=newest, index=index)
+    assert found == of_range(log, last, last - 1)
+    assert (len(loaded), index.used) == ((1, 1) if many == 0 else (2, 0))
+
+
 MOVED = MoveTopicRecord(topic_id=uid("a"), namespace_id=uid("n"), name="b")
 BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 MIN_ISR = ConfigRecord(
