@@ -158,7 +158,7 @@ async def serving(
             renewal.add(http.read_again)
         service = await Service.open(options.log, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
-        if options.sql_history not in (None, DEFAULT_DATABASE):
+        if options.sql_history is not None and options.sql_history != DEFAULT_DATABASE:
             service.answers.use_sql_history(options.sql_history)
         kafka = ControllerListener(
             service,

@@ -45,14 +45,13 @@ class Timeline(LogImages):
         self._index = index
 
     @classmethod
-    def of(cls, log: StoredLog, sql_history: str | None = None) -> Self:
+    def of(cls, log: StoredLog, index: ChangeIndex | None = None) -> Self:
         """Return a log's timeline, with any snapshots and SQL history in the log's directory.
 
         Args:
-            sql_history: URL of a database; its SQL history is used instead.
+            index: Used instead of the SQL history in the directory.
         """
-        index = index_beside(log) if sql_history is None else index_at(sql_history, log)
-        return cls(log, snapshots_beside(log), index)
+        return cls(log, snapshots_beside(log), index or index_beside(log))
 
     def changes(self, from_offset: int, to_offset: int) -> "Iterator[EffectiveChange]":
         """Yield every field that a record in [from_offset, to_offset) changed, in order of effect.
@@ -294,14 +293,6 @@ class Timeline(LogImages):
     def sql_history_end(self) -> int | None:
         """Return the end offset of the log's SQL history; None if there is none."""
         return None if self._index is None else self._index.end_offset()
-
-
-def index_at(url: str, log: BatchSource) -> ChangeIndex:
-    """Return the SQL history of a log in the database with this URL."""
-    # Importing SQLAlchemy takes half a second.
-    from replay.sql_history.server import HistoryDatabase
-
-    return HistoryDatabase(url, log)
 
 
 def index_beside(log: StoredLog) -> ChangeIndex | None:

@@ -30,9 +30,13 @@ def named_timeline(reader: "LogReader") -> "Timeline | None":
 
 
 def _index(url: str, reader: "LogReader") -> "ChangeIndex | None":
-    from replay.timeline import index_at, index_beside
+    from replay.timeline import index_beside
 
-    return index_at(url, reader) if url.startswith("postgres") else index_beside(reader)
+    if not url.startswith("postgres"):
+        return index_beside(reader)
+    from replay.sql_history.server import HistoryDatabase
+
+    return HistoryDatabase(url, reader)
 
 
 class _NamedSnapshots:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from controller.descriptions.view import View
     from replay.keep_going import WithoutContradictions
     from replay.report.narrowing import KeptReports
+    from replay.time_travel.change_index import ChangeIndex
 
 
 class Resolve(Protocol):
@@ -101,7 +102,7 @@ class Past:
         self._without = _without_contradictions(reader) if keep_going else None
         if self._without is not None:
             timeline = Timeline(self._without)
-        self.timeline = timeline or Timeline.of(reader, sql_history)
+        self.timeline = timeline or Timeline.of(reader, _index(sql_history, reader))
         self.names_snapshots = timeline is not None
         self.points = points or {}
         self.kept_reports = kept_reports
@@ -221,3 +222,12 @@ class Past:
             return about
         left_out = tuple([each for each in self._without.left_out if each.offset <= at])
         return msgspec.structs.replace(about, left_out=left_out)
+
+
+def _index(sql_history: str | None, reader: LogReader) -> "ChangeIndex | None":
+    if sql_history is None:
+        return None
+    # Importing SQLAlchemy takes half a second.
+    from replay.sql_history.server import HistoryDatabase
+
+    return HistoryDatabase(sql_history, reader)
