@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 
+from metadata_log.log_reader import LogReader
 from metadata_log.position import Position
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError, UnavailableError
@@ -150,8 +151,18 @@ class HistoryIndex(ABC):
 
     def _prove(self, start: int, stored: Position) -> None:
         source = self._source
-        if not start <= source.history_start <= stored.end_offset <= source.end_offset:
-            raise RequestError("WRONG_LOG", "the log has other offsets")
-        if source.position(stored.end_offset).contradicts(stored):
-            raise RequestError("WRONG_LOG", "of another log")
+        directory = source.local_directory if isinstance(source, LogReader) else None
+        if directory is not None and source.end_offset < stored.end_offset:
+            # A log that grows may have reached the end of the tables after it was opened.
+            with LogReader.open(directory) as newer:
+                _compare(newer, start, stored)
+        else:
+            _compare(source, start, stored)
         self._proven = stored
+
+
+def _compare(source: BatchSource, start: int, stored: Position) -> None:
+    if not start <= source.history_start <= stored.end_offset <= source.end_offset:
+        raise RequestError("WRONG_LOG", "the log has other offsets")
+    if source.position(stored.end_offset).contradicts(stored):
+        raise RequestError("WRONG_LOG", "of another log")

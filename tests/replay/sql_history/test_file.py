@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import URL
 
-from records.base import Uuid
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
+from records.base import Record, Uuid
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from records.text import uuid_text
 from records.topics import MoveTopicRecord
+from replay.about import ConfirmedSource
 from replay.image.configs import TOPIC
 from replay.sql_history import index as sql_index
 from replay.sql_history.file import HistoryFile
@@ -28,6 +33,7 @@ from replay.time_travel.objects import ObjectName, parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
+from tests.replay.sql_history.conftest import ON_BOTH
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
 
 
@@ -58,7 +64,7 @@ def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql_index, "_RECORDS_PER_SEEK", 1)
 
 
-def synced(log: FakeLog, url: URL) -> Path:
+def synced(log: ConfirmedSource, url: URL) -> Path:
     with HistoryStore.open(url, create=True) as store:
         sync(Timeline(log), log, store)
     return Path(str(url.database))
@@ -251,3 +257,31 @@ def test_what_a_writer_has_not_yet_moved_into_the_file_is_read(url: URL, tmp_pat
     path = Path(str(default_url(crashed).database))
     found = HistoryFile(path, log).changes_of(parse_object("topic:more"), (), 4)
     assert found == FoundChanges([2], 4)
+
+
+@ON_BOTH
+async def test_tables_that_are_ahead_of_a_log_as_it_was_opened_are_used(
+    url: URL, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "log"
+    create_log(log, "test-cluster")
+    await _append(log, topic("orders"), partition("orders", 0))
+    with LogReader.open(log) as opened:
+        await _append(log, change("orders", 0, leader=2))
+        with LogReader.open(log) as reader:
+            path = synced(reader, url)
+        is_file = url.get_backend_name() == "sqlite"
+        index = _Counted(path, opened) if is_file else _CountedDatabase(url, opened)
+        assert (index.end_offset() or 0) > opened.end_offset
+        name = parse_object("partition:orders/0")
+        with_tables = list(Timeline(opened, index=index).history(name))
+        assert with_tables == list(Timeline(opened).history(name))
+        assert len(with_tables) == 1
+        assert index.used == 1
+    assert not caplog.messages
+
+
+async def _append(directory: Path, *records: Record) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(NewBatch(records=records))
+    await log.close()
