@@ -2,10 +2,13 @@
 
 A test starts `[*METALOG, "serve", ...]` with `subprocess` or asyncio like any other command. Inside
 `forking()` a server forks it; elsewhere the same words start Python. Either way the process is a
-child of the caller, with its own pid, streams, environment, working directory and end. Tests about
-the start itself run `python -m api.cli`, and so does the story of a secured cluster.
+child of the caller, with its own pid, streams, environment, working directory and end. At its end
+it waits for threads, calls what is registered with `atexit` and flushes its streams, but runs no
+destructors. Tests about the start itself run `python -m api.cli`, and so does the story of a
+secured cluster.
 """
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -178,6 +181,9 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
 
 def main() -> None:
     """Serve requests; in a forked process, run the command as if Python had just started."""
+    codes: list[int] = []
+    # Registered before all that is imported now, so called after all of it.
+    atexit.register(_leave, codes)
     importlib.import_module("tests.loaded_commands")
     # Also makes the parser of the command line.
     run(["serve", "--help"])
@@ -190,7 +196,27 @@ def main() -> None:
     with socket.socket(fileno=int(sys.argv[1])) as requests:
         is_command = _serve(requests)
     if is_command:
-        entry.main()
+        try:
+            entry.main()
+        except SystemExit as ended:
+            codes.append(int(ended.code or 0))
+            raise
+
+
+def _leave(codes: list[int]) -> None:
+    """End a command at the last step of a normal end, before Python takes its modules apart.
+
+    That writes to each page that is shared with the server, so it copies them: two thirds of the
+    CPU time of a short command.
+    """
+    if not codes:
+        return
+    logging.shutdown()
+    # What cannot be written is reported by Python itself, which gives another exit code.
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(codes[0])
 
 
 if __name__ == "__main__":
