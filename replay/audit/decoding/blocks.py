@@ -8,6 +8,7 @@ import zstandard
 
 from metadata_log.care.store import open_store
 from metadata_log.fs import ReadableFile
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
 from records.errors import CorruptLogError
 
 _MAGIC = b"Obj\x01"
@@ -112,13 +113,12 @@ class Segment:
         frames = zstandard.ZstdDecompressor()
 
         def decompressed(octets: bytes) -> bytes:
-            if zstandard.frame_content_size(octets) >= 0:
-                return frames.decompress(octets, allow_extra_data=False)
-            stream = frames.decompressobj()
-            found = stream.decompress(octets)
-            if not stream.eof or stream.unused_data:
-                raise zstandard.ZstdError("not one whole frame")
-            return found
+            # A few octets can claim, or expand to, gigabytes. The log's blocks name their size.
+            size = zstandard.frame_content_size(octets)
+            if not 0 <= size <= BLOCK_DECODED_BYTES_MAX:
+                what = "without its size" if size < 0 else f"of {size} octets"
+                raise zstandard.ZstdError(f"a frame {what}")
+            return frames.decompress(octets, allow_extra_data=False)
 
         return self._checked(decompressed)
 
@@ -129,7 +129,7 @@ class Segment:
             except zstandard.ZstdError as error:
                 self._fail(block.at, f"the block cannot be decompressed: {error}")
             # A record has at least one octet.
-            if block.rows > len(octets):
+            if block.rows > min(len(octets), BLOCK_RECORDS_MAX):
                 self._fail(block.at, f"{block.rows} records in {len(octets)} octets")
             return octets
 

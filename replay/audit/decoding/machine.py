@@ -4,6 +4,7 @@ The functions are general: they are compiled once for all schemas, and kept in n
 disk. Each read is bounds-checked.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -47,14 +48,24 @@ def _integer(data: Any, at: Any, end: Any) -> Any:
     raise ValueError(_VARINT, start)
 
 
+def _compiled(
+    function: Callable[..., Any], result: Any, *arguments: Any, **options: Any
+) -> Callable[..., Any]:
+    """Compile a function, and keep it on disk if a folder for it can be written."""
+    signature = result(*arguments)
+    try:
+        compiled: Callable[..., Any] = numba.njit(signature, cache=True, **options)(function)
+    except (OSError, RuntimeError):  # no such folder; a full disk
+        compiled = numba.njit(signature, **options)(function)
+    return compiled
+
+
 _octets = numba.types.Array(numba.types.uint8, 1, "C", readonly=True)
 _longs = numba.types.int64[::1]
 _table = numba.types.int64[:, ::1]
 _pair = numba.types.UniTuple(numba.types.int64, 2)
 
-integer = numba.njit(
-    _pair(_octets, numba.types.int64, numba.types.int64), inline="always", cache=True
-)(_integer)
+integer = _compiled(_integer, _pair, _octets, numba.types.int64, numba.types.int64, inline="always")
 
 
 def _count(data: Any, at: Any, end: Any) -> Any:
@@ -69,7 +80,7 @@ def _count(data: Any, at: Any, end: Any) -> Any:
     return count, at
 
 
-count_ = numba.njit(_pair(_octets, numba.types.int64, numba.types.int64), cache=True)(_count)
+count_ = _compiled(_count, _pair, _octets, numba.types.int64, numba.types.int64)
 
 
 def _run(
@@ -212,10 +223,9 @@ def _run(
     return row
 
 
-run = numba.njit(
-    numba.types.int64(_octets, _longs, _longs, _table, _longs, _table, _table, _longs),
-    cache=True,
-)(_run)
+run = _compiled(
+    _run, numba.types.int64, _octets, _longs, _longs, _table, _longs, _table, _table, _longs
+)
 """`_run`, compiled."""
 
 
@@ -234,10 +244,11 @@ def _gathered(data: Any, firsts: Any, sizes: Any) -> Any:
     return offsets, copied
 
 
-gathered = numba.njit(
-    numba.types.Tuple((numba.types.int32[::1], numba.types.uint8[::1]))(_octets, _longs, _longs),
-    cache=True,
-)(_gathered)
+gathered = _compiled(
+    _gathered,
+    numba.types.Tuple((numba.types.int32[::1], numba.types.uint8[::1])),
+    *(_octets, _longs, _longs),
+)
 """`_gathered`, compiled."""
 
 
@@ -256,7 +267,7 @@ def _listed(items: Any, firsts: Any, counts: Any) -> Any:
     return offsets, copied
 
 
-listed = numba.njit(
-    numba.types.Tuple((numba.types.int32[::1], _longs))(_longs, _longs, _longs), cache=True
-)(_listed)
+listed = _compiled(
+    _listed, numba.types.Tuple((numba.types.int32[::1], _longs)), _longs, _longs, _longs
+)
 """`_listed`, compiled."""

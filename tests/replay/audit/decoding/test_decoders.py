@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numba
 import pyarrow
 import pytest
+import zstandard
 
+from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
 from records.avro.schema import envelope_schema
 from records.errors import CorruptLogError
-from replay.audit.decoding import compiled, plain
+from replay.audit.decoding import compiled, machine, plain
 from replay.audit.decoding.blocks import Range, Segment
 from replay.audit.decoding.columns import Wanted
 from replay.audit.history import BULK, RARE
@@ -96,10 +99,10 @@ def _rows_or_error(decoder: Any, path: Path) -> pyarrow.Table | str:
         return str(error)
 
 
-def _with_block(path: Path, schema: Any, count: int, octets: bytes) -> Path:
+def _with_block(path: Path, schema: Any, count: int, octets: bytes, codec: str = "null") -> Path:
     """Write a file with one block, whose octets need not be records."""
     header = io.BytesIO()
-    fastavro.writer(header, schema, [], sync_marker=_SYNC_MARKER)
+    fastavro.writer(header, schema, [], codec, sync_marker=_SYNC_MARKER)
     block = _varint(count) + _varint(len(octets)) + octets
     path.write_bytes(header.getvalue() + block + _SYNC_MARKER)
     return path
@@ -234,3 +237,44 @@ def test_file_that_ends_in_a_block_or_has_an_unknown_codec_is_refused(tmp_path: 
     path.write_bytes(b"no log")
     with pytest.raises(CorruptLogError, match=rf"{path.name} byte 0: not an Avro file"):
         decoded(decoder, path)
+
+
+def _frame_of(size: int) -> bytes:
+    """Return a frame of no octets whose header claims to have some (RFC 8878, section 3.1.1)."""
+    return b"\x28\xb5\x2f\xfd\xe0" + size.to_bytes(8, "little") + b"\x01\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("count", "frame", "what"),
+    [
+        (1, _frame_of(2**40), "a frame of 1099511627776 octets"),
+        (1, _frame_of(BLOCK_DECODED_BYTES_MAX + 1), "a frame of"),
+        (
+            1,
+            zstandard.ZstdCompressor(write_content_size=False).compress(b"\0\2"),
+            "a frame without its size",
+        ),
+        (
+            BLOCK_RECORDS_MAX + 1,
+            zstandard.compress(bytes(2 * BLOCK_RECORDS_MAX)),
+            f"{BLOCK_RECORDS_MAX + 1} records in",
+        ),
+        (2**40, zstandard.compress(b"\0\2"), "1099511627776 records in 2 octets"),
+    ],
+)
+def test_block_that_asks_for_much_memory_is_refused(
+    tmp_path: Path, count: int, frame: bytes, what: str
+) -> None:
+    path = _with_block(tmp_path / "log.avro", _INTS, count, frame, "zstandard")
+    for module in (compiled, plain):
+        error = _rows_or_error(module.Decoder(_INTS, _wanted(_INTS)), path)
+        assert what in str(error)
+
+
+def test_functions_are_compiled_where_no_folder_can_keep_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Of all places this one is left; it is only for modules in an archive.
+    monkeypatch.setattr(numba.core.config, "CACHE_LOCATOR_CLASSES", "ZipCacheLocator")
+    long = numba.types.int64
+    assert machine._compiled(lambda value: value + 1, long, long)(41) == 42
