@@ -33,7 +33,7 @@ def audit(
         list[str],
         typer.Argument(
             metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
-            help="What to ask, then the log, else METALOG_LOG.",
+            help="A query or one of these words, then the log; METALOG_LOG stands for the log.",
             show_default=False,
         ),
     ],

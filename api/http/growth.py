@@ -85,7 +85,10 @@ class _Growth:
         self._shown()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the events as bytes; ends with the service, after `anew`, and after an error."""
+        """Yield the events as bytes.
+
+        The stream ends when the service ends, after the event `anew`, and after an error.
+        """
         with self._shared.heartbeats.stream():
             try:
                 yield b": after offset %d\n\n" % self._known

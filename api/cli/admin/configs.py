@@ -88,7 +88,7 @@ def delete(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Remove configs, so that the next level's value counts."""
+    """Remove configs from a resource, which then has the next level's values."""
     from controller.decisions.configs import ConfigChange, Operation
 
     changes = [ConfigChange(name, operation=Operation.DELETE) for name in names]

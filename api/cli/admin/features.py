@@ -44,7 +44,7 @@ def upgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = Fal
 
 @changing(app)
 def downgrade(ask: AdminClient, levels: _Levels, validate_only: ValidateOnly = False) -> int:
-    """Lower feature levels where nothing is lost by it: all of them, or none."""
+    """Lower feature levels, all or none; refused if a lower level would lose data."""
     return _update(ask, levels, "safe downgrade", validate_only=validate_only)
 
 

@@ -78,7 +78,7 @@ def delete(
     default_ip: _DefaultIp = False,
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Delete quotas, so that the next entity's counts."""
+    """Delete quotas of an entity, which then has those of the next entity that applies."""
     from controller.decisions.quotas import QuotaChange
 
     entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
