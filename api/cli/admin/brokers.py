@@ -30,7 +30,8 @@ _ANSWER_WITHIN_S = 5.0
 _LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 
 _Id = Annotated[
-    int, typer.Argument(metavar="ID", min=0, max=_ID_MAX, help="The broker's id.", show_default=False)
+    int,
+    typer.Argument(metavar="ID", min=0, max=_ID_MAX, help="The broker's id.", show_default=False),
 ]
 _Ids = Annotated[
     list[int], typer.Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids.", show_default=False)
