@@ -38,7 +38,7 @@ TABLES = {
         ("topic_id", "timestamp", "principal"),
     ),
     ("snapshot", "list", "{log}"): ("snapshots", ("timestamp", "created_at", "digest")),
-    ("audit", "list"): ("auditing", ("name", "description")),
+    ("audit", "list"): ("audit_answers", ("name", "description")),
     ("topics", "list", "--log", "{log}"): ("admin/topics", ("name", "topic_id")),
     ("topics", "describe", "--log", "{log}"): ("admin/topics", ("name", "topic_id", "mode")),
     ("namespaces", "list", "--log", "{log}"): ("admin/namespaces", ("name", "namespace_id")),
