@@ -11,7 +11,7 @@ from api.feed import Feed
 from api.history import History
 from api.live_rows import live_rows
 from api.min_offset import not_available
-from api.questions.deciding import described
+from api.questions.described import described
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from api.questions.rows import FollowRows, is_offset

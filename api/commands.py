@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from api.command import Command
-from api.questions.deciding import described
-from api.questions.described import GUARDED
+from api.questions.described import GUARDED, described
 from api.transactions import NAME, Transact, Transacted, guard, transact
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition

@@ -3,6 +3,8 @@
 They can also be run as commands: alone, or as a step of a transaction.
 """
 
+from typing import Any
+
 from api.questions.descriptions import (
     ACCESS,
     ACLS,
@@ -22,7 +24,11 @@ from api.questions.descriptions import (
     TOPICS,
     USERS,
 )
+from api.questions.question import Question
 from api.questions.reassignments import REASSIGNMENTS
+from controller.decisions.context import Context
+from controller.descriptions.view import View
+from controller.result import ControllerResult
 from controller.rights import rights, subscription_rights
 
 GUARDED = (
@@ -49,3 +55,15 @@ GUARDED = (
 
 DESCRIPTIONS = {question.name: question for question, _ in GUARDED}
 """The questions by name."""
+
+
+def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
+    """Answer a question from the state in a decision's context; no records are written."""
+    assert question.describe is not None, "only a description is told by a controller"
+    view = View(
+        image=context.image,
+        index=context.index,
+        settings=context.settings,
+        sessions=context.sessions,
+    )
+    return ControllerResult(response=question.describe(view, request))
