@@ -16,6 +16,7 @@ def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> No
             reader, to, lambda: spark_and_files(reader), show_secrets=show_secrets
         )
         place = about(reader, done.to_offset - 1)
+        confirmed_end, end = reader.confirmed_end, reader.end_offset
     if as_json:
         exported = ChangesExported(
             from_=done.from_offset, to=done.to_offset, files=done.files, rows=done.rows
@@ -26,3 +27,8 @@ def export(log: Path | str, to: str, *, show_secrets: bool, as_json: bool) -> No
         f"{to}: {done.rows} changes in {done.files} files, from offset {done.from_offset} up to "
         f"{done.to_offset} (exclusive)"
     )
+    if confirmed_end < end:
+        print_line(
+            f"left out: Kafka may still replace offsets {confirmed_end} to {end - 1}; no "
+            "checkpoint in its directory confirms them; import again when it has written one"
+        )

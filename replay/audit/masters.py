@@ -1,12 +1,14 @@
 """Checks that a Spark master or Spark Connect server is reachable, before Spark waits for it."""
 
+import re
 import socket
 from urllib.parse import urlsplit
 
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 
 _ANSWER_TIME_S = 10.0
 _CONNECT_PORT = 15002
+_KNOWN = re.compile(r"(local|yarn)\b|[a-z0-9.-]+://")
 
 
 def check_answers(url: str, setting: str) -> None:
@@ -16,12 +18,20 @@ def check_answers(url: str, setting: str) -> None:
 
     Args:
         url: `spark://HOST:PORT` (or several, separated by commas: one reachable host is enough),
-            `k8s://https://HOST:PORT`, `sc://HOST:PORT/...`, or a name such as `yarn`.
+            `k8s://https://HOST:PORT`, `sc://HOST:PORT/...`, or a name such as `yarn`; empty if
+            there is none.
         setting: The environment variable that contains the URL.
 
     Raises:
+        RequestError: INVALID_REQUEST: Spark knows no such URL.
         UnavailableError: no host accepts a connection; names the variable.
     """
+    if url and not _KNOWN.match(url):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{url} ({setting}) is no address of Spark; expected spark://HOST:PORT, local[*], "
+            "yarn, k8s://https://HOST:PORT, or for SPARK_REMOTE sc://HOST:PORT",
+        )
     places = _places(url)
     problems = []
     for host, port in places:

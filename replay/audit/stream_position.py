@@ -45,9 +45,11 @@ def check_same_history(reader: LogReader, position: Position) -> None:
     """
     at = position.end_offset
     if position.cluster_id != reader.cluster_id:
-        raise _wrong_log(
-            reader,
-            f"the stream is of cluster {position.cluster_id}, the log of {reader.cluster_id}",
+        raise RequestError(
+            "WRONG_LOG",
+            f"{reader.directory} is a log of cluster {reader.cluster_id}, what was read before is "
+            f"of {position.cluster_id}; name the log of that cluster, or start anew in another "
+            "place",
         )
     if at > reader.end_offset:
         raise _wrong_log(reader, f"the stream is at {at}, the log ends at {reader.end_offset}")

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from api.cli.main import run
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
+from metadata_log.mirror import MirrorBuilder
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
@@ -29,7 +31,7 @@ from replay.audit.log_frame import LogFiles
 from replay.care.retain import retain
 from tests.failing_fs import FailingFs
 from tests.replay.audit.staged import exported
-from tests.replay.builders import change, partition, topic
+from tests.replay.builders import batches, change, partition, topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,13 +182,24 @@ async def test_next_run_removes_what_another_end_left(
     assert sorted(row["offset"] for row in rows(out)) == [1, 2, 3, 4, 5, 6]
 
 
+def test_records_that_kafka_may_still_replace_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MirrorBuilder(tmp_path / "log", "kafka-cluster") as builder:
+        for each in batches([topic("orders")], [partition("orders", 0)]):
+            builder.append(each.rows, each.end_offset)
+        builder.finish(0)
+    assert run(["audit", "export", str(tmp_path / "log"), "--to", str(tmp_path / "out")]) == 0
+    assert "left out: Kafka may still replace offsets 0 to 1;" in capsys.readouterr().out
+
+
 def test_location_of_another_log_is_refused(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     exported(log, out, monkeypatch)
     create_log(tmp_path / "other", "other-cluster")
-    with pytest.raises(RequestError, match="the stream is of cluster test-cluster"):
+    with pytest.raises(RequestError, match="what was read before is of test-cluster"):
         exported(tmp_path / "other", out, monkeypatch)
     refusals = {
         str(log): "is a log; name a place of its own",

@@ -154,5 +154,5 @@ def test_bucket_of_another_log_is_refused(
 ) -> None:
     exported(log, s3_place, monkeypatch, scratch=tmp_path)
     create_log(tmp_path / "other", "other-cluster")
-    with pytest.raises(RequestError, match="the stream is of cluster test-cluster"):
+    with pytest.raises(RequestError, match="what was read before is of test-cluster"):
         exported(tmp_path / "other", s3_place, monkeypatch, scratch=tmp_path)

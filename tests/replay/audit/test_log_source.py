@@ -156,7 +156,7 @@ async def test_cut_history_fails_or_gives_a_row_for_the_gap(tmp_path: Path) -> N
 async def test_log_that_was_replaced_is_refused(log: Path, tmp_path: Path) -> None:
     position = stream(log).latestOffset(stream(log).initialOffset(), ALL)
     for name, cluster_id, sizes, message in (
-        ("other", "other-cluster", (20,), "the stream is of cluster test-cluster"),
+        ("other", "other-cluster", (20,), "what was read before is of test-cluster"),
         ("shorter", "test-cluster", (5,), "the stream is at 15, the log ends at 6"),
         ("fork", "test-cluster", (20,), "before offset 15 the log holds other records"),
     ):

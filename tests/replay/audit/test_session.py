@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.cli.main import run
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 from replay.audit.masters import check_answers
 from tests.replay.audit.damage import damaged_log, says_where_it_is_damaged
 
@@ -83,6 +83,9 @@ def test_one_master_of_several_is_enough(closed_port: int) -> None:
         check_answers(f"k8s://http://127.0.0.1:{answering}", "MASTER")
     for url in ("local[*]", "yarn", "local-cluster[1,1,1024]", ""):
         check_answers(url, "MASTER")
+    check_answers("anything://of-a-plug-in", "MASTER")
+    with pytest.raises(RequestError, match=r"^cluster:7077 \(MASTER\) is no address of Spark"):
+        check_answers("cluster:7077", "MASTER")
     with pytest.raises(UnavailableError, match=rf"127\.0\.0\.1:{closed_port}"):
         check_answers(f"spark://127.0.0.1:{closed_port}", "MASTER")
 
