@@ -61,6 +61,8 @@ class Decoder:
         self._program = compiler.program(schema)
         self._item_sizes = dict(self._checked_columns())
         self._in_json = self._lists(schema)
+        self._firsts = self._seconds = numpy.empty((0, 0), numpy.int64)
+        self._items = numpy.empty(0, numpy.int64)
 
     def _checked_columns(self) -> Iterator[tuple[int, int]]:
         """Check the types of all columns; yield those of lists of octets and their items' size."""
@@ -97,10 +99,7 @@ class Decoder:
         octets = numpy.frombuffer(b"".join([block.octets for block in blocks]), numpy.uint8)
         ends = numpy.cumsum([len(block.octets) for block in blocks], dtype=numpy.int64)
         counts = numpy.array([block.rows for block in blocks], numpy.int64)
-        # Two more columns: the branch of the union, and its octets.
-        shape = (self._count + 2, int(counts.sum()))
-        firsts, seconds = numpy.empty(shape, numpy.int64), numpy.full(shape, -1)
-        items = numpy.empty(len(octets), numpy.int64)
+        firsts, seconds, items = self._room(int(counts.sum()), len(octets))
         code, targets = self._program.code, self._program.targets
         try:
             rows = machine.run(octets, ends, counts, code, targets, firsts, seconds, items)
@@ -120,6 +119,16 @@ class Decoder:
         except ValueError as error:  # UTF-8
             segment.fail(blocks[0], f"{error}, in it or the {len(blocks) - 1} blocks after it", 0)
         return self._wanted.batch(columns, records)
+
+    def _room(self, rows: int, octets: int) -> tuple[Any, Any, Any]:
+        """Return arrays for results, which are used again and again."""
+        if rows > self._firsts.shape[1]:
+            # Two more columns: the branch of the union, and its octets.
+            self._firsts, self._seconds = numpy.empty((2, self._count + 2, rows), numpy.int64)
+        if octets > len(self._items):
+            self._items = numpy.empty(octets, numpy.int64)
+        self._seconds[:, :rows] = -1
+        return self._firsts, self._seconds, self._items
 
     def _records(self, octets: Any, firsts: Any, sizes: Any, branches: Any) -> pyarrow.Array:
         """Return the records in JSON."""

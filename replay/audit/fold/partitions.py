@@ -63,7 +63,7 @@ _DATED = {
     "eligible_leader_replicas": "eligible_leader_replicas_at",
     "last_known_elr": "last_known_elr_at",
 }
-_ROWS_KEPT_MAX = 200_000
+_ROWS_KEPT_MAX = 1_000_000
 
 
 def rows_of(records: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
@@ -156,8 +156,8 @@ def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
     """Number the distinct partitions; return the number for each row, and the count."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode().indices.to_numpy()
     keys = topics.astype(numpy.int64) << 32 | rows["partition_id"].to_numpy()
-    distinct, codes = numpy.unique(keys, return_inverse=True)
-    return codes, len(distinct)
+    distinct = pyarrow.array(keys).dictionary_encode()
+    return distinct.indices.to_numpy(), len(distinct.dictionary)
 
 
 def _last(values: pyarrow.ChunkedArray, codes: Any, count: int, among: Any = True) -> Any:
