@@ -1,7 +1,7 @@
 """An audit of a log in one Spark session: frames, named queries, and the caller's SQL."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Self
 
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import projected_schema
 from records.errors import RequestError
-from replay.audit.changes import COLUMNS, changes
+from replay.audit.changes import COLUMNS, changed_objects, changes, net_changes
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest import digest_lines
 from replay.audit.history import History
@@ -18,6 +18,7 @@ from replay.audit.log_frame import LogFiles, read_around
 from replay.audit.pruning import bounds_of
 from replay.audit.queries import QUERIES
 from replay.audit.queries.query import Parameter, Query
+from replay.audit.selection import EVERYTHING, Selection
 from replay.audit.session import activated, is_remote, separate_session
 from replay.audit.sql_check import (
     as_frame,
@@ -27,8 +28,19 @@ from replay.audit.sql_check import (
     is_show_tables,
     parse_query,
 )
-from replay.audit.states import states_sql
-from replay.audit.views import LOG_VIEW, STATE_VIEWS, VIEWS, VIEWS_ABOUT, log_view, part_view
+from replay.audit.states import broker_states_sql, partition_states_view
+from replay.audit.views import (
+    BROKER_MOVES,
+    BROKER_MOVES_SQL,
+    LOG_VIEW,
+    VIEWS,
+    VIEWS_ABOUT,
+    log_view,
+    part_view,
+)
+
+_Relation = Callable[..., DataFrame]
+"""`changes` or `changed_objects`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Audit:
         self._cached = ExitStack()
         self.spark = self._cached.enter_context(separate_session(spark))
         self._histories: dict[tuple[int, bool], History] = {}
-        self._changes: dict[tuple[int, bool], DataFrame] = {}
+        self._relations: dict[tuple[_Relation, int, Selection, bool], DataFrame] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -66,19 +78,34 @@ class Audit:
     def __exit__(self, *error: object) -> None:
         self._cached.close()
 
-    def view(self, name: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
+    def view(
+        self,
+        name: str,
+        offsets: Range,
+        *,
+        selection: Selection = EVERYTHING,
+        show_secrets: bool = False,
+    ) -> DataFrame:
         """Return a view (views.py) over a range of offsets.
 
         A view of a part of the state shows the state at the end of the range.
+
+        Args:
+            name: The view.
+            offsets: The range.
+            selection: What is needed of the changes or states; more may be returned.
+            show_secrets: Keep secret values.
 
         Raises:
             UnknownHistoryError, RequestError: as for `History`.
         """
         # Spark parses and resolves with the settings of the active session.
         with activated(self.spark):
-            return self._view(name, offsets, show_secrets=show_secrets)
+            return self._view(name, offsets, selection, show_secrets=show_secrets)
 
-    def _view(self, name: str, offsets: Range, *, show_secrets: bool) -> DataFrame:
+    def _view(
+        self, name: str, offsets: Range, selection: Selection, *, show_secrets: bool
+    ) -> DataFrame:
         match name:
             case "log":
                 end = offsets.last + 1
@@ -86,18 +113,39 @@ class Audit:
                     self.spark, self.files, offsets.first, end, show_secrets=show_secrets
                 )
             case "changes":
-                every = self.view("all_changes", offsets, show_secrets=show_secrets)
+                every = self.view(
+                    "all_changes", offsets, selection=selection, show_secrets=show_secrets
+                )
                 return every.where("in_range").drop("in_range")
             case "all_changes":
-                relation = self._relation(offsets.last, show_secrets=show_secrets)
-                return relation.selectExpr("*", f"offset >= {offsets.first} AS in_range")
+                every = self._relation(changes, offsets.last, selection, show_secrets=show_secrets)
+                return every.selectExpr("*", f"offset >= {offsets.first} AS in_range")
+            case "changed_objects":
+                every = self._relation(
+                    changed_objects, offsets.last, selection, show_secrets=show_secrets
+                )
+                return every.where(f"offset >= {offsets.first}")
+            case "net_changes":
+                history = self._history(offsets.last, with_origin=True)
+                found = net_changes(
+                    history, offsets.first, selection=selection, show_secrets=show_secrets
+                )
+                return _sortable(found, history, selection)
             case "contradictions":
                 return first_contradiction(self._history(offsets.last, with_origin=True))
             case "period":
                 return self._period(offsets)
-            case "partition_states" | "broker_states":
-                self._register(("all_changes", "period"), offsets, show_secrets=show_secrets)
-                return self.spark.sql(states_sql(STATE_VIEWS[name]))
+            case "partition_states":
+                history = self._history(offsets.last, with_origin=True)
+                states = partition_states_view(history, self._period(offsets), selection)
+                return _sortable(states, history, selection)
+            case "broker_states":
+                brokers = Selection(kinds=("brokers",))
+                self._register(("all_changes", "period"), offsets, brokers)
+                return self.spark.sql(broker_states_sql())
+            case "broker_moves":
+                self._register(("all_changes",), offsets, BROKER_MOVES)
+                return self._kept(self.spark.sql(BROKER_MOVES_SQL))
             case "part_digests":
                 return self._part_digests(offsets.last)
         history = self._history(offsets.last, with_origin=False)
@@ -123,7 +171,7 @@ class Audit:
             if query.compares_states:
                 history = self._history(offsets.last, with_origin=True)
                 offsets = Range(history.effect_of(offsets.first), offsets.last)
-            self._register(query.reads, offsets, show_secrets=show_secrets)
+            self._register(query.reads, offsets, query.selection, show_secrets=show_secrets)
             return self.spark.sql(query.sql, args=chosen)
 
     def sql(self, text: str, offsets: Range, *, show_secrets: bool = False) -> DataFrame:
@@ -172,27 +220,32 @@ class Audit:
         first = max(offsets.first, bounds.first, start)
         return Range(first, max(first - 1, min(offsets.last, bounds.last, end - 1)))
 
-    def _register(self, names: Iterable[str], offsets: Range, *, show_secrets: bool) -> None:
+    def _register(
+        self,
+        names: Iterable[str],
+        offsets: Range,
+        selection: Selection = EVERYTHING,
+        *,
+        show_secrets: bool = False,
+    ) -> None:
         for name in sorted(names):
-            view = self.view(name, offsets, show_secrets=show_secrets)
+            view = self.view(name, offsets, selection=selection, show_secrets=show_secrets)
             view.createOrReplaceTempView(name)
 
-    def _relation(self, at: int, *, show_secrets: bool) -> DataFrame:
-        key = (at, show_secrets)
-        if key not in self._changes:
+    def _relation(
+        self, make: _Relation, at: int, selection: Selection, *, show_secrets: bool
+    ) -> DataFrame:
+        """Return the changes or changed objects up to an offset."""
+        if self._keep:
+            selection = EVERYTHING  # for the other queries
+        key = (make, at, selection, show_secrets)
+        if key not in self._relations:
             history = self._history(at, with_origin=True)
-            relation = changes(history, show_secrets=show_secrets)
-            if self._keep:
-                relation = self._kept(relation)
-            elif history.is_one_task:
-                # Known to be one partition, so that sorting needs no sample.
-                relation = relation.coalesce(1)
-            else:
-                # To sort rows, Spark first samples them. It computes them for the sample and again
-                # for the sort, unless a shuffle has stored them.
-                relation = relation.repartition("id")
-            self._changes[key] = relation
-        return self._changes[key]
+            rows = make(history, selection=selection, show_secrets=show_secrets)
+            self._relations[key] = (
+                self._kept(rows) if self._keep else _sortable(rows, history, selection)
+            )
+        return self._relations[key]
 
     def _kept(self, frame: DataFrame) -> DataFrame:
         """Compute the rows of a frame once, and return a frame that reads the stored rows.
@@ -233,6 +286,18 @@ class Audit:
             f"{_time_at(offsets.first)} AS first_time",
             f"{_time_at(offsets.last)} AS last_time",
         )
+
+
+def _sortable(rows: DataFrame, history: History, selection: Selection) -> DataFrame:
+    """Return rows such that sorting them does not compute them twice.
+
+    To sort rows of several tasks, Spark first samples them. It computes them for the sample and
+    again for the sort, unless a shuffle has stored them. Named queries, which tell what they need,
+    sort few rows or store them themselves.
+    """
+    if history.is_one_task or selection != EVERYTHING:
+        return rows
+    return rows.repartition("id")
 
 
 def _time_at(offset: int) -> str:

@@ -4,16 +4,24 @@ Each record sets fields of objects (fold/settings.py). A change is a field whose
 from its previous value (fold/changes.py). Audit queries select from this relation.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
+import pyarrow
 from pyspark.sql import DataFrame
 
 from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
-from replay.audit.fold.packing import OTHERS, PACKED_SQL
+from replay.audit.fold.changed_objects import OBJECTS, changed_partitions
+from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.net_changes import NET, net_partition_changes
+from replay.audit.fold.packing import OTHERS, PACKED_SQL, columns_sql
+from replay.audit.fold.partition_changes import FIELDS, KIND, partition_changes
 from replay.audit.history import BULK, RARE, History
-from replay.audit.records import worked
+from replay.audit.records import OF_TOPICS, worked
+from replay.audit.selection import EVERYTHING, Selection
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
@@ -38,8 +46,41 @@ SCHEMA = {
 }
 """Columns of `changes`."""
 
+OBJECTS_SCHEMA = {
+    "offset": SCHEMA["offset"],
+    "time": SCHEMA["time"],
+    "record": SCHEMA["record"],
+    "kind": SCHEMA["kind"],
+    "name": SCHEMA["name"],
+    "id": SCHEMA["id"],
+    "fields": "array<string>, the changed fields, sorted",
+    **{name: SCHEMA[name] for name in ("principal", "command", "reason", "in_effect")},
+}
+"""Columns of `changed_objects`."""
 
-def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> DataFrame:
+NET_SCHEMA = {
+    **{name: SCHEMA[name] for name in ("kind", "id", "name", "field")},
+    "before": "string, value before the first change",
+    "after": "string, value after the last change",
+    "changes": "long, how many there are",
+    "offset": "long, of the last change",
+    "time": "timestamp, the latest of the changes",
+    **{name: SCHEMA[name] for name in ("principal", "command", "reason")},
+}
+"""Columns of `net_changes`; those without description are as in the last change."""
+
+
+_SOURCES = {"time": "timestamp", "hour": "timestamp"}
+"""Columns of `fold.changes.CHANGES` that others are made of."""
+
+
+def changes(
+    history: History,
+    first: int = 0,
+    *,
+    selection: Selection = EVERYTHING,
+    show_secrets: bool = False,
+) -> DataFrame:
     """Return the changes at offsets from `first` to the end of a history.
 
     The column `before` has the previous value, also if it was set before `first`. Transactions that
@@ -49,31 +90,152 @@ def changes(history: History, first: int = 0, *, show_secrets: bool = False) -> 
     Args:
         history: A history with the columns `COLUMNS`.
         first: First offset of the range.
+        selection: The changes and the columns that are needed; more may be returned.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
-        The columns of `SCHEMA`.
+        The columns of `SCHEMA`, as far as they are selected.
     """
-    found = _found(history)
-    return _readable(found.where(f"offset >= {first}"), show_secrets=show_secrets)
+    fields = selection.fields or FIELDS
+    find = partial(partition_changes, fields=fields)
+    work = _Work(SCHEMA, CHANGES, find, workers.other_changes)
+    found = work.rows(history, selection, show_secrets=show_secrets)
+    return found.where(f"offset >= {first}") if first else found
 
 
-def _found(history: History) -> DataFrame:
-    """Return the changes of a history, with the columns `fold.workers.CHANGES`."""
-    types = BULK | RARE
+def changed_objects(
+    history: History,
+    *,
+    selection: Selection = EVERYTHING,
+    show_secrets: bool = False,
+) -> DataFrame:
+    """Return the changes of a history, those of an object by a record as one row.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        selection: The columns that are needed; more may be returned.
+        show_secrets: Keep secret values. If false, they are replaced by text.
+
+    Returns:
+        The columns of `OBJECTS_SCHEMA`, as far as they are selected.
+    """
+    work = _Work(OBJECTS_SCHEMA, OBJECTS, changed_partitions, workers.other_objects)
+    return work.rows(history, selection, show_secrets=show_secrets)
+
+
+def net_changes(
+    history: History,
+    first: int,
+    *,
+    selection: Selection = EVERYTHING,
+    show_secrets: bool = False,
+) -> DataFrame:
+    """Return the fields that differ between the state before an offset and the end of a history.
+
+    Of objects other than partitions, fields that changed and have the same value again are
+    returned too.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        first: The offset.
+        selection: The changes and the columns that are needed; more may be returned.
+        show_secrets: Keep secret values. If false, they are replaced by text.
+
+    Returns:
+        The columns of `NET_SCHEMA`, as far as they are selected.
+    """
+    find = partial(net_partition_changes, first=first)
+    others = partial(workers.other_net_changes, first=first)
+    work = _Work(NET_SCHEMA, NET, find, others)
+    return work.rows(history, selection, show_secrets=show_secrets)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """How the workers compute a relation.
+
+    Attributes:
+        columns: The columns of the relation.
+        schema: The columns of the workers' rows.
+        find: Computes the rows of partitions.
+        others: Computes the rows of other objects.
+    """
+
+    columns: Iterable[str]
+    schema: pyarrow.Schema
+    find: Callable[..., Iterator[pyarrow.Table]]
+    others: Callable[..., Iterator[pyarrow.RecordBatch]]
+
+    def rows(self, history: History, selection: Selection, *, show_secrets: bool) -> DataFrame:
+        """Return the selected rows and columns."""
+        wanted = [each for each in self.columns if each in ("offset", *selection.among((each,)))]
+        sources = {_SOURCES.get(name, name) for name in wanted}
+        # Only other objects have secrets; their kind and field tell.
+        has_secrets = not (show_secrets or selection.is_of_partitions_only)
+        if has_secrets:
+            sources |= {"kind", "field"}
+        columns = [name for name in self.schema.names if name in sources]
+        found = self._found(history, selection, columns)
+        return found.selectExpr(*_readable(wanted, has_secrets=has_secrets))
+
+    def _found(self, history: History, selection: Selection, columns: Sequence[str]) -> DataFrame:
+        find = partial(self.find, columns=columns)
+        others = partial(self.others, columns=columns)
+        sql = columns_sql(self.schema, columns)
+        if selection.is_of_partitions_only:
+            return of_topics(history, find, sql)
+        if selection.has(KIND):
+            return of_topics(history, find, sql, others)
+        if history.is_one_task:
+            return worked(history, RARE, others, sql, with_origin=True).coalesce(1)
+        packed = worked(history, RARE, workers.pack_others, PACKED_SQL, with_origin=True)
+        return _in_order(history.kept(packed)).mapInArrow(others, sql).coalesce(1)
+
+
+def of_topics(
+    history: History,
+    find: workers.Find,
+    schema: str,
+    others: workers.Work | None = None,
+) -> DataFrame:
+    """Return what is computed from all records of each topic.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        find: Computes the rows of some topics.
+        schema: The columns of these rows, in SQL.
+        others: Computes the rows of other objects from the other records; None: none are needed.
+    """
+    types = BULK | (OF_TOPICS if others is None else RARE)
     if history.is_one_task:
-        return worked(history, types, workers.changes, workers.CHANGES_SQL, with_origin=True)
-    rows = worked(history, types, workers.split_by_topic, PACKED_SQL, with_origin=True)
-    # Those of partitions are most of all, and found by many tasks, each for some of the topics.
-    packed = history.kept(rows)
-    others = packed.where(f"bucket = {OTHERS}").repartition(1)
-    others = others.sortWithinPartitions("position", "rank")
+        work = partial(workers.changes, find=find, others=others)
+        found = worked(history, types, work, schema, with_origin=True)
+        # Known to be one task, so that nothing is shuffled or sampled after it.
+        return found.coalesce(1)
+    # The changes of partitions are most of all; so many tasks find them, each for some topics.
+    packed = _packed(history, types)
+    of_others = _in_order(packed)
     of_topics = packed.where(f"bucket <> {OTHERS}").repartition("bucket")
     of_topics = of_topics.sortWithinPartitions("bucket", "position")
-    known = _context(others)
-    find = partial(workers.topic_changes, context=known)
-    partitions = of_topics.mapInArrow(find, workers.CHANGES_SQL)
-    return others.mapInArrow(workers.other_changes, workers.CHANGES_SQL).union(partitions)
+    known = _context(of_others)
+    found = of_topics.mapInArrow(partial(workers.topic_changes, context=known, find=find), schema)
+    return found if others is None else of_others.mapInArrow(others, schema).union(found)
+
+
+def _packed(history: History, types: frozenset[str]) -> DataFrame:
+    """Return the packed records of at least some types, by topic."""
+    for known, packed in history.packed.items():
+        if types <= known:
+            return packed
+    packed = worked(history, types, workers.split_by_topic, PACKED_SQL, with_origin=True)
+    history.packed[types] = history.kept(packed)
+    return history.packed[types]
+
+
+def _in_order(packed: DataFrame) -> DataFrame:
+    """Return the packed records that are not split by topic, in order, in one task."""
+    others = packed.where(f"bucket = {OTHERS}").repartition(1)
+    return others.sortWithinPartitions("position", "rank")
 
 
 def _context(others: DataFrame) -> workers.Context:
@@ -82,9 +244,13 @@ def _context(others: DataFrame) -> workers.Context:
     return msgspec.json.decode(rows[0].context, type=workers.Context) if rows else workers.Context()
 
 
-def _readable(found: DataFrame, *, show_secrets: bool) -> DataFrame:
-    values = {name: name for name in ("id", "name", "before", "after")}
-    if not show_secrets:
+def _readable(wanted: Sequence[str], *, has_secrets: bool) -> list[str]:
+    """Return the SQL of the wanted columns of `SCHEMA`."""
+    values = {
+        "time": "timestamp_millis(timestamp)",
+        "hour": f"timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS}))",
+    }
+    if has_secrets:
         values |= {
             # A token's key is its secret; a hash tells tokens apart.
             name: f"if(kind = 'delegation_tokens', "
@@ -95,18 +261,7 @@ def _readable(found: DataFrame, *, show_secrets: bool) -> DataFrame:
             name: f"if({_SECRET}, if({name} IS null, null, '{REDACTED}'), {name})"
             for name in ("before", "after")
         }
-    return found.selectExpr(
-        "offset",
-        "timestamp_millis(timestamp) AS time",
-        f"timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS})) AS hour",
-        "kind",
-        f"{values['id']} AS id",
-        f"{values['name']} AS name",
-        "field",
-        f"{values['before']} AS before",
-        f"{values['after']} AS after",
-        *("record", "principal", "command", "reason", "in_effect"),
-    )
+    return [f"{values.get(name, name)} AS {name}" for name in wanted]
 
 
 def _secret() -> str:

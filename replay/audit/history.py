@@ -58,6 +58,7 @@ class History:
 
     Attributes:
         spark: The session.
+        packed: Cached frames of packed records, by the records' types.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class History:
         self._columns = tuple(columns)
         self._views: dict[int, tuple[str, DataFrame]] = {}
         self._kept: list[DataFrame] = []
+        self.packed: dict[frozenset[str], DataFrame] = {}
 
     def __enter__(self) -> "History":
         return self

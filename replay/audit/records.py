@@ -27,6 +27,15 @@ _ORIGIN = pyarrow.schema(
 )
 _UNION = "payload"
 
+OF_TOPICS = frozenset(
+    {
+        *_OF_TOPIC,
+        *("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"),
+        "NamespaceRecord",
+    }
+)
+"""Records that the changes of partitions depend on."""
+
 
 def worked(
     history: History,

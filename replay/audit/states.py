@@ -1,45 +1,90 @@
-"""States of partitions and brokers over time, accumulated from the relation of changes.
+"""States of partitions and brokers over time.
 
-SQL over the views `all_changes` and `period` (one row: the first offset of the range, and the times
-of its first and last records).
+Workers compute those of partitions, which are most of all (fold/partition_states.py). Those of
+brokers are accumulated from the relation of changes. Both use the view `period` (one row: the first
+offset of the range, and the times of its first and last records).
 """
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from replay.audit.changes import of_topics
+from replay.audit.fold.packing import columns_sql
+from replay.audit.fold.partition_states import FIELDS, OLD, STATES, partition_states
+from replay.audit.history import History
+from replay.audit.selection import Selection
 
 _ORIGIN = ("principal", "command", "reason")
 _RECORD = ("name", "time", "record", *_ORIGIN, "in_range")
+_BROKER = {"fenced": "boolean", "in_controlled_shutdown": "boolean"}
 
-_INTS = "array<int>"
-
-_FIELDS = {
-    "partitions": {
-        "leader": "int",
-        "isr": _INTS,
-        "replicas": _INTS,
-        "adding_replicas": _INTS,
-        "removing_replicas": _INTS,
-        "eligible_leader_replicas": _INTS,
-        "leader_recovery_state": "int",
-        "mode": "int",
-    },
-    "brokers": {"fenced": "boolean", "in_controlled_shutdown": "boolean"},
+_MADE = {
+    "time": "timestamp_millis(timestamp)",
+    "in_range": "offset >= period.first_offset",
+    "end_time": "timestamp_millis(end_timestamp)",
+    "ms": """CASE WHEN coalesce(end_offset > period.first_offset, true)
+                  THEN greatest(0L, coalesce(end_timestamp, unix_millis(period.last_time))
+                                    - if(offset >= period.first_offset, timestamp,
+                                         unix_millis(period.first_time)))
+             END""",
+    "is_first": "is_first OR offset <= period.first_offset",
 }
+_SOURCES = {
+    "time": ("timestamp",),
+    "in_range": ("offset",),
+    "end_time": ("end_timestamp",),
+    "ms": ("offset", "timestamp", "end_offset", "end_timestamp"),
+    "is_first": ("is_first", "offset"),
+}
+"""Columns of `STATES` that those of `_MADE` are made of."""
 
 
-def states_sql(kind: str) -> str:
-    """Return SQL for the states of all objects of a kind, one row per record that changed a state.
+def partition_states_view(history: History, period: DataFrame, selection: Selection) -> DataFrame:
+    """Return the states of all partitions, one row per record that changed a state.
 
-    Columns: id, name, offset, time, record, principal, command, reason, in_range, the fields (null
-    once the object is removed), end_offset and end_time (null: the state has not ended), and ms
-    long, the state's duration within the range (null if the state ended before the range).
+    Columns, as far as they are selected: id, offset, name, time, record, principal, command,
+    reason, in_range, the fields (null once the partition is removed), end_offset and end_time
+    (null: the state has not ended), ms long, the state's duration within the range (null if the
+    state ended before the range), is_first (true if no earlier state reaches into the range), and
+    old, a struct with the fields of the state before.
+
+    Args:
+        history: A history with the columns `changes.COLUMNS`.
+        period: The view `period`.
+        selection: The columns that are needed.
     """
-    fields = _FIELDS[kind]
-    names = ", ".join(f"'{name}'" for name in fields)
+    fields = selection.among(FIELDS)
+    wanted = selection.among(("id", "offset", *_RECORD, *fields, "end_offset", "end_time", "ms"))
+    wanted += selection.among(("is_first",))
+    columns = {each for name in wanted for each in _SOURCES.get(name, (name,))}
+    sql = [f"{_MADE.get(name, name)} AS {name}" for name in wanted]
+    if selection.among((_OLD,)):
+        columns |= {f"{OLD}{name}" for name in fields}
+        old = ", ".join(f"'{name}', {OLD}{name}" for name in fields)
+        sql.append(f"named_struct({old}) AS {_OLD}")
+    names = [name for name in STATES.names if name in columns]
+    find = partial(partition_states, columns=names)
+    states = of_topics(history, find, columns_sql(STATES, names))
+    return states.crossJoin(period.alias("period")).selectExpr(*sql)
+
+
+_OLD = OLD.rstrip("_")
+
+
+def broker_states_sql() -> str:
+    """Return SQL for the states of all brokers, one row per record that changed a state.
+
+    The columns are those of partitions' states, without is_first and old.
+    """
+    names = ", ".join(f"'{name}'" for name in _BROKER)
     # A structure tells a field that was removed from one that this row is not about.
     last = ", ".join(
         f"last(if(field = '{name}', struct(after), null)) IGNORE NULLS OVER object AS {name}"
-        for name in fields
+        for name in _BROKER
     )
-    typed = ", ".join(f"{_typed(name, type_)} AS {name}" for name, type_ in fields.items())
-    kept = ", ".join(f"any_value({name}) AS {name}" for name in (*_RECORD, *fields))
+    typed = ", ".join(f"CAST({name}.after AS {type_}) AS {name}" for name, type_ in _BROKER.items())
+    kept = ", ".join(f"any_value({name}) AS {name}" for name in (*_RECORD, *_BROKER))
     # Rows of one record are peers in the window, so that each sees all that the record set.
     return f"""
         SELECT id, offset, {", ".join(_RECORD)}, {typed}, end_offset, end_time,
@@ -50,16 +95,10 @@ def states_sql(kind: str) -> str:
         FROM (SELECT *, lead(offset) OVER object AS end_offset, lead(time) OVER object AS end_time
               FROM (SELECT id, offset, {kept}
                     FROM (SELECT *, {last}
-                          FROM all_changes WHERE kind = '{kind}' AND field IN ({names})
+                          FROM all_changes WHERE kind = 'brokers' AND field IN ({names})
                                                  AND in_effect
                           WINDOW object AS (PARTITION BY id ORDER BY offset))
                     GROUP BY id, offset)
               WINDOW object AS (PARTITION BY id ORDER BY offset))
              CROSS JOIN period
     """
-
-
-def _typed(field: str, type_: str) -> str:
-    if type_ == _INTS:
-        return f"from_json({field}.after, '{_INTS}')"
-    return f"CAST({field}.after AS {type_})"

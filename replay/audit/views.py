@@ -9,24 +9,50 @@ from replay.audit.digest import id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, open_log
 from replay.audit.redaction import redact_part
+from replay.audit.selection import Selection
 from replay.audit.state import PARTS, part
 
 LOG_VIEW = "log"
-STATE_VIEWS = {"partition_states": "partitions", "broker_states": "brokers"}
-"""Views of states over time, and the kinds of objects in `all_changes` that they are of."""
-
 VIEWS_ABOUT = {
     LOG_VIEW: "the records in the range",
     "changes": "effective changes in the range",
     "all_changes": "the same from the start of the history; in_range tells",
+    "changed_objects": "objects that a record in the range changed, with the changed fields",
+    "net_changes": "all changes of a field in the range as one",
     "partition_states": "states of each partition, and how long each lasted in the range",
     "broker_states": "states of each broker, and how long each lasted in the range",
+    "broker_moves": "replicas and leaders that each broker gained or lost, by hour",
     "contradictions": "the first record that contradicts the state before it, if one does",
     "period": "offset of the first record in the range, times of the first and the last",
     **dict.fromkeys(PARTS, "part of the state at the end of the range: docs/digest.md"),
 }
 VIEWS = frozenset(VIEWS_ABOUT)
 """The views that a query may read."""
+
+# Equal changes are counted before their lists are parsed. The hour of a change has a row in any
+# case: one without a broker.
+BROKER_MOVES_SQL = """
+    SELECT hour, bool_or(in_range) AS in_range, move.broker AS broker,
+           sum(if(field = 'replicas', move.count, 0)) AS replicas,
+           sum(if(field = 'leader', move.count, 0)) AS leaders
+    FROM (SELECT hour, in_range, field, explode(concat(
+                     array(struct(CAST(null AS int) AS broker, 0L AS count)),
+                     coalesce(transform(from_json(before, 'array<int>'),
+                                        broker -> struct(broker, -count AS count)), array()),
+                     coalesce(transform(from_json(after, 'array<int>'),
+                                        broker -> struct(broker, count)), array()))) AS move
+          FROM (SELECT hour, in_range, field, if(field = 'leader', '[' || before || ']', before)
+                           AS before,
+                       if(field = 'leader', '[' || after || ']', after) AS after,
+                       count(*) AS count
+                FROM all_changes
+                WHERE kind = 'partitions' AND field IN ('replicas', 'leader') AND in_effect
+                GROUP BY ALL))
+    GROUP BY hour, move.broker
+"""
+
+BROKER_MOVES = Selection.of_sql(BROKER_MOVES_SQL, ("partitions",), ("replicas", "leader"))
+"""The part of the changes that `BROKER_MOVES_SQL` reads."""
 
 _ORIGIN = ("principal", "command", "reason", "request_id", "client", "trace_parent")
 

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+import pyarrow
+
 from replay.audit.fold.objects import ABORT, BEGIN, CONTROL, END
 from replay.audit.fold.settings import Setting, config, settings, voter
 from replay.audit.fold.texts import id_text
@@ -26,9 +28,19 @@ class Said(NamedTuple):
     fields: Fields
 
 
+CHANGES = pyarrow.schema(
+    [
+        ("offset", pyarrow.int64()),
+        ("timestamp", pyarrow.int64()),
+        *((name, pyarrow.string()) for name in ("kind", "id", "name", "field", "before", "after")),
+        *((name, pyarrow.string()) for name in ("record", "principal", "command", "reason")),
+        ("in_effect", pyarrow.bool_()),
+    ]
+)
+"""The columns of changes."""
+
 Row = tuple[Any, ...]
-"""position, timestamp, kind, id, name, field, before, after, record, principal, command, reason,
-in_effect."""
+"""The values of `CHANGES`."""
 
 _Key = tuple[str, str | None, str, str]
 """kind, topic, head, rest."""

@@ -19,6 +19,21 @@ _FIRST = (r'^\{"NamespaceRecord"', r'^\{"TopicRecord"')
 """In a base, whose records have no order, other records need these."""
 
 
+_SQL_TYPES = {
+    pyarrow.bool_(): "boolean",
+    pyarrow.int32(): "int",
+    pyarrow.int64(): "long",
+    pyarrow.string(): "string",
+    pyarrow.list_(pyarrow.int32()): "array<int>",
+    pyarrow.list_(pyarrow.string()): "array<string>",
+}
+
+
+def columns_sql(schema: pyarrow.Schema, names: Iterable[str]) -> str:
+    """Return some columns of a schema as Spark's SQL."""
+    return ", ".join(f"{name} {_SQL_TYPES[schema.field(name).type]}" for name in names)
+
+
 def packed(rows: pyarrow.Table, bucket: int = OTHERS) -> Iterator[pyarrow.RecordBatch]:
     """Yield rows, which are in order, as values with the columns of `PACKED_SQL`."""
     for rank, some in enumerate(_ranked(rows)):

@@ -6,14 +6,15 @@ are compared as numbers of their texts.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy
 import pyarrow
 import pyarrow.compute as pc
 
+from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.objects import FOR_EVER
 from replay.audit.fold.partitions import rows_of
 from replay.audit.fold.texts import id_text
@@ -23,6 +24,7 @@ FIELDS = (
     *("replicas", "isr", "removing_replicas", "adding_replicas", "leader"),
     *("leader_recovery_state", "directories", "eligible_leader_replicas", "last_known_elr", "mode"),
 )
+KIND = "partitions"
 _UNSET, _REMOVED = -2, -1
 """In place of a text's number: the event does not set the field; the field has no value then."""
 
@@ -31,38 +33,97 @@ _SAID = ("position", "timestamp", *_ORIGIN, "topic_id")
 """Columns of a record that an event has too."""
 
 
+class Values(NamedTuple):
+    """By event, the number of a field's value before it, and of the value that it sets.
+
+    `_UNSET` and `_REMOVED` may stand in place of a number; the numbers index `texts`.
+    """
+
+    before: Any
+    after: Any
+    texts: pyarrow.Array
+
+    def changed(self) -> Any:
+        """Return a mask of the events that change the value."""
+        return (self.after != _UNSET) & (self.after != self.before)
+
+    def settled(self) -> Any:
+        """Return the number of the value after each event; negative if there is none."""
+        return numpy.where(self.after == _UNSET, self.before, self.after)
+
+
+class Events:
+    """The events of partitions, sorted by partition and position.
+
+    Attributes:
+        said: The columns `columns` of changes that are the same for all fields of an event.
+        partition: A number of each event's partition.
+        in_effect: A mask of the events that are not of an aborted transaction.
+    """
+
+    def __init__(
+        self,
+        records: pyarrow.Table,
+        undone: list[tuple[int, int]],
+        spaces: dict[str, str],
+        columns: Collection[str],
+    ) -> None:
+        """Find the events of records; the arguments are those of `partition_changes`."""
+        records = _with_spans(records, undone)
+        names, removals = _names_and_removals(records, spaces)
+        self._events = _events(records, removals)
+        topics = self._events["topic_id"].dictionary_encode()
+        numbers = self._events["partition_id"].to_numpy()
+        key = topics.indices.to_numpy().astype(numpy.int64) << 32 | numbers
+        self._order = numpy.lexsort((self._events["position"].to_numpy(), key))
+        self.partition = key[self._order]
+        self._first = numpy.searchsorted(self.partition, self.partition)
+        self._span = self._events["span"].to_numpy()[self._order]
+        self.in_effect = self._span < 0
+        self._is_removal = self._events["is_removal"].to_numpy(zero_copy_only=False)
+        said = _said(self._events, topics, names, columns)
+        self.said = said.take(pyarrow.array(self._order))
+
+    def values(self, field: str) -> Values:
+        """Return the values of a field, one of `FIELDS`."""
+        after, texts = _numbered(self._events[field])
+        after[self._is_removal] = _REMOVED
+        after = after[self._order]
+        return Values(_before(after, self._span, self._first), after, texts)
+
+
 def partition_changes(
-    records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    fields: Sequence[str] = FIELDS,
+    columns: Sequence[str] = CHANGES.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the changes of partitions, a table for each field; without `kind`.
+    """Yield the changes of partitions, a table for each field.
 
     Args:
         records: All records of some topics, in order: the columns `_SAID`, record (JSON; null for
             those of partitions) and the columns of `rows_of`.
         undone: The first and the last position of each aborted or still open transaction.
         spaces: The names of all namespaces, by id.
+        fields: The fields whose changes are needed.
+        columns: The columns of `CHANGES` that are needed.
     """
-    records = _with_spans(records, undone)
-    names, removals = _names_and_removals(records, spaces)
-    events = _events(records, removals)
-    topics = events["topic_id"].dictionary_encode()
-    key = topics.indices.to_numpy().astype(numpy.int64) << 32 | events["partition_id"].to_numpy()
-    order = numpy.lexsort((events["position"].to_numpy(), key))
-    first = numpy.searchsorted(key[order], key[order])
-    span = events["span"].to_numpy()[order]
-    is_removal = events["is_removal"].to_numpy(zero_copy_only=False)
-    said = _said(events, topics, names).take(pyarrow.array(order))
-    for field in FIELDS:
-        after, texts = _numbered(events[field])
-        after[is_removal] = _REMOVED
-        after = after[order]
-        before = _before(after, span, first)
-        (changed,) = numpy.nonzero((after != _UNSET) & (after != before))
-        rows = said.take(pyarrow.array(changed))
-        for name, values in (("before", before), ("after", after)):
-            found = pyarrow.array(values[changed], mask=values[changed] < 0)
-            rows = rows.append_column(name, texts.take(found))
-        yield rows.append_column("field", pyarrow.repeat(field, rows.num_rows))
+    events = Events(records, undone, spaces, columns)
+    schema = pyarrow.schema([CHANGES.field(name) for name in columns])
+    for field in fields:
+        values = events.values(field)
+        (changed,) = numpy.nonzero(values.changed())
+        rows = events.said.take(pyarrow.array(changed))
+        for name, numbers in (("before", values.before), ("after", values.after)):
+            if name in columns:
+                found = pyarrow.array(numbers[changed], mask=numbers[changed] < 0)
+                rows = rows.append_column(name, values.texts.take(found))
+        for name, text in (("kind", KIND), ("field", field)):
+            if name in columns:
+                rows = rows.append_column(name, pyarrow.repeat(text, rows.num_rows))
+        yield rows.select(columns).cast(schema)
 
 
 def _before(after: Any, span: Any, first: Any) -> Any:
@@ -161,21 +222,25 @@ def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
 
 
 def _said(
-    events: pyarrow.RecordBatch, topics: pyarrow.DictionaryArray, names: _Names
+    events: pyarrow.RecordBatch,
+    topics: pyarrow.DictionaryArray,
+    names: _Names,
+    columns: Collection[str],
 ) -> pyarrow.Table:
-    """Return the columns of changes that are the same for all fields of an event."""
+    """Return those of some columns that are the same for all fields of an event."""
     texts = pyarrow.array(map(id_text, topics.dictionary.to_pylist()), pyarrow.string())
     ids, numbers = texts.take(topics.indices), events["partition_id"].cast(pyarrow.string())
-    full_names = pc.coalesce(_names_at(topics, events["position"].to_numpy(), names), ids)
-    return pyarrow.table(
-        {
-            "offset": events["position"],
-            "id": pc.binary_join_element_wise(ids, numbers, "/"),
-            "name": pc.binary_join_element_wise(full_names, numbers, "/"),
-            **{each: events[each] for each in ("timestamp", "record", *_ORIGIN)},
-            "in_effect": pc.less(events["span"], 0),
-        }
-    )
+    found = {
+        "offset": events["position"],
+        **{each: events[each] for each in ("timestamp", "record", *_ORIGIN)},
+        "in_effect": pc.less(events["span"], 0),
+    }
+    if "id" in columns:
+        found["id"] = pc.binary_join_element_wise(ids, numbers, "/")
+    if "name" in columns:
+        full_names = pc.coalesce(_names_at(topics, events["position"].to_numpy(), names), ids)
+        found["name"] = pc.binary_join_element_wise(full_names, numbers, "/")
+    return pyarrow.table({name: values for name, values in found.items() if name in columns})
 
 
 def _names_at(topics: pyarrow.DictionaryArray, positions: Any, names: _Names) -> pyarrow.Array:

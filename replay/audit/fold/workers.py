@@ -1,6 +1,6 @@
 """Functions that Spark's Python workers run on batches of records."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any
 
@@ -8,7 +8,9 @@ import msgspec
 import pyarrow
 import pyarrow.compute as pc
 
-from replay.audit.fold.changes import Changes, Row, Said
+from replay.audit.fold.changed_objects import OBJECTS, changed_objects
+from replay.audit.fold.changes import CHANGES, Changes, Row, Said
+from replay.audit.fold.net_changes import NET, net_changes
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
 from replay.audit.fold.packing import packed, packed_by_topic, unpacked
 from replay.audit.fold.partition_changes import partition_changes
@@ -110,29 +112,31 @@ def _context(batches: Batches) -> Context:
     return Context(undone=objects.undone, spaces=objects.names.spaces)
 
 
-CHANGES = pyarrow.schema(
-    [
-        ("offset", pyarrow.int64()),
-        ("timestamp", pyarrow.int64()),
-        *((name, pyarrow.string()) for name in ("kind", "id", "name", "field", "before", "after")),
-        *((name, pyarrow.string()) for name in ("record", "principal", "command", "reason")),
-        ("in_effect", pyarrow.bool_()),
-    ]
-)
-_SQL_TYPES = {pyarrow.int64(): "long", pyarrow.string(): "string", pyarrow.bool_(): "boolean"}
-CHANGES_SQL = ", ".join(f"{field.name} {_SQL_TYPES[field.type]}" for field in CHANGES)
+Find = Callable[[pyarrow.Table, list[tuple[int, int]], dict[str, str]], Iterator[pyarrow.Table]]
+"""Computes rows from all records of some topics; takes what `partition_changes` takes."""
 
 
-def changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of all records of a log, which are in order."""
+Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
+
+
+def changes(
+    batches: Batches, find: Find = partition_changes, others: Work | None = None
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes of all records of a log, which are in order.
+
+    Args:
+        find: Computes the rows of partitions.
+        others: Computes the rows of other objects from the other records; None: none are needed.
+    """
     tables = list(_some(batches))
     if not tables:
         return
     records = pyarrow.concat_tables(tables)
-    others = records.filter(records["record"].is_valid())
-    yield from other_changes(others.to_batches())
-    known = _context(others.to_batches())
-    yield from _topic_changes(records.filter(records["topic_id"].is_valid()), known)
+    rare = records.filter(records["record"].is_valid())
+    if others is not None:
+        yield from others(rare.to_batches())
+    known = _context(rare.to_batches())
+    yield from _topic_changes(records.filter(records["topic_id"].is_valid()), known, find)
 
 
 def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -143,23 +147,49 @@ def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
         yield from packed_by_topic(some.filter(some["topic_id"].is_valid()))
 
 
-def other_changes(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+def pack_others(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
+    """Pack records for their changes, as `split_by_topic` does; there are none of partitions."""
+    for some in _some(batches):
+        yield from packed(some)
+
+
+def other_changes(
+    batches: Batches, columns: Sequence[str] = CHANGES.names
+) -> Iterator[pyarrow.RecordBatch]:
     """Return the changes of all objects except partitions; the records are in order."""
-    return _changes(Changes().of_all(_said(unpacked(batches))))
+    return _selected(Changes().of_all(_said(unpacked(batches))), CHANGES, columns)
 
 
-def topic_changes(batches: Batches, context: Context) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of partitions; takes all records of some topics, by bucket, in order."""
+def other_objects(
+    batches: Batches, columns: Sequence[str] = OBJECTS.names
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return the objects that records changed, except partitions; the records are in order."""
+    found = changed_objects(Changes().of_all(_said(unpacked(batches))))
+    return _selected(found, OBJECTS, columns)
+
+
+def other_net_changes(
+    batches: Batches, first: int, columns: Sequence[str] = NET.names
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return the net changes from an offset on, except those of partitions."""
+    found = net_changes(Changes().of_all(_said(unpacked(batches))), first)
+    return _selected(found, NET, columns)
+
+
+def topic_changes(
+    batches: Batches, context: Context, find: Find = partition_changes
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return rows of partitions; takes all records of some topics, by bucket, in order."""
     values = (row for batch in batches for row in _slices(batch))
     for _, bucket in groupby(values, key=lambda row: row["bucket"][0].as_py()):
-        yield from _topic_changes(pyarrow.Table.from_batches(unpacked(bucket)), context)
+        yield from _topic_changes(pyarrow.Table.from_batches(unpacked(bucket)), context, find)
 
 
-def _topic_changes(records: pyarrow.Table, known: Context) -> Iterator[pyarrow.RecordBatch]:
-    for rows in partition_changes(records, known.undone, known.spaces):
-        kind = pyarrow.repeat("partitions", rows.num_rows)
-        found = rows.append_column("kind", kind).select(CHANGES.names)
-        yield from found.cast(CHANGES).to_batches(max_chunksize=_ROWS_A_BATCH)
+def _topic_changes(
+    records: pyarrow.Table, known: Context, find: Find
+) -> Iterator[pyarrow.RecordBatch]:
+    for rows in find(records, known.undone, known.spaces):
+        yield from rows.to_batches(max_chunksize=_ROWS_A_BATCH)
 
 
 def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
@@ -179,14 +209,14 @@ def _some(batches: Batches) -> Iterator[pyarrow.Table]:
         yield pyarrow.Table.from_batches(waiting)
 
 
-def _changes(rows: Iterator[Row]) -> Iterator[pyarrow.RecordBatch]:
+def _selected(
+    rows: Iterator[Row], schema: pyarrow.Schema, columns: Sequence[str]
+) -> Iterator[pyarrow.RecordBatch]:
+    """Yield some columns of rows of a schema."""
     while some := list(islice(rows, _ROWS_A_BATCH)):
-        columns = zip(*some, strict=True)
-        arrays = [
-            pyarrow.array(column, field.type)
-            for column, field in zip(columns, CHANGES, strict=True)
-        ]
-        yield pyarrow.RecordBatch.from_arrays(arrays, schema=CHANGES)
+        values = dict(zip(schema.names, zip(*some, strict=True), strict=True))
+        arrays = [pyarrow.array(values[name], schema.field(name).type) for name in columns]
+        yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _said(batches: Batches) -> Iterator[Said]:

@@ -47,6 +47,7 @@ FLAPPING = Query(
         "fenced": Column("bigint", "times it was fenced, also by registering again"),
         "unfenced": Column("bigint", "times it was unfenced"),
     },
+    kinds=("brokers",),
 )
 
 BROKERS = (FENCING, FLAPPING)

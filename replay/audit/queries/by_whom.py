@@ -25,7 +25,7 @@ CHANGES = Query(
     """
     SELECT offset, time, kind, name, id, field, before, after, record, principal, command, reason,
            in_effect
-    FROM changes
+    FROM (SELECT /*+ REPARTITION(1) */ * FROM changes)  -- sorted without a sample
     ORDER BY offset, kind, name, field
     """,
     {
@@ -45,9 +45,9 @@ WHO = Query(
     "who",
     "changes by principal and command",
     """
-    SELECT principal, command, count(*) AS changes, count(DISTINCT offset) AS records,
+    SELECT principal, command, sum(size(fields)) AS changes, count(DISTINCT offset) AS records,
            count(DISTINCT kind, id) AS objects, min(time) AS first, max(time) AS last
-    FROM changes
+    FROM changed_objects
     WHERE in_effect
     GROUP BY principal, command
     ORDER BY changes DESC, principal, command
@@ -61,16 +61,17 @@ WHO = Query(
         "first": _COUNTS["first"],
         "last": _COUNTS["last"],
     },
+    reads=("changed_objects",),
 )
 
 OBJECTS = Query(
     "objects",
     "changes by object, and by whom",
     """
-    SELECT kind, max_by(name, offset) AS name, id, count(*) AS changes,
-           count(DISTINCT offset) AS records, min(time) AS first, max(time) AS last,
+    SELECT kind, max_by(name, offset) AS name, id, sum(size(fields)) AS changes,
+           count(*) AS records, min(time) AS first, max(time) AS last,
            sort_array(collect_set(principal)) AS principals
-    FROM changes
+    FROM changed_objects
     WHERE in_effect
     GROUP BY kind, id
     ORDER BY changes DESC, kind, name, id
@@ -82,6 +83,7 @@ OBJECTS = Query(
         **_COUNTS,
         "principals": Column("array<string>", "who changed it, as far as known, sorted"),
     },
+    reads=("changed_objects",),
 )
 
 _OF_OBJECTS = {
@@ -97,14 +99,13 @@ UNEXPLAINED = Query(
     "unexplained",
     "changes without a principal or a reason",
     """
-    SELECT offset, time, record, kind, name, id, sort_array(collect_list(field)) AS fields,
-           principal, command, reason
-    FROM changes
-    WHERE in_effect AND (principal IS null OR reason IS null)
-    GROUP BY offset, time, record, kind, name, id, principal, command, reason
+    SELECT offset, time, record, kind, name, id, fields, principal, command, reason
+    FROM (SELECT /*+ REPARTITION(1) */ *
+          FROM changed_objects WHERE in_effect AND (principal IS null OR reason IS null))
     ORDER BY offset, kind, name
     """,
     _OF_OBJECTS,
+    reads=("changed_objects",),
 )
 
 # Integer arithmetic: hour() and weekday() would follow the time zone of the session.
@@ -112,16 +113,16 @@ OUT_OF_HOURS = Query(
     "out-of-hours",
     "changes outside working hours; --set from_hour, to_hour, zone",
     """
-    SELECT offset, time, record, kind, name, id, sort_array(collect_list(field)) AS fields,
-           principal, command, reason
-    FROM (SELECT *, unix_millis(from_utc_timestamp(time, :zone)) AS local_ms FROM changes)
-    WHERE in_effect
-          AND (pmod(local_ms div 3600000, 24) NOT BETWEEN :from_hour AND :to_hour - 1
-               OR pmod(local_ms div 86400000 + 3, 7) >= 5)  -- 1970 began on a Thursday
-    GROUP BY offset, time, record, kind, name, id, principal, command, reason
+    SELECT offset, time, record, kind, name, id, fields, principal, command, reason
+    FROM (SELECT /*+ REPARTITION(1) */ *
+          FROM (SELECT *, unix_millis(from_utc_timestamp(time, :zone)) AS local_ms
+                FROM changed_objects WHERE in_effect)
+          WHERE pmod(local_ms div 3600000, 24) NOT BETWEEN :from_hour AND :to_hour - 1
+                OR pmod(local_ms div 86400000 + 3, 7) >= 5)  -- 1970 began on a Thursday
     ORDER BY offset, kind, name
     """,
     _OF_OBJECTS,
+    reads=("changed_objects",),
     parameters={"from_hour": 8, "to_hour": 18, "zone": "UTC"},
 )
 
@@ -179,6 +180,7 @@ TOPIC_LIVES = Query(
         "to_reason": Column("string", "why", null="none was given, or it is there"),
     },
     reads=("all_changes",),
+    kinds=("topics",),
 )
 
 STATE = Query(

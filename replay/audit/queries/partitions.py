@@ -28,6 +28,8 @@ LEADER_CHURN = Query(
         "leader_changes": Column("bigint", "changes of the leader, also to and from none"),
         "isr_shrinks": Column("bigint", "changes that left fewer replicas in sync"),
     },
+    kinds=("partitions",),
+    fields=("leader", "isr"),
 )
 
 # Kafka marks an unclean election with the recovery state RECOVERING (1) since 3.2. Before, a leader
@@ -38,14 +40,13 @@ UNCLEAN_ELECTIONS = Query(
     """
     SELECT offset, time, name, id, old.leader AS leader_before, old.isr AS isr_before,
            old.eligible_leader_replicas AS eligible_before, leader, principal, command, reason
-    FROM (SELECT *, lag(struct(leader, isr, eligible_leader_replicas, leader_recovery_state,
-                               replicas)) OVER (PARTITION BY id ORDER BY offset) AS old
-          FROM partition_states)
-    WHERE in_range AND leader >= 0 AND leader <> old.leader
-          AND NOT array_contains(old.isr, leader)
-          AND (leader_recovery_state > old.leader_recovery_state
-               OR NOT array_contains(old.eligible_leader_replicas, leader)
-                  AND (leader_recovery_state = 1 OR replicas = old.replicas))
+    FROM (SELECT /*+ REPARTITION(1) */ *
+          FROM partition_states
+          WHERE in_range AND leader >= 0 AND leader <> old.leader
+                AND NOT array_contains(old.isr, leader)
+                AND (leader_recovery_state > old.leader_recovery_state
+                     OR NOT array_contains(old.eligible_leader_replicas, leader)
+                        AND (leader_recovery_state = 1 OR replicas = old.replicas)))
     ORDER BY offset, name
     """,
     {
@@ -69,12 +70,12 @@ AVAILABILITY = Query(
            sum(if(is_down, ms, 0)) AS unavailable_ms,
            count_if(is_under AND NOT was_under) AS shortages,
            sum(if(is_under, ms, 0)) AS under_replicated_ms
-    FROM (SELECT *, lag(is_down, 1, false) OVER object AS was_down,
-                    lag(is_under, 1, false) OVER object AS was_under
-          FROM (SELECT *, coalesce(leader = -1, false) AS is_down,
-                       coalesce(size(isr) < size(replicas), false) AS is_under
-                FROM partition_states WHERE ms IS NOT null)
-          WINDOW object AS (PARTITION BY id ORDER BY offset))
+    FROM (SELECT *, coalesce(leader = -1, false) AS is_down,
+                 coalesce(size(isr) < size(replicas), false) AS is_under,
+                 NOT is_first AND coalesce(old.leader = -1, false) AS was_down,
+                 NOT is_first AND coalesce(size(old.isr) < size(old.replicas), false) AS was_under
+          FROM partition_states WHERE ms IS NOT null)
+    WHERE is_down OR is_under OR end_offset IS null  -- the last one has the name
     GROUP BY id
     HAVING outages > 0 OR shortages > 0
     ORDER BY unavailable_ms DESC, under_replicated_ms DESC, name, id
@@ -113,8 +114,11 @@ REASSIGNMENTS = Query(
                  sort_array(lead(replicas) OVER object) AS next_replicas,
                  count_if(NOT is_moving) OVER object AS moves_before
           FROM (SELECT *, coalesce(size(adding_replicas) + size(removing_replicas) > 0, false)
-                              AS is_moving
+                              AS is_moving,
+                       coalesce(size(old.adding_replicas) + size(old.removing_replicas) > 0, false)
+                           AS was_moving
                 FROM partition_states)
+          WHERE is_moving OR was_moving
           WINDOW object AS (PARTITION BY id ORDER BY offset))
     WHERE is_moving
     GROUP BY id, moves_before
@@ -163,40 +167,22 @@ MODES = Query(
         "duration_ms": Column("bigint", "how long the mode lasted", "ms", _NOT_OVER),
         **ORIGIN,
     },
+    kinds=("partitions",),
+    fields=("mode",),
 )
 
 PLACEMENT = Query(
     "placement",
     "replicas and leaders of each broker, by hour of change",
     """
-    WITH moved AS (
-        SELECT hour, field, from_json(if(field = 'leader', '[' || before || ']', before),
-                                      'array<int>') AS brokers_before,
-               from_json(if(field = 'leader', '[' || after || ']', after), 'array<int>')
-                   AS brokers_after
-        FROM all_changes
-        WHERE kind = 'partitions' AND field IN ('replicas', 'leader') AND in_effect
-    ), placed AS (
-        SELECT hour, broker, sum(replicas) AS replicas, sum(leaders) AS leaders
-        FROM (SELECT hour, explode(brokers_before) AS broker,
-                     if(field = 'leader', 0, -1) AS replicas,
-                     if(field = 'leader', -1, 0) AS leaders FROM moved
-              UNION ALL
-              SELECT hour, explode(brokers_after), if(field = 'leader', 0, 1),
-                     if(field = 'leader', 1, 0) FROM moved)
-        WHERE broker >= 0
-        GROUP BY hour, broker
-    ), hours AS (
-        SELECT hour, bool_or(in_range) AS in_range FROM all_changes
-        WHERE kind = 'partitions' AND field IN ('replicas', 'leader') AND in_effect
-        GROUP BY hour
-    )
     SELECT hour, broker, replicas, leaders,
            replicas / nullif(sum(replicas) OVER (PARTITION BY hour), 0) AS share
     FROM (SELECT hour, in_range, broker, sum(coalesce(replicas, 0)) OVER so_far AS replicas,
                  sum(coalesce(leaders, 0)) OVER so_far AS leaders
-          FROM hours CROSS JOIN (SELECT DISTINCT broker FROM placed)
-               LEFT JOIN placed USING (hour, broker)
+          FROM (SELECT hour, in_range FROM broker_moves WHERE broker IS null)
+               CROSS JOIN (SELECT DISTINCT broker FROM broker_moves WHERE broker >= 0)
+               LEFT JOIN (SELECT hour, broker, replicas, leaders FROM broker_moves)
+               USING (hour, broker)
           WINDOW so_far AS (PARTITION BY broker ORDER BY hour))
     WHERE in_range
     ORDER BY hour, broker
@@ -208,7 +194,7 @@ PLACEMENT = Query(
         "leaders": Column("bigint", "partitions that it leads"),
         "share": Column("double", "of all replicas", null="there are none"),
     },
-    reads=("all_changes",),
+    reads=("broker_moves",),
 )
 
 PARTITIONS = (LEADER_CHURN, UNCLEAN_ELECTIONS, AVAILABILITY, REASSIGNMENTS, MODES, PLACEMENT)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from replay.audit.selection import Selection
+
 Parameter = int | str
 
 
@@ -35,6 +37,8 @@ class Query:
         sql: The query; it refers to the parameters as `:name`.
         columns: The columns of the result, in order.
         reads: The views that `sql` reads.
+        kinds: The kinds of objects whose changes it needs; empty for all.
+        fields: The fields of partitions whose changes it needs; empty for all.
         parameters: Default values; a given value must have the same type as the default.
         readers: By parameter, a function that converts the given text to the text used in the SQL.
             It raises RequestError for bad input.
@@ -46,9 +50,16 @@ class Query:
     sql: str
     columns: Columns
     reads: tuple[str, ...] = ("changes",)
+    kinds: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     readers: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     compares_states: bool = False
+
+    @property
+    def selection(self) -> Selection:
+        """The part of the changes or states that the query needs."""
+        return Selection.of_sql(self.sql, self.kinds, self.fields)
 
 
 RECORD: Columns = {

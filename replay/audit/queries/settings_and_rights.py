@@ -55,6 +55,7 @@ ACL_CHANGES = Query(
         "id": ID,
         **ORIGIN,
     },
+    kinds=("acls",),
 )
 
 SCRAM_CHANGES = Query(
@@ -79,6 +80,7 @@ SCRAM_CHANGES = Query(
         "fields": Column("array<string>", "what changed, sorted"),
         **ORIGIN,
     },
+    kinds=("scram",),
 )
 
 QUOTA_CHANGES = Query(
@@ -100,18 +102,14 @@ QUOTA_CHANGES = Query(
         "after": Column("double", "the limit after", "of the quota", "it was removed"),
         **ORIGIN,
     },
+    kinds=("client_quotas",),
 )
 
 # Two values of a secret look the same once they are hidden, so one that was set counts.
-_DRIFTED = f"HAVING NOT baseline <=> now OR now = '{REDACTED}'"
-_NET = f"""max_by(name, offset) AS name, id, field, min_by(before, offset) AS baseline,
-           max_by(after, offset) AS now, count(*) AS changes, max(offset) AS offset,
-           max(time) AS time, max_by(principal, offset) AS principal,
-           max_by(command, offset) AS command, max_by(reason, offset) AS reason
-    FROM changes
-    WHERE in_effect
-    GROUP BY kind, id, field
-    {_DRIFTED}"""
+_NET = f"""name, id, field, before AS baseline, after AS now, changes, offset, time, principal,
+           command, reason
+    FROM (SELECT /*+ REPARTITION(1) */ *
+          FROM net_changes WHERE NOT before <=> after OR after = '{REDACTED}')"""
 
 _NET_COLUMNS = {
     **OBJECT,
@@ -128,10 +126,13 @@ CONFIG_DRIFT = Query(
     "config-drift",
     "configs that differ from before --since",
     f"""
-    SELECT {_NET.replace("WHERE", "WHERE kind = 'configs' AND")}
+    SELECT {_NET}
+    WHERE kind = 'configs'
     ORDER BY name, field
     """,
     _NET_COLUMNS,
+    reads=("net_changes",),
+    kinds=("configs",),
     compares_states=True,
 )
 
@@ -143,6 +144,7 @@ DIFF = Query(
     ORDER BY kind, name, field
     """,
     {"kind": KIND, **_NET_COLUMNS},
+    reads=("net_changes",),
     compares_states=True,
 )
 

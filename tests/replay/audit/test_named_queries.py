@@ -110,12 +110,13 @@ def test_queries_equal_plain_computations_on_more_real_logs(
 
 
 def answers_agree_on(spark: "SparkSession", data_set: DataSet, folder: Path, *, parts: int) -> None:
+    """Ask about a range of a real log, each query by itself, as the command line does."""
     import_directory(open_directory(data_set.materialise(folder)), folder / "log")
     with LogReader.open(folder / "log") as reader:
         files = committed_files(reader)
         rows = [row for batch in reader.batches() for row in batch.rows]
         offsets = Range(files.end_offset // parts, files.end_offset - 1)
-        answers_agree(spark, files, rows, offsets, reader)
+        answers_agree(spark, files, rows, offsets, reader, keep=False)
 
 
 @pytest.mark.parametrize("seed", [11])
@@ -126,7 +127,27 @@ def test_queries_equal_plain_computations_on_a_random_history(
     files = write_log(tmp_path, history)
     rows = [row for batch in history for row in batch.rows]
     offsets = Range(files.end_offset // 3, files.end_offset - 1)
-    answers_agree(far_away, files, rows, offsets, FakeLog(history))
+    answers_agree(far_away, files, rows, offsets, FakeLog(history), keep=True)
+
+
+BY_TOPIC = ("who", "diff", "leader-churn", "availability", "reassignments", "placement")
+
+
+def test_answers_do_not_depend_on_the_number_of_tasks(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    history = random_history(random.Random(5), 120)
+    answers = []
+    for segments, batches_a_segment in (("one", 1_000), ("many", 30)):
+        (tmp_path / segments).mkdir()
+        files = write_log(tmp_path / segments, history, batches_a_segment=batches_a_segment)
+        offsets = Range(files.end_offset // 3, files.end_offset - 1)
+        with Audit(spark, files) as audit:
+            rows = {name: audit.query(QUERIES[name], offsets).collect() for name in BY_TOPIC}
+        answers.append({name: Counter(map(repr, found)) for name, found in rows.items()})
+    one, many = answers
+    assert one == many
+    assert all(one.values())
 
 
 def answers_agree(
@@ -135,8 +156,10 @@ def answers_agree(
     rows: Sequence[Envelope],
     offsets: Range,
     source: BatchSource,
+    *,
+    keep: bool,
 ) -> None:
-    with Audit(spark, files, keep=True) as audit:
+    with Audit(spark, files, keep=keep) as audit:
         asked = Asked(audit, offsets, rows, source)
         partitions_agree(asked)
         brokers_agree(asked)

@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 
 from replay.audit.fold import partitions, workers
+from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.objects import ABORT, BEGIN, END
 from replay.audit.fold.packing import OTHERS
 from replay.audit.fold.partitions import PARTITION
@@ -67,7 +68,7 @@ def test_changes_found_by_topic_equal_those_of_the_whole_log(
     context = msgspec.json.decode(row["context"], type=workers.Context)
     of_topics = (_values(values, each) for each in sorted({v["bucket"] for v in values} - {OTHERS}))
     found = [*workers.other_changes([others]), *workers.topic_changes(of_topics, context)]
-    whole = _changes(workers.changes(pieces))
+    whole = _changes(workers.changes(pieces, others=workers.other_changes))
     assert _changes(found) == whole
     assert {False, True} == {change["in_effect"] for change in whole}
     assert {"partitions", "topics"} <= {change["kind"] for change in whole}
@@ -95,7 +96,7 @@ def _values(values: list[dict[str, Any]], bucket: int) -> pyarrow.RecordBatch:
 
 
 def _changes(batches: Iterable[pyarrow.RecordBatch]) -> list[dict[str, Any]]:
-    found = pyarrow.Table.from_batches(batches, workers.CHANGES).to_pylist()
+    found = pyarrow.Table.from_batches(batches, CHANGES).to_pylist()
     return sorted(found, key=lambda change: [str(value) for value in change.values()])
 
 

@@ -1,0 +1,59 @@
+"""Computes which objects each record changed: the changes of an object by a record as one row."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import numpy
+import pyarrow
+
+from replay.audit.fold.changes import CHANGES, Row
+from replay.audit.fold.partition_changes import FIELDS, KIND, Events
+
+OBJECTS = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in ("offset", "timestamp", "record", "kind", "name", "id")),
+        ("fields", pyarrow.list_(pyarrow.string())),
+        *(CHANGES.field(name) for name in ("principal", "command", "reason", "in_effect")),
+    ]
+)
+"""The columns of changed objects; `fields` are the changed ones, sorted."""
+
+_KEY = [CHANGES.names.index(name) for name in ("offset", "kind", "id")]
+_FIELD = CHANGES.names.index("field")
+
+
+def changed_partitions(
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    columns: Sequence[str] = OBJECTS.names,
+) -> Iterator[pyarrow.Table]:
+    """Yield the partitions that records changed; the arguments are as for `partition_changes`."""
+    events = Events(records, undone, spaces, columns)
+    bits = numpy.zeros(len(events.partition), numpy.int64)
+    for bit, field in enumerate(sorted(FIELDS)):
+        bits |= events.values(field).changed().astype(numpy.int64) << bit
+    (rows,) = numpy.nonzero(bits)
+    found = events.said.take(pyarrow.array(rows))
+    if "kind" in columns:
+        found = found.append_column("kind", pyarrow.repeat(KIND, len(rows)))
+    if "fields" in columns:
+        distinct, codes = numpy.unique(bits[rows], return_inverse=True)
+        lists = [_of_bits(each) for each in distinct.tolist()]
+        fields = pyarrow.array(lists, pyarrow.list_(pyarrow.string()))
+        found = found.append_column("fields", fields.take(pyarrow.array(codes)))
+    yield found.select(columns)
+
+
+def _of_bits(bits: int) -> list[str]:
+    return [field for bit, field in enumerate(sorted(FIELDS)) if bits >> bit & 1]
+
+
+def changed_objects(changes: Iterable[Row]) -> Iterator[Row]:
+    """Yield the objects that records changed; the changes of each are together."""
+    for _, rows in groupby(changes, key=lambda row: [row[at] for at in _KEY]):
+        some = list(rows)
+        of_object = dict(zip(CHANGES.names, some[0], strict=True))
+        of_object["fields"] = sorted(row[_FIELD] for row in some)
+        yield tuple(of_object[name] for name in OBJECTS.names)

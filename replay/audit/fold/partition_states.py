@@ -1,0 +1,82 @@
+"""Computes the states of partitions over time, by operations on columns."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+import numpy
+import pyarrow
+
+from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.partition_changes import Events
+
+INTS = pyarrow.list_(pyarrow.int32())
+FIELDS = {
+    "leader": pyarrow.int32(),
+    "isr": INTS,
+    "replicas": INTS,
+    "adding_replicas": INTS,
+    "removing_replicas": INTS,
+    "eligible_leader_replicas": INTS,
+    "leader_recovery_state": pyarrow.int32(),
+    "mode": pyarrow.int32(),
+}
+"""The fields that make up a state, and their types."""
+
+OLD = "old_"
+"""Prefix of a field's name: its value in the state before."""
+
+SAID = ("offset", "timestamp", "id", "name", "record", "principal", "command", "reason")
+
+STATES = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in SAID),
+        ("is_first", pyarrow.bool_()),
+        ("end_offset", pyarrow.int64()),
+        ("end_timestamp", pyarrow.int64()),
+        *FIELDS.items(),
+        *((f"{OLD}{name}", type_) for name, type_ in FIELDS.items()),
+    ]
+)
+"""The columns of states. The fields are null once the partition is removed, the end is null if the
+state has not ended. `is_first` is true for a partition's first state.
+"""
+
+
+def partition_states(
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    columns: Collection[str],
+) -> Iterator[pyarrow.Table]:
+    """Yield the states of partitions; one begins at each record in effect that changes a field.
+
+    Args:
+        records: As for `partition_changes`, and so are `undone` and `spaces`.
+        columns: The columns of `STATES` that are needed.
+    """
+    events = Events(records, undone, spaces, {*columns, "offset", "timestamp"})
+    values = {name: events.values(name) for name in FIELDS}
+    is_changed = numpy.any([each.changed() for each in values.values()], axis=0)
+    (rows,) = numpy.nonzero(is_changed & events.in_effect)
+    said = events.said.take(pyarrow.array(rows))
+    found: dict[str, Any] = {name: said[name] for name in said.column_names}
+    is_other = numpy.diff(events.partition[rows], prepend=-1, append=-1) != 0
+    found["is_first"] = pyarrow.array(is_other[:-1])
+    for name in ("offset", "timestamp"):
+        following = numpy.append(said[name].to_numpy()[1:], 0)[: len(rows)]
+        found[f"end_{name}"] = pyarrow.array(following, mask=is_other[1:])
+    for name, each in values.items():
+        typed = _typed(each.texts, FIELDS[name])
+        for column, numbers in ((name, each.settled()), (f"{OLD}{name}", each.before)):
+            if column in columns:
+                found[column] = typed.take(pyarrow.array(numbers[rows], mask=numbers[rows] < 0))
+    needed = pyarrow.schema([field for field in STATES if field.name in columns])
+    yield pyarrow.table([found[name] for name in needed.names], schema=needed)
+
+
+def _typed(texts: pyarrow.Array, type_: pyarrow.DataType) -> pyarrow.Array:
+    if type_ != INTS:
+        return texts.cast(type_)
+    return pyarrow.array(map(msgspec.json.decode, texts.to_pylist()), type_)
