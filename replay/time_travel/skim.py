@@ -77,9 +77,14 @@ def reaching_rows(
         rows: list[Envelope] = []
         again: int | None = end
         while again is not None:
-            known = _indexed(index, name, reach, again, with_brokers) if index else None
-            before, found, again = _rows_of(source, reach, again, progress, known, past)
+            stop, ids = again, set(reach.ids)
+            known = _indexed(index, name, reach, stop, with_brokers) if index else None
+            before, found, again = _rows_of(source, reach, stop, progress, known, past)
             rows = found + rows
+            if stop < end and not ids.issuperset(reach.ids):
+                # Later records of an object that is found only now were skipped, as the removal of
+                # a namespace whose name is taken again.
+                rows, again = [], end
         return before, rows
     except (ContradictionError, CorruptLogError, OverflowError, ValueError):
         # Reading the whole log raises the same error as other commands.

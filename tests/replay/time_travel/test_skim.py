@@ -24,7 +24,12 @@ from records.control import (
 from records.errors import CorruptLogError, RequestError
 from records.partitions import ClearElrRecord
 from records.text import uuid_text
-from records.topics import MoveTopicRecord, RemoveTopicRecord
+from records.topics import (
+    MoveTopicRecord,
+    NamespaceRecord,
+    RemoveNamespaceRecord,
+    RemoveTopicRecord,
+)
 from replay.image.configs import BROKER, TOPIC
 from replay.image.fields import copied
 from replay.image.metadata import MetadataImage
@@ -141,6 +146,21 @@ def test_blocks_with_longer_names_are_not_decoded() -> None:
     for name in ("topic:last", "config:topic/last"):
         assert answers(log, name, last) == answers(FakeLog(history), name, last)
     assert set(log.decoded) == {*about_topic, last}
+
+
+def test_removal_of_a_namespace_that_is_found_late_is_not_skipped() -> None:
+    again = NamespaceRecord(namespace_id=uid("again"), name="other")
+    history = batches(
+        (topic("t"), namespace("other")),
+        (MoveTopicRecord(topic_id=uid("t"), namespace_id=uid("other"), name="orders"),),
+        (RemoveTopicRecord(topic_id=uid("t")),),
+        (RemoveNamespaceRecord(namespace_id=uid("other")),),
+        (topic("orders"), again),
+        (MoveTopicRecord(topic_id=uid("orders"), namespace_id=uid("again"), name="last"),),
+    )
+    log = SkimmedLog(history)
+    found = answers(log, "topic:orders", log.end_offset - 1)
+    assert found == answers(FakeLog(history), "topic:orders", log.end_offset - 1)
 
 
 @drawn(25, 10)
