@@ -34,6 +34,8 @@ READING = {
 }
 
 _KEPT = (
+    # With artifacts of its own, a session gets Python workers of its own, which import anew.
+    "spark.sql.artifact.isolation.",
     *("spark.sql.adaptive.", "spark.sql.autoBroadcastJoinThreshold", "spark.sql.codegen."),
     *("spark.sql.parquet.compression.", "spark.sql.shuffle.", "spark.sql.ui."),
     "spark.sql.subexpressionElimination.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from replay.audit.audit import Audit, Range
-from replay.audit.session import activated
+from replay.audit.session import activated, separate_session
 from tests.histories import random_history
 from tests.replay.audit.log_on_disk import write_log
 from tests.replay.audit.test_agreement import lines_by_replay
@@ -77,3 +77,10 @@ _COMPARED = (
     *("offset", "unix_millis(hour) AS hour", "kind", "id", "field", "record", "in_effect"),
     *("coalesce(before, 'null') AS before", "coalesce(after, 'null') AS after"),
 )
+
+
+def test_audits_of_an_application_share_its_python_workers(spark: "SparkSession") -> None:
+    name = "spark.sql.artifact.isolation.enabled"
+    assert spark.conf.get(name) == "false"
+    with separate_session(spark) as own:
+        assert own.conf.get(name) == "false"

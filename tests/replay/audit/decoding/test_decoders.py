@@ -12,6 +12,8 @@ import pyarrow
 import pytest
 import zstandard
 
+from metadata_log.kraft.directory import open_directory
+from metadata_log.kraft.importer import import_directory
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX, BLOCK_RECORDS_MAX
 from records.avro.schema import envelope_schema
 from records.errors import CorruptLogError
@@ -21,6 +23,7 @@ from replay.audit.decoding.columns import Wanted
 from replay.audit.history import BULK, RARE
 from replay.audit.records import wanted_records
 from tests.histories import random_history
+from tests.real_logs import DataSet, each_covering_data_set
 from tests.replay.audit.decoding.drawn_logs import decoded, drawn, write
 from tests.replay.audit.log_on_disk import write_log
 from tests.samples import cases, sampled
@@ -50,6 +53,18 @@ def test_columns_of_every_record_type_are_those_of_fastavro(tmp_path: Path) -> N
     assert found.equals(expected)
     assert {*BULK} < {*json.loads(envelope_types(found))} | BULK
     assert found["leader_epoch"].null_count < found["partition_id"].null_count + found.num_rows
+
+
+@pytest.mark.heavy
+@each_covering_data_set
+def test_columns_of_real_logs_are_those_of_fastavro(tmp_path: Path, data_set: DataSet) -> None:
+    import_directory(open_directory(data_set.materialise(tmp_path)), tmp_path / "log")
+    wanted = wanted_records(BULK | RARE, with_origin=True)
+    for path in sorted((tmp_path / "log").glob("*.avro")):
+        schema = json.loads(Segment(Range((str(path), path.stat().st_size), 0, 0)).schema)
+        expected = decoded(plain.Decoder(schema, wanted), path)
+        found = decoded(compiled.Decoder(schema, wanted), path, 100_000)
+        assert found.equals(expected)
 
 
 def envelope_types(found: pyarrow.Table) -> str:
