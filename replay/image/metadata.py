@@ -100,9 +100,15 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the topics directly in a namespace, not those in namespaces below it."""
         return self._topics.topics_in(namespace_id)
 
-    def topics_changed_since(self, other: "MetadataImage") -> Iterator[Topic]:
-        """Iterate over the topics that differ from `other`; differing partitions count as well."""
-        return self._topics.changed_since(other._topics)
+    def topic_differences(
+        self, other: "MetadataImage"
+    ) -> tuple[list[TopicEntry], list[TopicEntry]]:
+        """Return the topics that differ from `other` or are missing there, and the reverse.
+
+        Topics with differing partitions or versions count as well. O(topics), but fast for topics
+        that the two images share.
+        """
+        return self._topics.differences(other._topics)
 
     def shares_topic(self, other: "MetadataImage", topic_id: Uuid) -> bool:
         """True only if a topic, its partitions and their versions equal those of `other`: O(1).

@@ -17,6 +17,7 @@ from records.text import uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord, TopicRecord
 from replay.image import partition_list, partitions
 from replay.image.changes import NestedMapDelta
+from replay.image.map_differences import unshared_values
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
 from replay.image.topic_entry import Topic, TopicDelta, TopicEntry
@@ -56,17 +57,16 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the topics directly in a namespace, in any order."""
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
-    def changed_since(self, other: "TopicsImage") -> Iterator[Topic]:
-        """Yield the topics that differ from those in `other` or are missing there: O(topics).
+    def differences(self, other: "TopicsImage") -> tuple[list[TopicEntry], list[TopicEntry]]:
+        """Return the topics that differ from `other` or are missing there, and the reverse.
 
-        Topics that the two images share are compared by identity.
+        O(topics), but fast for topics that the two images share.
         """
-        if self is not other:
-            old = other._entries.get
-            for topic_id, entry in self._entries.items():
-                before = old(topic_id)
-                if before is not entry and before != entry:
-                    yield entry.topic
+        ours, theirs = unshared_values(self._entries, other._entries)
+        return (
+            [entry for entry in ours if other._entries.get(entry.topic.topic_id) != entry],
+            [entry for entry in theirs if self._entries.get(entry.topic.topic_id) != entry],
+        )
 
     def shares_entry(self, other: "TopicsImage", topic_id: Uuid) -> bool:
         """True if a topic is absent from both images, or both have the same entry object: O(1)."""

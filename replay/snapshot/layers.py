@@ -55,7 +55,7 @@ class Overlay(msgspec.Struct, frozen=True):
     @classmethod
     def between(cls, old: MetadataImage, new: MetadataImage) -> Self:
         """Compare two images: O(objects) time, but fast for objects that both images share."""
-        before, after, removed = Parts.changed(new, old), Parts.changed(old, new), Parts()
+        (before, after), removed = Parts.differing(old, new), Parts()
         for part, key in STORED.items():
             kept = {key(each) for each in after.objects[part]}
             gone = (each for each in before.objects[part] if key(each) not in kept)

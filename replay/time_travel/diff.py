@@ -44,9 +44,8 @@ def _changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> It
 
 def _changed_partitions(before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
     """Yield the keys of the partitions that differ; topics that the images share are skipped."""
-    changed = {topic.topic_id for topic in after.topics_changed_since(before)}
-    gone = {topic.topic_id for topic in before.topics_changed_since(after)} - changed
-    for topic_id in (*changed, *gone):
+    old_entries, new_entries = before.topic_differences(after)
+    for topic_id in {entry.topic.topic_id for entry in (*old_entries, *new_entries)}:
         old = {each.partition_id: each for each in before.partitions(topic_id)}
         for each in after.partitions(topic_id):
             previous = old.pop(each.partition_id, None)

@@ -51,7 +51,7 @@ def test_every_part_gives_its_objects_by_key(part: Part) -> None:
 
 
 def test_objects_of_all_parts_make_the_same_image() -> None:
-    assert Parts.changed(MetadataImage.EMPTY, IMAGE).image(IMAGE.provenance) == IMAGE
+    assert Parts.differing(MetadataImage.EMPTY, IMAGE)[1].image(IMAGE.provenance) == IMAGE
     assert Parts().image(Provenance()) == MetadataImage.EMPTY
 
 

@@ -60,6 +60,18 @@ def test_unknown_topic_has_no_partitions() -> None:
     assert image_of().topic_by_name("t") is None
 
 
+def test_topic_differences_are_those_that_differ_or_are_in_one_image_only() -> None:
+    kept, changed = (topic("kept"), topic("t"), partition("t", 0)), change("t", 0, leader=2)
+    old = image_of(*kept, topic("gone"))
+    new = image_of(*kept, topic("added"), changed)
+    only_old, only_new = old.topic_differences(new)
+    assert {entry.topic.name for entry in only_old} == {"t", "gone"}
+    assert {entry.topic.name for entry in only_new} == {"t", "added"}
+    # Equal topics that the images do not share, and those that they do.
+    assert old.topic_differences(image_of(*kept, topic("gone"))) == ([], [])
+    assert old.topic_differences(old) == ([], [])
+
+
 def test_topic_id_can_not_be_taken_twice() -> None:
     with pytest.raises(ContradictionError, match=r"offset 1: TopicRecord: topic id \S+ exists"):
         image_of(topic("t"), topic("u", topic_id="t"))
