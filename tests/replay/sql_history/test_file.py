@@ -35,6 +35,7 @@ from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
 from tests.replay.sql_history.conftest import ON_BOTH
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
+from tests.samples import cases, sampled
 
 
 class _Counting(HistoryIndex):
@@ -86,9 +87,10 @@ def answers(timeline: Timeline, name: str, at: int, other: int) -> list[object]:
     return found
 
 
+@sampled
 @pytest.mark.parametrize(
     ("seed", "url"),
-    [*((seed, "sqlite") for seed in range(6)), (1, "postgresql")],
+    [*((seed, "sqlite") for seed in range(cases(6, 2))), (1, "postgresql")],
     indirect=["url"],
 )
 def test_answers_are_those_of_a_replay(seed: int, url: URL) -> None:
@@ -129,10 +131,11 @@ def test_chains_of_partitions_and_brokers_are_those_of_skimming(seed: int, url: 
     assert index.used > 20
 
 
+@sampled
 @pytest.mark.parametrize("kind", ["config", "deletion", "removal"])
 def test_answers_about_configs_and_removals_are_those_of_a_replay(kind: str, url: URL) -> None:
     used = 0
-    for seed in range(100, 104):
+    for seed in range(100, 100 + cases(4, 2)):
         rng = random.Random(seed)
         history = random_history(rng, 60)
         database = url.set(database=f"{url.database}-{seed}")
