@@ -1,6 +1,7 @@
 """The files of a log that an audit reads: those covered by the commit mark."""
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -22,14 +23,16 @@ def committed_files(reader: LogReader) -> LogFiles:
     earlier segment if a fenced writer continued to write. Only such segments need a copy.
 
     Raises:
-        CorruptLogError: a segment is shorter than its committed size, its header is damaged, or its
-            schema is of no known release.
+        CorruptLogError: a segment is missing or shorter than its committed size, its header is
+            damaged, or its schema is of no known release.
     """
     # Reads each header: Spark decodes with any schema that a header holds.
     segments = committed_segments(reader.fs, reader)
     sizes = {segment.path: file_size(reader.fs, segment.path) for segment in segments}
     for segment in segments:
         if sizes[segment.path] < segment.size:
+            # Only its blocks show whether it was shortened, or a segment after it is missing.
+            deque(reader.placed_blocks(segment.base_offset), maxlen=0)
             raise CorruptLogError(
                 f"{segment.path} byte {sizes[segment.path]}: ends here, {segment.size} bytes are "
                 f"committed: it was shortened; `metalog verify {reader.directory}` says what is "

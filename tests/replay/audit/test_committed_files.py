@@ -123,6 +123,22 @@ def test_segment_that_was_shortened_is_damage(taken_over: Path) -> None:
         segment.truncate(size - 1)
     with (
         LogReader.open(taken_over) as reader,
-        pytest.raises(CorruptLogError, match=rf"{first.name} byte {size - 1}: ends here"),
+        pytest.raises(CorruptLogError, match=rf"{first.name} .* past byte {size - 1}, "),
+    ):
+        committed_files(reader)
+
+
+async def test_missing_segment_is_named_by_the_offsets_around_it(tmp_path: Path) -> None:
+    create_log(tmp_path, "test-cluster")
+    for text in ("first", "longer than the first", "last"):
+        log = await MetadataLog.open(tmp_path)
+        await append(log, text)
+        await log.close()
+    first, missing, last = sorted(tmp_path.glob("*.avro"))
+    missing.unlink()
+    place = f"ends here at offset {int(missing.stem)}, {last.name} was written after"
+    with (
+        LogReader.open(tmp_path) as reader,
+        pytest.raises(CorruptLogError, match=rf"{first.name} byte \d+: {place}.*missing"),
     ):
         committed_files(reader)
