@@ -12,7 +12,7 @@ import pytest
 from api import limits
 from api.client import MetadataClient
 from api.http.options import HttpOptions
-from api.kafka import apis, frames, listener
+from api.kafka import apis, conversation, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Request, Response
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -105,7 +105,7 @@ async def connected(
 
 @pytest.fixture(autouse=True)
 def unlimited_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "log", logging.getLogger("unlimited"))
+    monkeypatch.setattr(conversation, "log", logging.getLogger("unlimited"))
 
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

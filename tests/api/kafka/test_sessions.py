@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from api.client import MetadataClient
-from api.kafka import listener
+from api.kafka import conversation
 from api.kafka.messages.sasl import SaslAuthenticateResponse
 from api.running import Serving
 from api.security.listeners import SecurityProtocol
@@ -40,7 +40,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(autouse=True)
 def unlimited_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "log", logging.getLogger("unlimited"))
+    monkeypatch.setattr(conversation, "log", logging.getLogger("unlimited"))
 
 
 @contextlib.asynccontextmanager
