@@ -12,10 +12,11 @@ from api.history import History
 from api.live_rows import live_rows
 from api.min_offset import not_available
 from api.questions.described import described
+from api.questions.lookup import find_question
 from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from api.questions.rows import FollowRows, is_offset
-from api.questions.table import find_question, guard_of
+from api.questions.table import guard_of
 from api.questions.workers import Workers
 from api.shutdown import first_of
 from api.visible_pages import VisiblePages

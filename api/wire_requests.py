@@ -6,10 +6,9 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from api.commands import find_command, named
 from api.min_offset import not_available
+from api.questions.lookup import find_question
 from api.questions.rows import TAIL, FollowRows, RowsFollowed
-from api.questions.table import find_question
 from api.subscription import subscribed
 from controller.changed_versions import ObjectVersion
 from controller.pending_answers import Answer
@@ -148,6 +147,9 @@ class CommandClient(ABC):
             UnavailableError: no answer, or the service cannot decide now; the error's outcome shows
                 whether the request may have been carried out.
         """
+        # Importing all commands takes longer than most questions, which need none.
+        from api.commands import find_command, named
+
         if not isinstance(command, str):
             command, request = named(command)
         found = find_command(command)

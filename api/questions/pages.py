@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
+from api.questions.lookup import find_question
 from api.questions.past import Past
 from api.questions.question import Computed
-from api.questions.table import find_question
 from controller.wire import from_wire, to_wire
 from metadata_log.limits import MIB
 from metadata_log.log_reader import LogReader
 from replay.about import About
-from replay.report.narrowing import KeptReports
+from replay.report.kept_reports import KeptReports
 
 PAGE_BYTES = MIB
 """A page ends with the item that reaches this size."""

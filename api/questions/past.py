@@ -24,7 +24,7 @@ from replay.timeline import Timeline
 if TYPE_CHECKING:
     from controller.descriptions.view import View
     from replay.keep_going import WithoutContradictions
-    from replay.report.narrowing import KeptReports
+    from replay.report.kept_reports import KeptReports
     from replay.time_travel.change_index import ChangeIndex
 
 

@@ -125,6 +125,8 @@ class _Worker:
         self._directory = directory
         self._files = files
         self._child: asyncio.subprocess.Process | None = None
+        # The names of the questions for which the process has imported what it needs.
+        self._asked: set[str] = set()
         self._idle: asyncio.TimerHandle | None = None
         self._endings: set[asyncio.Task[None]] = set()
         self.is_taken = False
@@ -157,7 +159,7 @@ class _Worker:
             await asyncio.wait(self._endings)
 
     async def _check_files(self) -> None:
-        """Check that a process started now imports the code that this service runs.
+        """Check that what a process imports now is the code that this service runs.
 
         Raises:
             UnavailableError: the files were replaced, or are being replaced.
@@ -186,7 +188,11 @@ class _Worker:
 
     async def _reply(self, asked: Asked) -> Reply:
         if not self.has_process:
+            self._asked.clear()
+        if asked.question not in self._asked:
             await self._check_files()
+            self._asked.add(asked.question)
+        if not self.has_process:
             self._child = await _started(self._directory)
         child = self._child
         assert child is not None and child.stdin is not None and child.stdout is not None

@@ -11,8 +11,9 @@ from typer.main import get_command
 
 from api.cli.app import complete_app
 from api.cli.help_sections import SECTIONS
-from api.cli.main import _MODULES, load_commands
+from api.cli.main import _MODULES, load_commands, run
 from tests.api.conftest import Metalog
+from tests.api.services import serving
 
 _HEAVY = {
     *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
@@ -51,6 +52,33 @@ def test_reading_a_log_imports_nothing_heavy(command: str, demo_log: Path) -> No
     modules = _modules(command, demo_log, *_READING[command])
     assert not _HEAVY & modules
     assert "metadata_log.log_reader" in modules, "it did read the log"
+
+
+def test_asking_a_service_imports_one_question_and_no_commands(tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path / "log")]) == 0
+    with serving(tmp_path / "log") as service:
+        modules = _modules("info", "--server", service.kafka)
+    assert {"api.client", "api.questions.log_info"} <= modules
+    assert not {"api.commands", "api.questions.changes", "controller.controller"} & modules
+
+
+_ANSWERING = """
+import json, sys
+from pathlib import Path
+from api.questions.worker import Asked, PagedLog, _reply
+reply = _reply(PagedLog(Path(sys.argv[1])), Asked(question="info", payload=b"\\x80", at="end"))
+sys.stderr.write(json.dumps([reply.page is not None, *sys.modules]))
+"""
+
+
+def test_process_that_answers_questions_imports_what_it_is_asked(demo_log: Path) -> None:
+    command = [sys.executable, "-c", _ANSWERING, str(demo_log)]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    answered, *modules = json.loads(ran.stderr)
+    assert answered
+    assert "api.questions.log_info" in modules
+    heavy = ("controller.decisions", "replay.report.report", "lark", "asyncio")
+    assert not {*heavy, "api.questions.changes", "api.questions.table"} & set(modules)
 
 
 def test_only_the_module_of_the_command_is_imported(demo_log: Path) -> None:

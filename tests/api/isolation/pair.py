@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from api.commands import find_command, named
-from api.questions.table import find_question
+from api.questions.lookup import find_question
 from api.service import Service
 from api.session import Session
 from api.wire_requests import WireRequest

@@ -12,10 +12,11 @@ import pytest
 from api.commands import COMMANDS, find_command
 from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.differences import ShowDiff
+from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates
-from api.questions.table import QUESTIONS, find_question
+from api.questions.table import QUESTIONS
 from api.socket.appends import encode_rows
 from api.transactions import Step, Transact
 from api.wire_requests import WireRequest

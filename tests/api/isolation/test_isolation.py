@@ -23,9 +23,10 @@ from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
 from api.questions.described import DESCRIPTIONS
 from api.questions.differences import ShowDiff
+from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
-from api.questions.table import QUESTIONS, find_question
+from api.questions.table import QUESTIONS
 from api.service import Service
 from api.session import Session
 from api.wire_requests import WireRequest

@@ -20,17 +20,23 @@ def test_service_says_that_a_restart_is_needed_while_its_files_are_others(
 ) -> None:
     program, log = tmp_path / "program", tmp_path / "log"
     for package in PACKAGES:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, program / package, ignore=ignored)
+        shutil.copytree(ROOT / package, program / package)
     assert run(["init", str(log)]) == 0
     monkeypatch.setenv("PYTHONPATH", str(program))
     with serving(log, command=[sys.executable, "-P", "-m", "api.cli"]) as service:
         kafka = service.kafka
         file = program / "replay" / "timeline.py"
         before = file.stat()
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+        replaced_ns = before.st_atime_ns, before.st_mtime_ns + 1
+        os.utime(file, ns=replaced_ns)
         answer = metalog("info", "--server", kafka)
         assert (answer.code, answer.out) == (4, "")
         assert "restart needed: the program's files were replaced" in answer.err
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert metalog("info", "--server", kafka).code == 0
+        # A process that runs answers what it was asked before, and imports nothing more.
+        os.utime(file, ns=replaced_ns)
+        assert metalog("info", "--server", kafka).code == 0
+        answer = metalog("digest", "--server", kafka)
+        assert (answer.code, answer.out) == (4, "")
+        assert "restart needed: the program's files were replaced" in answer.err

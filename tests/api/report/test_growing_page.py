@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page
 
 from api.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
-from replay.report.narrowing import KeptReports, fitting_report
+from replay.report.kept_reports import KeptReports
+from replay.report.narrowing import fitting_report
 from replay.report.report import Redaction
 from replay.timeline import Timeline
 from tests.histories import random_history

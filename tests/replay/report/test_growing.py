@@ -8,10 +8,11 @@ import pytest
 
 from api.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
-from replay.report import narrowing
+from replay.report import kept_reports
 from replay.report import report as report_module
 from replay.report.columns import Columns, RowPlace
-from replay.report.narrowing import KeptReports, fitting_report
+from replay.report.kept_reports import KeptReports
+from replay.report.narrowing import fitting_report
 from replay.report.object_changes import Touched
 from replay.report.report import GrowingReport, Redaction
 from replay.timeline import Timeline
@@ -80,7 +81,7 @@ def test_several_ranges_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_last_report_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
     history, kept = random_history(random.Random(2), 60), KeptReports()
     one, two = history[3].base_offset, history[5].base_offset
-    monkeypatch.setattr(narrowing, "KEPT_TOUCHES_MAX", 1)
+    monkeypatch.setattr(kept_reports, "KEPT_TOUCHES_MAX", 1)
     for first in (one, two):
         report(history[:40], first, kept)
     end = history[39].end_offset
