@@ -30,27 +30,15 @@ SPARK_TESTS = (
     f"{PAGES}README.md]",
     f"{PAGES}docs/commands.md]",
 )
-"""Where tests that share a Spark session stand: two processes run them, each half the time."""
+"""Where tests that share a Spark session stand: one process runs them."""
 
 OWN_SPARK_TESTS = (
     "tests/replay/audit/test_class_archive.py",
     "tests/replay/audit/test_export_kills.py",
-    "tests/replay/audit/test_java.py",
-    "tests/replay/audit/test_stream_kills.py",
 )
 """Tests with the mark `spark` that start it in processes of their own."""
 
 _ENDS_SPARK = "tests/replay/audit/test_restarted_session.py"
-
-_COMPARED_IN_SPARK = (
-    "tests/replay/audit/test_agreement.py",
-    "tests/replay/audit/test_changes.py",
-    "tests/replay/audit/test_contradictions.py",
-    "tests/replay/audit/test_diff.py",
-    "tests/replay/audit/test_named_queries.py",
-    _ENDS_SPARK,
-)
-"""Half of SPARK_TESTS: those that compare its answers with other computations."""
 
 _STORIES = "tests/stories/"
 """These share a cluster: one process starts it, and ends it after the last."""
@@ -92,8 +80,6 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 def group_of(nodeid: str) -> str:
     """Return the group of a test: those of one run in one process, for they share fixtures."""
-    if nodeid.startswith(_COMPARED_IN_SPARK):
-        return "spark compared"
     if nodeid.startswith(SPARK_TESTS) and not nodeid.startswith(OWN_SPARK_TESTS):
         return "spark"
     if nodeid.startswith(_STORIES):

@@ -30,13 +30,17 @@ class SharedSpark:
 
     def get(self) -> "SparkSession":
         """Return the session."""
-        if self._spark is not None and (self._is_ended or self._process().poll() is not None):
-            self._forget()
+        self.drop_dead()
         if self._spark is None:
             self._started = session(quick=True)
             self._spark = self._started.__enter__()
         assert self._spark is not None
         return self._spark
+
+    def drop_dead(self) -> None:
+        """Forget the session if its process has ended."""
+        if self._spark is not None and (self._is_ended or self._process().poll() is not None):
+            self._forget()
 
     def end_process(self) -> None:
         """End Java: whoever waits for it gets an error."""
@@ -47,6 +51,15 @@ class SharedSpark:
         """Stop the session."""
         if self._spark is not None:
             self._started.__exit__(None, None, None)
+            self._spark = None
+
+    def end(self) -> None:
+        """Stop the session and wait for its Java to end, as it does after the program."""
+        process = self._process()
+        self.stop()
+        process.stdin.close()
+        process.wait()
+        self._forget()
 
     def _process(self) -> Any:
         from pyspark import SparkContext
@@ -65,7 +78,7 @@ class SharedSpark:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         self.stop()
-        self._spark, self._is_ended = None, False
+        self._is_ended = False
 
 
 @pytest.fixture(scope="session")

@@ -1,21 +1,43 @@
 """A streaming query is killed for real, once; `make torture` kills 20 (campaigns/streams.py)."""
 
+import asyncio
+import contextlib
+import os
+import random
+import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 
+from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
 from tests.own_logs import write_history
 from tests.torture.campaigns import streams
+from tests.torture.killed import stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
 
-async def test_killed_query_has_copied_every_record_once() -> None:
-    outcome = await streams.kill_some_times(3, 1)
-    assert not outcome.failures, "\n".join(failure.message for failure in outcome.failures)
+async def test_killed_query_has_copied_every_record_once(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """It goes on in the session of the tests, which spares a start of Java."""
+    log, rng = tmp_path / "log", random.Random(3)
+    create_log(log, "streamed-cluster")
+    query = await streams._start(log, tmp_path)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(rng.uniform(0.2, streams._SECONDS_MAX)):
+            await streams._append_until_cancelled(log, rng)
+    os.killpg(query.pid, signal.SIGKILL)
+    await query.communicate()
+    stream.main(str(log), tmp_path, finish=True)
+    assert streams.differences(log, tmp_path) == []
 
 
 async def test_record_that_is_missing_or_there_twice_is_noticed(tmp_path: Path) -> None:
