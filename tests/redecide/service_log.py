@@ -29,6 +29,7 @@ from controller.decisions.subscriptions import DeleteSubscription, RegisterSubsc
 from controller.decisions.tokens import CreateToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
+from controller.descriptions.brokers import BrokerDescription
 from controller.quota_charges import MUTATION_RATE
 from controller.raw_append import AppendRows
 from metadata_log.batch import NewBatch
@@ -150,7 +151,7 @@ async def _lose_a_broker(world: World, some: Partitions) -> None:
     await some.produce("kept", b"one")
     await some.led_by("kept", 2, {1, 2, 3})
     await world.brokers[2].kill()
-    await soon(lambda: _is_fenced(world, 2))
+    await soon(lambda: _is_fenced(some.client, 2))
     await some.produce("kept", b"two")
     await world.start_brokers(2)
     await some.client.run("leaders elect", ElectLeaders(partitions=(("kept", 0),), unclean=False))
@@ -188,12 +189,12 @@ async def _restart(world: World) -> None:
     async with world.client() as client:
         await client.run("topics create", CreateTopics(topics=(_topic("after", partitions=5),)))
         await world.brokers[1].kill()
-        await soon(lambda: _is_fenced(world, 1))
+        await soon(lambda: _is_fenced(client, 1))
 
 
-def _is_fenced(world: World, broker_id: int) -> bool:
-    broker = world.image().broker(broker_id)
-    return broker is not None and broker.fenced
+async def _is_fenced(client: MetadataClient, broker_id: int) -> bool:
+    described: BrokerDescription = (await client.page("brokers describe", broker_id)).response
+    return described.broker.fenced
 
 
 def _topic(name: str, **fields: Any) -> NewTopic:

@@ -1,6 +1,6 @@
 """The log holds what a decision needs: each can be taken again and writes the same records."""
 
-import subprocess
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,14 +53,15 @@ def test_decisions_of_the_demo_come_out_the_same(demo_log: Path) -> None:
     assert_equal(demo_log, "register", "heartbeat", "topics create", "fence stale broker")
 
 
-def test_logs_that_make_redecide_makes_come_out_the_same() -> None:
-    few = ("--changes", "100", "--schedules", "1")
-    done = subprocess.run(
-        (sys.executable, "-m", "tests.redecide", *few), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    titles = {"demo", "scenarios", "fault schedules", "service"}
-    assert titles <= set(done.stdout.splitlines()), done.stdout
+def test_logs_that_make_redecide_makes_come_out_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["redecide", "--changes", "100", "--schedules", "1"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("tests.redecide", run_name="__main__")
+    output = capsys.readouterr().out
+    assert ended.value.code == 0, output
+    assert {"demo", "scenarios", "fault schedules", "service"} <= set(output.splitlines()), output
 
 
 @pytest.fixture(scope="module")
