@@ -7,13 +7,13 @@ import os
 import pty
 import shutil
 import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.api.conftest import Metalog
+from tests.forked_commands import METALOG
 from tests.own_logs import content, write_history
 
 
@@ -245,7 +245,7 @@ def test_backup_of_a_retained_log_keeps_the_history_it_had(
 
 def test_progress_goes_to_a_terminal_only(log: Path, tmp_path: Path) -> None:
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "api.cli", "backup", str(log), str(tmp_path / "backup")]
+    command = [*METALOG, "backup", str(log), str(tmp_path / "backup")]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=follower, check=True, timeout=60, text=True
     )

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from metadata_log.log import MetadataLog
 from records.errors import CorruptLogError
 from tests.api.conftest import Metalog
 from tests.exchanged_logs import forks, new_log
+from tests.forked_commands import METALOG
 
 
 def another_cluster(directory: Path) -> tuple[Path, Path]:
@@ -83,9 +83,7 @@ def test_writer_refuses_it_and_changes_nothing(exchanged: Path) -> None:
 
 def test_service_does_not_start_on_it(exchanged: Path) -> None:
     arguments = ["serve", str(exchanged), "--kafka", "127.0.0.1:0"]
-    done = subprocess.run(
-        [sys.executable, "-m", "api.cli", *arguments], capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([*METALOG, *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 5, done.stderr
     assert "this checkpoint is not of this log" in done.stderr
 

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from api.json_logging import JsonFormatter
 from metadata_log.creation import create_log
 from tests.api.kafka.servers import CLUSTER_ID
 from tests.api.services import serving
+from tests.forked_commands import METALOG
 
 
 class _Log:
@@ -74,7 +74,7 @@ def test_the_error_that_ends_a_process_is_a_line_of_its_log(
 ) -> None:
     words = [word.format(log=tmp_path / "nothing") for word in command]
     ended = subprocess.run(
-        [sys.executable, "-m", "api.cli", "--debug", *words, "--log-format", "json"],
+        [*METALOG, "--debug", *words, "--log-format", "json"],
         capture_output=True,
         text=True,
         check=False,

@@ -172,7 +172,7 @@ def test_every_row_of_the_sockets_table_has_a_scenario() -> None:
 def test_socket_says_what_became_of_the_batch(
     log: Path, tmp_path: Path, what: str, family: str, code: str, outcome: str
 ) -> None:
-    with _served(log, tmp_path / "trigger") as served:
+    with _served(log, tmp_path / "trigger", SCENARIOS[what]) as served:
         error = asyncio.run(_failed(SCENARIOS[what], served, tmp_path / "trigger"))
         if FAMILIES[family] is FencedError:
             # It ends by itself: it can never write again.
@@ -188,7 +188,9 @@ def test_socket_says_what_became_of_the_batch(
         assert is_there
 
 
-def _served(log: Path, trigger: Path) -> AbstractContextManager[Served]:
+def _served(log: Path, trigger: Path, scenario: Scenario) -> AbstractContextManager[Served]:
+    if scenario is not _fail_sync:
+        return serving(log)
     return serving(log, command=(sys.executable, "-m", "tests.api.failing_sync", str(trigger)))
 
 

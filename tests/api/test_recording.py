@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from metadata_log.log_reader import LogReader
 from tests.docs_console import ROOT
+from tests.forked_commands import METALOG
 from tests.metadata_log.kraft.logs import topic
 from tests.metadata_log.kraft.node import Node, without_runs
 from tests.metadata_log.mirrors import rows_of
@@ -23,7 +23,7 @@ class Recording:
     """A recorder in a process of its own."""
 
     def __init__(self, source: Path, log: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "api.cli", "import", "kraft", str(source), str(log)]
+        command = [*METALOG, "import", "kraft", str(source), str(log)]
         self._process = subprocess.Popen(
             [*command, "--follow", "--json", *options],
             stdout=subprocess.PIPE,

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from api.cli.shell.verbs import Shell
 from tests.api.conftest import Answer, Metalog
 from tests.api.services import serving
 from tests.api.terminal import on_terminal
+from tests.forked_commands import METALOG
 
 Ask = Callable[..., Answer]
 
@@ -159,7 +159,7 @@ def test_errors_say_what_is_there_and_end_a_script(ask: Ask) -> None:
 def test_a_script_runs_from_a_pipe_and_gives_to_others(served: tuple[Path, str]) -> None:
     script = "# how many\ncd /partitions/__consumer_offsets\nls | wc -l\nls | head -1\nexit\nnope\n"
     done = subprocess.run(
-        [sys.executable, "-m", "api.cli", "shell", served[0]],
+        [*METALOG, "shell", served[0]],
         input=script,
         capture_output=True,
         text=True,

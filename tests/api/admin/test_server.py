@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -247,7 +246,7 @@ def test_waiting_for_a_silent_service_ends(
 
 
 def test_who_stops_waiting_for_an_answer_gets_an_id_to_ask_again_with() -> None:
-    command = [sys.executable, "-m", "api.cli", "topics", "create", "a", "--server"]
+    command = [*METALOG, "topics", "create", "a", "--server"]
     with socket.create_server(("127.0.0.1", 0)) as asked:
         url = f"kafka://127.0.0.1:{asked.getsockname()[1]}"
         asking = subprocess.Popen([*command, url], stderr=subprocess.PIPE, text=True)

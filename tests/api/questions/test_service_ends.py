@@ -6,7 +6,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from controller.descriptions.queries import ListTopics
 from records.errors import Outcome, UnavailableError
 from tests.api.conftest import Metalog
 from tests.api.services import serving
+from tests.forked_commands import METALOG
 
 
 async def _waiting_tail(client: MetadataClient | SocketClient) -> "asyncio.Task[AnswerPage]":
@@ -63,7 +63,7 @@ async def test_question_of_a_killed_service_can_be_asked_again(tmp_path: Path) -
 @contextlib.contextmanager
 def _command(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
     with subprocess.Popen(
-        [sys.executable, "-m", "api.cli", *arguments],
+        [*METALOG, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

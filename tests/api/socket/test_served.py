@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from records.errors import Outcome, RequestError, UnavailableError
 from records.topics import RemoveTopicRecord
 from tests.api.conftest import Metalog
 from tests.api.socket.conftest import CLUSTER_ID
+from tests.forked_commands import METALOG
 
 
 def options(directory: Path, socket_port: int = 0) -> ServeOptions:
@@ -145,7 +145,7 @@ async def test_a_port_that_is_taken_ends_the_service_in_order(
 
 
 async def test_serve_names_the_socket_and_takes_appends(directory: Path) -> None:
-    command = [sys.executable, "-m", "api.cli", "serve", str(directory), "--json"]
+    command = [*METALOG, "serve", str(directory), "--json"]
     with subprocess.Popen(
         [*command, "--kafka", ":0", "--socket", ":0"], stdout=subprocess.PIPE, text=True
     ) as service:
