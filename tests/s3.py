@@ -40,7 +40,7 @@ def _moto_server() -> Iterator[str]:
         free.bind((_HOST, 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", _HOST, "-p", str(port)],
+        [sys.executable, "-m", "tests.moto_server", _HOST, str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
