@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import numpy
 import pyarrow
@@ -18,8 +19,12 @@ OBJECTS = pyarrow.schema(
 )
 """The columns of changed objects; `fields` are the changed ones, sorted."""
 
-_KEY = [CHANGES.names.index(name) for name in ("offset", "kind", "id")]
+_KEY = itemgetter(*(CHANGES.names.index(name) for name in ("offset", "kind", "id")))
 _FIELD = CHANGES.names.index("field")
+_OF_OBJECT = itemgetter(
+    *(CHANGES.names.index("field" if name == "fields" else name) for name in OBJECTS.names)
+)
+_FIELDS = OBJECTS.names.index("fields")
 
 
 def changed_partitions(
@@ -52,8 +57,8 @@ def _of_bits(bits: int) -> list[str]:
 
 def changed_objects(changes: Iterable[Row]) -> Iterator[Row]:
     """Yield the objects that records changed; the changes of each are together."""
-    for _, rows in groupby(changes, key=lambda row: [row[at] for at in _KEY]):
+    for _, rows in groupby(changes, key=_KEY):
         some = list(rows)
-        of_object = dict(zip(CHANGES.names, some[0], strict=True))
-        of_object["fields"] = sorted(row[_FIELD] for row in some)
-        yield tuple(of_object[name] for name in OBJECTS.names)
+        of_object = _OF_OBJECT(some[0])
+        fields = sorted(row[_FIELD] for row in some)
+        yield (*of_object[:_FIELDS], fields, *of_object[_FIELDS + 1 :])

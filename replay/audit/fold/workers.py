@@ -27,6 +27,7 @@ Batches = Iterable[pyarrow.RecordBatch]
 
 _FOLDED = pyarrow.schema([("record", pyarrow.string()), *SCHEMA])
 _MARKER = rf'^\{{"({BEGIN}|{END}|{ABORT})"'
+_OF_CONTEXT = rf'^\{{"({BEGIN}|{END}|{ABORT}|NamespaceRecord)"'
 
 
 def fold_range(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
@@ -108,7 +109,10 @@ def context(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 
 
 def _context(batches: Batches) -> Context:
-    objects = _applied(batches)
+    objects = _applied(
+        batch.filter(pc.match_substring_regex(batch["record"], _OF_CONTEXT))
+        for batch in unpacked(batches)
+    )
     return Context(undone=objects.undone, spaces=objects.names.spaces)
 
 
