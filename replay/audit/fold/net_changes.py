@@ -20,9 +20,15 @@ NET = pyarrow.schema(
         *(CHANGES.field(name) for name in ("offset", "timestamp", *_ORIGIN)),
     ]
 )
-"""The columns of net changes: the value before the first change in effect and the one after the
-last, the number of changes, the latest timestamp, and the rest as in the last change.
+"""The columns of net changes, of fields whose value differs: the value before the first change in
+effect and the one after the last, the number of changes, the latest timestamp, and the rest as in
+the last change.
 """
+
+_PLACES = {name: place for place, name in enumerate(CHANGES.names)}
+_KEY = itemgetter(*(_PLACES[name] for name in ("kind", "id", "field")))
+_BEFORE, _AFTER = _PLACES["before"], _PLACES["after"]
+_IN_EFFECT, _OFFSET, _TIMESTAMP = (_PLACES[name] for name in ("in_effect", "offset", "timestamp"))
 
 _OF_LAST = ("offset", "id", "name", *_ORIGIN)
 
@@ -65,18 +71,17 @@ def net_partition_changes(
 
 
 def net_changes(changes: Iterable[Row], first: int) -> Iterator[Row]:
-    """Yield the net changes from an offset on, also of fields whose value is the same again."""
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = defaultdict(list)
+    """Yield the net changes of other objects from an offset on."""
+    found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in changes:
-        change = dict(zip(CHANGES.names, row, strict=True))
-        if change["in_effect"] and change["offset"] >= first:
-            found[change["kind"], change["id"], change["field"]].append(change)
-    for some in found.values():
+        if row[_IN_EFFECT] and row[_OFFSET] >= first:
+            found[_KEY(row)].append(row)
+    for rows in found.values():
         # A config that waited for its topic takes effect after later records.
-        some.sort(key=itemgetter("offset"))
-        net = some[-1] | {
-            "before": some[0]["before"],
-            "changes": len(some),
-            "timestamp": max(change["timestamp"] for change in some),
-        }
-        yield tuple(net[name] for name in NET.names)
+        rows.sort(key=itemgetter(_OFFSET))
+        before, last = rows[0][_BEFORE], rows[-1]
+        if before != last[_AFTER]:
+            net = dict(zip(CHANGES.names, last, strict=True))
+            net |= {"before": before, "changes": len(rows)}
+            net["timestamp"] = max(row[_TIMESTAMP] for row in rows)
+            yield tuple(net[name] for name in NET.names)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from records.secrets import REDACTED
 from replay.acl_words import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
 from replay.audit.queries.query import ID, KIND, OBJECT, ORIGIN, RECORD, Column, Query
 
@@ -105,11 +104,9 @@ QUOTA_CHANGES = Query(
     kinds=("client_quotas",),
 )
 
-# Two values of a secret look the same once they are hidden, so one that was set counts.
-_NET = f"""name, id, field, before AS baseline, after AS now, changes, offset, time, principal,
+_NET = """name, id, field, before AS baseline, after AS now, changes, offset, time, principal,
            command, reason
-    FROM (SELECT /*+ REPARTITION(1) */ *
-          FROM net_changes WHERE NOT before <=> after OR after = '{REDACTED}')"""
+    FROM (SELECT /*+ REPARTITION(1) */ * FROM net_changes)"""
 
 _NET_COLUMNS = {
     **OBJECT,

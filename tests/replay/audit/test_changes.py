@@ -109,6 +109,19 @@ def test_what_a_topic_holds_goes_with_it_and_secrets_stay_hidden(
     assert values == {"(redacted)", "4096", None}
 
 
+def test_secret_that_was_set_back_is_no_difference(spark: "SparkSession", tmp_path: Path) -> None:
+    def config(value: str) -> Record:
+        return ConfigRecord(resource_type=4, resource_name="1", name="unknown", value=value)
+
+    log = batches((config("a"),), (config("b"),), (config("a"),))
+    with Audit(spark, write_log(tmp_path, log)) as audit:
+        changed, back = (
+            audit.query(QUERIES["diff"], Range(1, last)).select("baseline", "now").collect()
+            for last in (1, 2)
+        )
+    assert (changed, back) == ([("(redacted)", "(redacted)")], [])
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_changes_equal_those_of_replay_on_a_random_history(
     spark: "SparkSession", tmp_path: Path, seed: int
