@@ -59,7 +59,7 @@ DESCRIPTIONS = {question.name: question for question, _ in GUARDED}
 
 def described(question: Question, context: Context, request: Any) -> ControllerResult[Any]:
     """Answer a question from the state in a decision's context; no records are written."""
-    assert question.describe is not None, "only a description is told by a controller"
+    assert question.describe is not None, "a controller answers only descriptions"
     view = View(
         image=context.image,
         index=context.index,

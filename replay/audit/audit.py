@@ -70,7 +70,7 @@ class Audit:
         self._cached = ExitStack()
         self.spark = self._cached.enter_context(separate_session(spark))
         self._histories: dict[tuple[int, bool], History] = {}
-        self._relations: dict[tuple[_Relation, int, Selection, bool], DataFrame] = {}
+        self._relations: dict[tuple[_Relation, int, bool], DataFrame] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -113,18 +113,15 @@ class Audit:
                     self.spark, self.files, offsets.first, end, show_secrets=show_secrets
                 )
             case "changes":
-                every = self.view(
-                    "all_changes", offsets, selection=selection, show_secrets=show_secrets
-                )
-                return every.where("in_range").drop("in_range")
+                return self._relation(changes, offsets, selection, show_secrets=show_secrets)
             case "all_changes":
-                every = self._relation(changes, offsets.last, selection, show_secrets=show_secrets)
-                return every.selectExpr("*", f"offset >= {offsets.first} AS in_range")
+                every = dataclasses.replace(offsets, first=0)
+                found = self._relation(changes, every, selection, show_secrets=show_secrets)
+                return found.selectExpr("*", f"offset >= {offsets.first} AS in_range")
             case "changed_objects":
-                every = self._relation(
-                    changed_objects, offsets.last, selection, show_secrets=show_secrets
+                return self._relation(
+                    changed_objects, offsets, selection, show_secrets=show_secrets
                 )
-                return every.where(f"offset >= {offsets.first}")
             case "net_changes":
                 history = self._history(offsets.last, with_origin=True)
                 found = net_changes(
@@ -233,19 +230,18 @@ class Audit:
             view.createOrReplaceTempView(name)
 
     def _relation(
-        self, make: _Relation, at: int, selection: Selection, *, show_secrets: bool
+        self, make: _Relation, offsets: Range, selection: Selection, *, show_secrets: bool
     ) -> DataFrame:
-        """Return the changes or changed objects up to an offset."""
-        if self._keep:
-            selection = EVERYTHING  # for the other queries
-        key = (make, at, selection, show_secrets)
+        """Return the changes or changed objects in a range."""
+        history = self._history(offsets.last, with_origin=True)
+        if not self._keep:
+            rows = make(history, offsets.first, selection=selection, show_secrets=show_secrets)
+            return _sortable(rows, history, selection)
+        # All of them, for the other queries.
+        key = (make, offsets.last, show_secrets)
         if key not in self._relations:
-            history = self._history(at, with_origin=True)
-            rows = make(history, selection=selection, show_secrets=show_secrets)
-            self._relations[key] = (
-                self._kept(rows) if self._keep else _sortable(rows, history, selection)
-            )
-        return self._relations[key]
+            self._relations[key] = self._kept(make(history, show_secrets=show_secrets))
+        return self._relations[key].where(f"offset >= {offsets.first}")
 
     def _kept(self, frame: DataFrame) -> DataFrame:
         """Compute the rows of a frame once, and return a frame that reads the stored rows.
@@ -292,8 +288,8 @@ def _sortable(rows: DataFrame, history: History, selection: Selection) -> DataFr
     """Return rows such that sorting them does not compute them twice.
 
     To sort rows of several tasks, Spark first samples them. It computes them for the sample and
-    again for the sort, unless a shuffle has stored them. Named queries, which tell what they need,
-    sort few rows or store them themselves.
+    again for the sort, unless a shuffle has stored them. Named queries, which state what they
+    need, sort few rows or store them themselves.
     """
     if history.is_one_task or selection != EVERYTHING:
         return rows

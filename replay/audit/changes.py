@@ -16,6 +16,7 @@ from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.fold.changed_objects import OBJECTS, changed_partitions
 from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.needed import needed
 from replay.audit.fold.net_changes import NET, net_partition_changes
 from replay.audit.fold.packing import OTHERS, PACKED_SQL, columns_sql
 from replay.audit.fold.partition_changes import FIELDS, KIND, partition_changes
@@ -97,29 +98,33 @@ def changes(
         The columns of `SCHEMA`, as far as they are selected.
     """
     fields = selection.fields or FIELDS
-    find = partial(partition_changes, fields=fields)
-    work = _Work(SCHEMA, CHANGES, find, workers.other_changes)
-    found = work.rows(history, selection, show_secrets=show_secrets)
-    return found.where(f"offset >= {first}") if first else found
+    find = needed(partial(partition_changes, fields=fields), first, selection.where)
+    others = needed(workers.other_changes, first, selection.where)
+    work = _Work(SCHEMA, CHANGES, find, others)
+    return work.rows(history, selection, show_secrets=show_secrets)
 
 
 def changed_objects(
     history: History,
+    first: int = 0,
     *,
     selection: Selection = EVERYTHING,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the changes of a history, those of an object by a record as one row.
+    """Return the changes from an offset on, those of an object by a record as one row.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        selection: The columns that are needed; more may be returned.
+        first: The offset.
+        selection: The changes and the columns that are needed; more may be returned.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
         The columns of `OBJECTS_SCHEMA`, as far as they are selected.
     """
-    work = _Work(OBJECTS_SCHEMA, OBJECTS, changed_partitions, workers.other_objects)
+    find = needed(changed_partitions, first, selection.where)
+    others = needed(workers.other_objects, first, selection.where)
+    work = _Work(OBJECTS_SCHEMA, OBJECTS, find, others)
     return work.rows(history, selection, show_secrets=show_secrets)
 
 
@@ -131,9 +136,6 @@ def net_changes(
     show_secrets: bool = False,
 ) -> DataFrame:
     """Return the fields that differ between the state before an offset and the end of a history.
-
-    Of objects other than partitions, fields that changed and have the same value again are
-    returned too.
 
     Args:
         history: A history with the columns `COLUMNS`.
@@ -170,7 +172,7 @@ class _Work:
         """Return the selected rows and columns."""
         wanted = [each for each in self.columns if each in ("offset", *selection.among((each,)))]
         sources = {_SOURCES.get(name, name) for name in wanted}
-        # Only other objects have secrets; their kind and field tell.
+        # Only other objects have secrets; kind and field show whether a value is one.
         has_secrets = not (show_secrets or selection.is_of_partitions_only)
         if has_secrets:
             sources |= {"kind", "field"}

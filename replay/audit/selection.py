@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from replay.audit.fold.needed import Where
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -14,16 +16,24 @@ class Selection:
         kinds: Kinds of objects; empty for all.
         fields: Fields of partitions; empty for all.
         words: Names, among them those of all columns that are needed; None for all.
+        where: A condition of the needed rows; None for all.
     """
 
     kinds: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     words: frozenset[str] | None = None
+    where: Where | None = None
 
     @classmethod
-    def of_sql(cls, text: str, kinds: tuple[str, ...], fields: tuple[str, ...]) -> Self:
+    def of_sql(
+        cls,
+        text: str,
+        kinds: tuple[str, ...],
+        fields: tuple[str, ...],
+        where: Where | None = None,
+    ) -> Self:
         """Return the selection of a query: the columns that its text names, and maybe more."""
-        return cls(kinds, fields, frozenset(re.findall(r"\w+", text)))
+        return cls(kinds, fields, frozenset(re.findall(r"\w+", text)), where)
 
     def has(self, kind: str) -> bool:
         """True if objects of a kind are needed."""

@@ -16,7 +16,7 @@ LOG_VIEW = "log"
 VIEWS_ABOUT = {
     LOG_VIEW: "the records in the range",
     "changes": "effective changes in the range",
-    "all_changes": "the same from the start of the history; in_range tells",
+    "all_changes": "the same from the start of the history; in_range marks those in the range",
     "changed_objects": "objects that a record in the range changed, with the changed fields",
     "net_changes": "all changes of a field in the range as one",
     "partition_states": "states of each partition, and how long each lasted in the range",

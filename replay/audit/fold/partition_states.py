@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import numpy
 import pyarrow
+import pyarrow.compute as pc
 
 from replay.audit.fold.changes import CHANGES
-from replay.audit.fold.partition_changes import Events
+from replay.audit.fold.partition_changes import Events, Values
 
 INTS = pyarrow.list_(pyarrow.int32())
 FIELDS = {
@@ -26,6 +27,9 @@ FIELDS = {
 OLD = "old_"
 """Prefix of a field's name: its value in the state before."""
 
+SHORTAGES = ("is_down", "is_under_replicated", "was_down", "was_under_replicated")
+"""Without a leader; with fewer replicas in sync than assigned; the same of the state before."""
+
 SAID = ("offset", "timestamp", "id", "name", "record", "principal", "command", "reason")
 
 STATES = pyarrow.schema(
@@ -36,6 +40,7 @@ STATES = pyarrow.schema(
         ("end_timestamp", pyarrow.int64()),
         *FIELDS.items(),
         *((f"{OLD}{name}", type_) for name, type_ in FIELDS.items()),
+        *((name, pyarrow.bool_()) for name in SHORTAGES),
     ]
 )
 """The columns of states. The fields are null once the partition is removed, the end is null if the
@@ -71,9 +76,32 @@ def partition_states(
         typed = _typed(each.texts, FIELDS[name])
         for column, numbers in ((name, each.settled()), (f"{OLD}{name}", each.before)):
             if column in columns:
-                found[column] = typed.take(pyarrow.array(numbers[rows], mask=numbers[rows] < 0))
+                found[column] = _taken(typed, numbers[rows])
+    if not {*SHORTAGES}.isdisjoint(columns):
+        found |= _shortages({name: values[name] for name in ("leader", "isr", "replicas")}, rows)
     needed = pyarrow.schema([field for field in STATES if field.name in columns])
     yield pyarrow.table([found[name] for name in needed.names], schema=needed)
+
+
+def _shortages(values: dict[str, Values], rows: Any) -> dict[str, pyarrow.Array]:
+    """Return the columns `SHORTAGES` of some events."""
+    typed = {name: _typed(each.texts, FIELDS[name]) for name, each in values.items()}
+    sizes = {name: pc.list_value_length(typed[name]) for name in ("isr", "replicas")}
+    sizes["leader"] = typed["leader"]
+    found = {}
+    for prefix, numbers in (
+        ("is", {name: each.settled() for name, each in values.items()}),
+        ("was", {name: each.before for name, each in values.items()}),
+    ):
+        leader, isr, replicas = (_taken(sizes[name], numbers[name][rows]) for name in numbers)
+        found[f"{prefix}_down"] = pc.equal(leader, -1).fill_null(False)
+        found[f"{prefix}_under_replicated"] = pc.less(isr, replicas).fill_null(False)
+    return found
+
+
+def _taken(values: pyarrow.Array, numbers: Any) -> pyarrow.Array:
+    """Return the values with some numbers, null for a negative one."""
+    return values.take(pyarrow.array(numbers, mask=numbers < 0))
 
 
 def _typed(texts: pyarrow.Array, type_: pyarrow.DataType) -> pyarrow.Array:

@@ -1,5 +1,6 @@
 """Audit queries for changes by a principal, in a time range, or of an object."""
 
+from replay.audit.fold.needed import removed, unexplained
 from replay.audit.queries.query import (
     ID,
     KIND,
@@ -106,6 +107,7 @@ UNEXPLAINED = Query(
     """,
     _OF_OBJECTS,
     reads=("changed_objects",),
+    where=unexplained,
 )
 
 # Integer arithmetic: hour() and weekday() would follow the time zone of the session.
@@ -149,6 +151,8 @@ DELETIONS = Query(
         "config": Column("string", "name of the config", null="the object is no config"),
         **ORIGIN,
     },
+    fields=("replicas",),  # a partition that is removed loses all its fields
+    where=removed,
 )
 
 TOPIC_LIVES = Query(

@@ -1,5 +1,6 @@
 """Audit queries about partitions: leaders, ISRs, outages, reassignments, modes, placement."""
 
+from replay.audit.fold.needed import churned, short
 from replay.audit.queries.query import HOUR, ID, OBJECT, ORIGIN, RECORD, Column, Query
 
 _LAST_NAME = Column("string", "topic/partition, by the topic's last name in the range")
@@ -30,6 +31,7 @@ LEADER_CHURN = Query(
     },
     kinds=("partitions",),
     fields=("leader", "isr"),
+    where=churned,
 )
 
 # Kafka marks an unclean election with the recovery state RECOVERING (1) since 3.2. Before, a leader
@@ -66,16 +68,14 @@ AVAILABILITY = Query(
     "time without a leader, and under-replicated, by partition",
     """
     SELECT max_by(name, offset) AS name, id,
-           count_if(is_down AND NOT was_down) AS outages,
+           count_if(is_down AND (is_first OR NOT was_down)) AS outages,
            sum(if(is_down, ms, 0)) AS unavailable_ms,
-           count_if(is_under AND NOT was_under) AS shortages,
-           sum(if(is_under, ms, 0)) AS under_replicated_ms
-    FROM (SELECT *, coalesce(leader = -1, false) AS is_down,
-                 coalesce(size(isr) < size(replicas), false) AS is_under,
-                 NOT is_first AND coalesce(old.leader = -1, false) AS was_down,
-                 NOT is_first AND coalesce(size(old.isr) < size(old.replicas), false) AS was_under
-          FROM partition_states WHERE ms IS NOT null)
-    WHERE is_down OR is_under OR end_offset IS null  -- the last one has the name
+           count_if(is_under_replicated AND (is_first OR NOT was_under_replicated)) AS shortages,
+           sum(if(is_under_replicated, ms, 0)) AS under_replicated_ms
+    FROM partition_states
+    WHERE ms IS NOT null
+          -- The last one has the name.
+          AND (is_down OR is_under_replicated OR end_offset IS null)
     GROUP BY id
     HAVING outages > 0 OR shortages > 0
     ORDER BY unavailable_ms DESC, under_replicated_ms DESC, name, id
@@ -89,6 +89,7 @@ AVAILABILITY = Query(
         "under_replicated_ms": Column("bigint", "their length within the range", "ms"),
     },
     reads=("partition_states",),
+    where=short,
 )
 
 REASSIGNMENTS = Query(

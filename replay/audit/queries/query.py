@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from replay.audit.fold.needed import Where
 from replay.audit.selection import Selection
 
 Parameter = int | str
@@ -39,6 +40,7 @@ class Query:
         reads: The views that `sql` reads.
         kinds: The kinds of objects whose changes it needs; empty for all.
         fields: The fields of partitions whose changes it needs; empty for all.
+        where: A condition that holds for all rows that the query needs of the view it reads.
         parameters: Default values; a given value must have the same type as the default.
         readers: By parameter, a function that converts the given text to the text used in the SQL.
             It raises RequestError for bad input.
@@ -52,6 +54,7 @@ class Query:
     reads: tuple[str, ...] = ("changes",)
     kinds: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
+    where: Where | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     readers: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     compares_states: bool = False
@@ -59,7 +62,7 @@ class Query:
     @property
     def selection(self) -> Selection:
         """The part of the changes or states that the query needs."""
-        return Selection.of_sql(self.sql, self.kinds, self.fields)
+        return Selection.of_sql(self.sql, self.kinds, self.fields, self.where)
 
 
 RECORD: Columns = {
