@@ -1,11 +1,13 @@
 """`export kraft --as commands`: quoting, differences, secrets, and what no command says."""
 
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from api.cli.main import run
 from tests.api.conftest import Metalog
 
 _HISTORY = (
@@ -29,17 +31,10 @@ _HISTORY = (
 class Made:
     """A log, and the offset before its last topic was deleted."""
 
-    def __init__(self, metalog: Metalog, directory: Path) -> None:
-        self.log = directory / "log"
+    def __init__(self, metalog: Metalog, log: Path) -> None:
+        self.log = log
         self._metalog = metalog
-        (directory / "password").write_text("pencil\n")
-        assert metalog("init", self.log).code == 0
-        for arguments in _HISTORY:
-            words = [word.replace("{password}", str(directory / "password")) for word in arguments]
-            answer = metalog(*words, "--log", self.log)
-            assert answer.code == 0, (arguments, answer)
-        self.before = metalog("info", self.log, "--json").json["log_end"] - 1
-        assert metalog("topics", "delete", "lost", "--log", self.log).code == 0
+        self.before = metalog("info", self.log, "--json").json["log_end"] - 2
 
     def script(self, *options: object) -> list[str]:
         """Return the lines of the script that an export writes."""
@@ -51,9 +46,22 @@ class Made:
         return path.read_text().splitlines()
 
 
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log, made once; tests work on copies."""
+    directory = tmp_path_factory.mktemp("commands")
+    log, password = directory / "log", directory / "password"
+    password.write_text("pencil\n")
+    assert run(["init", str(log)]) == 0
+    for arguments in (*_HISTORY, ("topics", "delete", "lost")):
+        words = [word.replace("{password}", str(password)) for word in arguments]
+        assert run([*words, "--log", str(log)]) == 0, arguments
+    return log
+
+
 @pytest.fixture
-def made(metalog: Metalog, tmp_path: Path) -> Made:
-    return Made(metalog, tmp_path)
+def made(metalog: Metalog, history: Path, tmp_path: Path) -> Made:
+    return Made(metalog, shutil.copytree(history, tmp_path / "log"))
 
 
 def _commands(lines: list[str]) -> list[str]:
