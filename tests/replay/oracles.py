@@ -1,5 +1,6 @@
 """Real metadata logs that another program decoded: its records and its final image."""
 
+import functools
 import gzip
 import json
 import os
@@ -71,8 +72,10 @@ def envelope(row: dict[str, Any]) -> Envelope:
 
 def _snake_case(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key): _snake_case(item)
-            for key, item in value.items()
-        }
+        return {_snake_case_name(key): _snake_case(item) for key, item in value.items()}
     return [_snake_case(item) for item in value] if isinstance(value, list) else value
+
+
+@functools.cache
+def _snake_case_name(name: str) -> str:
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from controller.decisions.levels import record_version
-from metadata_log.kraft.batch_index import index_directory
 from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.importer import import_directory
@@ -87,7 +86,7 @@ def test_segments_of_an_exact_import_are_those_of_the_source(
 @each_data_set_where(lambda data_set: bool(data_set.checkpoints))
 def test_checkpoints_equal_those_that_kafka_made(tmp_path: Path, data_set: DataSet) -> None:
     source = open_directory(data_set.materialise(tmp_path))
-    log = DirectoryLog(source, index_directory(source).end_offset)
+    log = DirectoryLog(source, source.checkpoints[-1].end_offset)
     image = MetadataImage.EMPTY
     for theirs in source.checkpoints if _TAKES_ALL else source.checkpoints[-1:]:
         if theirs.end_offset <= log.history_start:
