@@ -1,6 +1,8 @@
 """A Kafka node that lives: it appends, rolls, makes checkpoints, cleans, and truncates its log."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -96,13 +98,24 @@ class Node:
             (self.partition / segment_name(self._segments.pop())).unlink()
         start = self._segments[-1]
         kept = [each for each in self.batches if each[0].offset >= start]
-        data = b"".join(
-            batch(each[0].offset, each[0].leader_epoch, *[row.payload for row in each])
-            for each in kept
-        )
-        path = self.partition / segment_name(start)
-        with path.open("r+b") as file:
-            file.truncate(len(data))
+        os.truncate(self.partition / segment_name(start), len(_encoded(kept)))
+
+    @contextmanager
+    def without_tail(self, random: Random) -> Iterator[int | None]:
+        """Lose uncommitted batches of the last segment for a while, then fetch them again.
+
+        Yields the offset where the log ends meanwhile; None if there is nothing to lose.
+        """
+        path = self.partition / segment_name(self._segments[-1])
+        held = [each for each in self.batches if each[0].offset >= self._segments[-1]]
+        counts = [n for n in range(1, len(held)) if held[n][0].offset >= self.committed_end]
+        if not counts:
+            yield None
+            return
+        data, kept = path.read_bytes(), held[: random.choice(counts)]
+        os.truncate(path, len(_encoded(kept)))
+        yield kept[-1][-1].offset + 1
+        path.write_bytes(data)
 
     def live(self, random: Random, *, may_clean: bool = True) -> None:
         """Do one thing that a node does."""
@@ -128,6 +141,14 @@ class Node:
             case _:
                 changes = [partition_change(n) for n in range(random.randint(1, 5))]
                 self.append(*changes)
+
+
+def _encoded(batches: Sequence[Sequence[Envelope]]) -> bytes:
+    """Return the bytes of batches in a segment."""
+    return b"".join(
+        batch(each[0].offset, each[0].leader_epoch, *[row.payload for row in each])
+        for each in batches
+    )
 
 
 def without_runs(found: Sequence[Envelope]) -> list[Envelope | tuple[str, int]]:
