@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from records.avro.schema import envelope_schema
 from records.avro.stored_schema import parse_stored_schema
 from records.errors import CorruptLogError
 from records.varint import encode_long
+from tests.forked_commands import METALOG
 from tests.metadata_log.test_decompression import stored, with_last_block
 
 DEEP = 200_000
@@ -153,7 +153,7 @@ def with_schema(log: Path, schema: str) -> None:
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", *map(str, arguments)],
+        [*METALOG, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,5 +1,6 @@
 """Hypothesis strategies for records of every type, by their schemas."""
 
+import functools
 import typing
 from types import UnionType
 from typing import Any
@@ -59,11 +60,13 @@ def _structs(schema: Any, cls: Any, named: dict[str, Any]) -> st.SearchStrategy[
     return st.builds(cls, **fields)
 
 
+@functools.cache
 def records(cls: type[Record]) -> st.SearchStrategy[Any]:
     """Records of one type."""
     return _structs(registry.schema(cls.__name__), cls, {})
 
 
+@functools.cache
 def parts(name: str, cls: type[Record]) -> st.SearchStrategy[Any]:
     """Values of one nullable structure of the envelope."""
     (schema,) = [

@@ -1,5 +1,7 @@
 """Logs to take care of."""
 
+import asyncio
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +14,16 @@ from metadata_log.fs import OsFs
 from tests.own_logs import write_history
 
 
+@pytest.fixture(scope="session")
+def written_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An own log of five epochs, closed cleanly; written once, so tests must not change it."""
+    return asyncio.run(write_history(tmp_path_factory.mktemp("written") / "log", 5, 40))
+
+
 @pytest.fixture
-async def log(tmp_path: Path) -> Path:
-    """An own log of five epochs, closed cleanly."""
-    return await write_history(tmp_path / "log", seed=5, batches=40)
+def log(written_log: Path, tmp_path: Path) -> Path:
+    """A copy of that."""
+    return shutil.copytree(written_log, tmp_path / "log")
 
 
 @pytest.fixture(params=["directory", "s3"])
