@@ -1,7 +1,9 @@
 """What tests of several rooms share."""
 
+import contextlib
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -15,7 +17,8 @@ from xdist.scheduler import LoadScopeScheduling
 from api.cli.main import run
 from replay.snapshot.database import default_url, open_database, writing
 from replay.snapshot.store import SnapshotStore
-from tests.forked_commands import forking
+from tests import fork_server, forked_commands
+from tests.forked_workers import WORKER
 from tests.postgres import new_database, postgres_server
 from tests.s3 import environment, new_place, s3_server
 
@@ -102,6 +105,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
     return GroupScheduling(config, log)
 
 
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Let the workers be forked from one process that has collected the tests."""
+    for spec in specs:
+        spec.python = shlex.join(WORKER)
+    stack = contextlib.ExitStack()
+    arguments = config.invocation_params.args
+    stack.enter_context(fork_server.forking(WORKER, "tests.forked_workers", *arguments))
+    config.add_cleanup(stack.close)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Do without the garbage collector: what collecting makes is kept to the end."""
@@ -131,7 +144,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _forked_commands() -> Iterator[None]:
     """Let commands that begin with METALOG be forked."""
-    with forking():
+    with forked_commands.forking():
         yield
 
 

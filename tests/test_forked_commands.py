@@ -46,6 +46,11 @@ def test_command_has_its_directory_environment_streams_and_exit_code(tmp_path: P
     assert "none is not a log" in done.stderr
 
 
+def test_workers_of_xdist_are_forked() -> None:
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    assert ("tests.forked_workers" in words_of(os.getpid())) == is_worker
+
+
 async def test_asyncio_starts_the_same(tmp_path: Path) -> None:
     create_log(tmp_path / "log", "forked")
     process = await asyncio.create_subprocess_exec(

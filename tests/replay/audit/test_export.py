@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 
 from api.cli.main import run
@@ -116,6 +115,8 @@ async def test_each_run_adds_what_is_new_and_settled(spark: "SparkSession", tmp_
     ):
         at_once = [row.asDict() for row in changes(history).collect()]
     assert keys(found) == keys(at_once)
+
+    import duckdb  # See tests/forked_workers.py.
 
     counted = duckdb.sql(documented("sql", out)).fetchall()
     by_day = Counter((row["day"], row["kind"]) for row in found)

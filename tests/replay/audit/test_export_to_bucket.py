@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import duckdb
 import pyarrow.dataset
 import pyarrow.fs
 import pytest
@@ -55,6 +54,8 @@ def bucket(s3_url: str, place: str) -> "pyarrow.dataset.Dataset":
 
 def offsets(s3_url: str, place: str) -> list[int]:
     """The exported offsets, ascending; read by pyarrow, and counted by DuckDB."""
+    import duckdb  # See tests/forked_workers.py.
+
     changes = bucket(s3_url, place)
     found = sorted(changes.to_table(columns=["offset"])["offset"].to_pylist())
     assert duckdb.sql("SELECT count(*) FROM changes").fetchall() == [(len(found),)]
