@@ -74,10 +74,11 @@ def _of_objects(history: History) -> DataFrame:
     They create an object that exists, or they change or remove one that is missing or has another
     epoch.
     """
-    events = " UNION ALL ".join(
-        f"SELECT position, timestamp, '{name}' AS record, '{kind}' AS kind, "
-        f"{key.format(name)} AS key, '{action}' AS action, "
-        f"CAST({epoch.format(name)} AS long) AS epoch FROM {{rare}} WHERE {name} IS NOT null"
+    # One scan: a union would plan and read the rare records once for each type.
+    events = " ".join(
+        f"WHEN {name} IS NOT null THEN named_struct('record', '{name}', 'kind', '{kind}', "
+        f"'key', {key.format(name)}, 'action', '{action}', "
+        f"'epoch', CAST({epoch.format(name)} AS long))"
         for name, kind, key, action, epoch in _OBJECTS
     )
     return history.sql(f"""
@@ -91,7 +92,9 @@ def _of_objects(history: History) -> DataFrame:
                                THEN struct(action <> '{_END}' AS is_there, epoch) END) IGNORE NULLS
                          OVER (PARTITION BY kind, key ORDER BY position
                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-              FROM ({events}))
+              FROM (SELECT position, timestamp, event.*
+                    FROM (SELECT position, timestamp, CASE {events} END AS event FROM {{rare}})
+                    WHERE event IS NOT null))
         WHERE CASE action
                   WHEN '{_SET}' THEN false
                   WHEN '{_MAKE}' THEN coalesce(before.is_there, false)
@@ -110,26 +113,22 @@ def _of_partitions(history: History) -> DataFrame:
                             OVER (PARTITION BY topic_id, born, partition_id) AS made_at
               FROM (SELECT *, last(lives) IGNORE NULLS
                                   OVER (PARTITION BY topic_id ORDER BY position).born AS born
-                    FROM (SELECT position, timestamp, record, part.topic_id AS topic_id,
-                                 part.partition_id AS partition_id,
+                    FROM (SELECT position, timestamp,
+                                 if(PartitionRecord IS null, 'PartitionChangeRecord',
+                                    'PartitionRecord') AS record,
+                                 coalesce(PartitionRecord.topic_id,
+                                          PartitionChangeRecord.topic_id) AS topic_id,
+                                 coalesce(PartitionRecord.partition_id,
+                                          PartitionChangeRecord.partition_id) AS partition_id,
                                  CAST(null AS struct<born: long>) AS lives
-                          FROM (SELECT position, timestamp, 'PartitionRecord' AS record,
-                                       struct(PartitionRecord.topic_id,
-                                              PartitionRecord.partition_id) AS part
-                                FROM {{partitions}} WHERE PartitionRecord IS NOT null
-                                UNION ALL
-                                SELECT position, timestamp, 'PartitionChangeRecord',
-                                       struct(PartitionChangeRecord.topic_id,
-                                              PartitionChangeRecord.partition_id)
-                                FROM {{partitions}} WHERE PartitionChangeRecord IS NOT null)
+                          FROM {{partitions}}
                           UNION ALL
-                          SELECT position, timestamp, 'TopicRecord', TopicRecord.topic_id, null,
-                                 struct(position)
-                          FROM {{rare}} WHERE TopicRecord IS NOT null
-                          UNION ALL
-                          SELECT position, timestamp, 'RemoveTopicRecord',
-                                 RemoveTopicRecord.topic_id, null, struct(CAST(null AS long))
-                          FROM {{rare}} WHERE RemoveTopicRecord IS NOT null)))
+                          SELECT position, timestamp,
+                                 if(TopicRecord IS null, 'RemoveTopicRecord', 'TopicRecord'),
+                                 coalesce(TopicRecord.topic_id, RemoveTopicRecord.topic_id), null,
+                                 struct(if(TopicRecord IS null, null, position))
+                          FROM {{rare}}
+                          WHERE TopicRecord IS NOT null OR RemoveTopicRecord IS NOT null)))
         WHERE partition_id IS NOT null
               AND (born IS null OR made_at IS null OR made_at > position)
         """,
