@@ -107,9 +107,10 @@ def test_conditions_on_offset_and_time_leave_out_segments(
     )
 
     def opened(where: str) -> tuple[list[int], int]:
-        frame = audit.sql(f"SELECT * FROM log {where}", Range(0, 5))
+        # One column, since Spark plans all of them for longer than it reads.
+        frame = audit.sql(f"SELECT offset FROM log {where}", Range(0, 5))
         found = sorted(base_offset(Path(name)) for name in frame.inputFiles())
-        return found, frame.count()
+        return found, len(frame.collect())
 
     with Audit(spark, files) as audit:
         assert opened("WHERE offset BETWEEN 2 AND 3") == ([2, 3], 2)

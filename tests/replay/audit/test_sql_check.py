@@ -103,11 +103,9 @@ def test_every_kind_of_statement_in_the_grammar_is_tried(own: "SparkSession") ->
     assert kinds - set(STATEMENTS) == {"Statement", "StatementDefault"}
 
 
-@pytest.mark.parametrize("text", QUERIES)
-def test_query_that_does_more_than_read_the_views_is_refused(
-    own: "SparkSession", text: str
-) -> None:
-    assert "not allowed here" in refusal(own, text)
+def test_query_that_does_more_than_read_the_views_is_refused(own: "SparkSession") -> None:
+    for text in QUERIES:
+        assert "not allowed here" in refusal(own, text), text
 
 
 def test_every_function_that_is_not_listed_is_refused(own: "SparkSession") -> None:
@@ -133,9 +131,9 @@ def names_in(registry: object) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("text", ALLOWED)
-def test_query_that_reads_the_views_is_accepted(own: "SparkSession", text: str) -> None:
-    assert refusal(own, text) == ""
+def test_query_that_reads_the_views_is_accepted(own: "SparkSession") -> None:
+    for text in ALLOWED:
+        assert refusal(own, text) == "", text
 
 
 def test_analyzed_plan_of_a_query_over_views_is_accepted(own: "SparkSession") -> None:
