@@ -43,14 +43,14 @@ OWN_SPARK_TESTS = (
 
 _ENDS_SPARK = "tests/replay/audit/test_restarted_session.py"
 
-_STORIES = "tests/stories/"
-"""These share a cluster: one process starts it, and ends it after the last."""
+_SHARING = ("tests/stories/", "tests/api/report/")
+"""Those of a folder share a cluster or a browser: one process starts it, and ends it at last."""
 
 LONG_FIRST = (
     *SPARK_TESTS,
     _ENDS_SPARK,
     PAGES,
-    _STORIES,
+    *_SHARING,
     "tests/torture/test_planted_bugs.py",
 )
 """The longest groups, in the order in which they begin."""
@@ -85,11 +85,10 @@ def group_of(nodeid: str) -> str:
     """Return the group of a test: those of one run in one process, for they share fixtures."""
     if nodeid.startswith(SPARK_TESTS) and not nodeid.startswith(OWN_SPARK_TESTS):
         return "spark"
-    if nodeid.startswith(_STORIES):
-        return "stories"
     if nodeid.startswith(PAGES):
         return nodeid
-    return nodeid.partition("::")[0]
+    folders = (folder for folder in _SHARING if nodeid.startswith(folder))
+    return next(folders, nodeid.partition("::")[0])
 
 
 def rank_of(nodeid: str) -> int:

@@ -19,6 +19,20 @@ SHOWN = "main .panel h2 small"
 
 Opened = Callable[..., Page]
 
+_KEEP_OPENING = """() => {
+  const { from, to } = report.selection;
+  window.opening = { from, to, object: null };
+}"""
+
+_AS_OPENED = """() => {
+  document.activeElement.blur();
+  report.answers.close();
+  report.answers.element.replaceChildren();
+  report.selection.set(opening);
+  report.picture.zoom(true);
+  scrollTo(0, 0);
+}"""
+
 
 @pytest.fixture(scope="session")
 def report_file(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,24 +42,24 @@ def report_file(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return file
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of a module."""
+    """One browser for all tests here: its start and its first page take 3 s of CPU."""
     with chromium() as found:
         yield found
 
 
-@pytest.fixture(scope="module")
-def pages_of_module(browser: Browser) -> Pages:
-    """Pages that the tests of a module use one after the other."""
+@pytest.fixture(scope="package")
+def pages_of_package(browser: Browser) -> Pages:
+    """Pages that the tests use one after the other."""
     return Pages(browser)
 
 
 @pytest.fixture
-def pages(pages_of_module: Pages) -> Pages:
+def pages(pages_of_package: Pages) -> Pages:
     """Pages that have asked for nothing yet."""
-    pages_of_module.forget()
-    return pages_of_module
+    pages_of_package.forget()
+    return pages_of_package
 
 
 @pytest.fixture
@@ -60,6 +74,32 @@ def opened(pages: Pages) -> Iterator[Opened]:
             return page
 
         yield open_file
+    check_alone(pages)
+
+
+@pytest.fixture(scope="package")
+def kept_page(pages_of_package: Pages, report_file: Path) -> Iterator[Page]:
+    """The report of the whole demo: opening it takes as much CPU as most tests."""
+    with pages_of_package.page() as page:
+        page.goto(report_file.as_uri())
+        page.wait_for_selector(SHOWN)
+        page.evaluate(_KEEP_OPENING)
+        yield page
+
+
+@pytest.fixture
+def page(kept_page: Page, pages: Pages) -> Iterator[Page]:
+    """The page of `report_file` as when it opened, for tests that do not use its search.
+
+    The search closes its list a moment after a test has left it, which the next one would see.
+    """
+    kept_page.evaluate(_AS_OPENED)
+    yield kept_page
+    check_alone(pages)
+
+
+def check_alone(pages: Pages) -> None:
+    """Check that pages of files asked for nothing outside, and threw no error."""
     assert pages.errors == []
     outside = ("file:", "data:", "about:blank")
     assert [url for url in pages.asked if not url.startswith(outside)] == []

@@ -3,10 +3,9 @@
 import base64
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from api.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
@@ -59,14 +58,6 @@ _GROWN = f"""async blocks => {{
   }}
   return wrong;
 }}"""
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser, report_file: Path) -> Iterator[Page]:
-    """A page that has the modules."""
-    with browser.new_page() as found:
-        found.goto(report_file.as_uri())
-        yield found
 
 
 def blocks(

@@ -66,10 +66,8 @@ def check_states(page: Page, log: Path, count: int) -> None:
     assert page.evaluate(_COUNTED_OTHERWISE, 2_000) == []
 
 
-def test_states_at_any_offset_are_those_of_a_replay(
-    demo_log: Path, report_file: Path, opened: Opened
-) -> None:
-    check_states(opened(report_file), demo_log, 5)
+def test_states_at_any_offset_are_those_of_a_replay(demo_log: Path, page: Page) -> None:
+    check_states(page, demo_log, 5)
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +124,7 @@ def test_a_narrow_page_has_a_time_on_every_view(report_file: Path, opened: Opene
 """The commands that give the difference shown."""
 
 
-def test_a_range_is_dragged_and_a_moment_clicked(report_file: Path, opened: Opened) -> None:
-    page = opened(report_file)
+def test_a_range_is_dragged_and_a_moment_clicked(page: Page) -> None:
     box = page.locator(".plot").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 100, box["y"] + 90)
@@ -158,8 +155,8 @@ _YEAR_BETWEEN_HOURS = """() => {
 }"""
 
 
-def test_a_year_between_two_hours_takes_little_room(report_file: Path, opened: Opened) -> None:
-    found = opened(report_file).evaluate(_YEAR_BETWEEN_HOURS)
+def test_a_year_between_two_hours_takes_little_room(page: Page) -> None:
+    found = page.evaluate(_YEAR_BETWEEN_HOURS)
     assert found["busy"] > 700
     assert 0 < found["tail"] < 50
 
@@ -256,8 +253,7 @@ def test_search_says_when_nothing_is_found(report_file: Path, opened: Opened) ->
     assert not texts(page, "[role=option]")
 
 
-def test_a_range_within_an_event_is_not_called_empty(report_file: Path, opened: Opened) -> None:
-    page = opened(report_file)
+def test_a_range_within_an_event_is_not_called_empty(page: Page) -> None:
     within = """() => {
       const { from, to, length } = report.data.events, { data } = report;
       for (let i = 0; i < length; i++) {
@@ -270,8 +266,7 @@ def test_a_range_within_an_event_is_not_called_empty(report_file: Path, opened: 
     assert page.locator("details summary", has_text="earlier event").count() == 1
 
 
-def test_topics_open_to_their_partitions(report_file: Path, opened: Opened) -> None:
-    page = opened(report_file)
+def test_topics_open_to_their_partitions(page: Page) -> None:
     count = page.locator(".pick").count()
     opener = page.locator("button.open").first
     opener.click()
@@ -281,8 +276,7 @@ def test_topics_open_to_their_partitions(report_file: Path, opened: Opened) -> N
     assert page.locator(".pick").count() == count
 
 
-def test_whatever_can_be_used_has_a_name(report_file: Path, opened: Opened) -> None:
-    page = opened(report_file)
+def test_whatever_can_be_used_has_a_name(page: Page) -> None:
     nameless: list[Any] = page.evaluate(
         """() => [...document.querySelectorAll("button, input, canvas, dialog, section, nav")]
           .filter((e) => !e.closest("[aria-hidden]") && !e.ariaLabel && !e.textContent.trim()

@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.api.conftest import Metalog
 from tests.api.report.conftest import PICTURES, Opened
 from tests.api.report.page_actions import lines, select, show_all, states, texts
 
-_COMMANDS = "section[aria-labelledby=difference] > div > .command code"
+_COMMANDS = "section[aria-labelledby=difference] > div:not(.answer) > .command code"
 
 
 def test_what_came_and_went_is_shown_with_its_life(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+    metalog: Metalog, demo_log: Path, page: Page
 ) -> None:
-    page = opened(report_file)
     passed = metalog("diff", demo_log, 0, 1308, "--json").json["passed"]
     topic = next(each for each in passed if each["object"].startswith("topic:"))
     name, first, last = topic["object"], topic["from_offset"], topic["to_offset"]
@@ -39,10 +38,7 @@ def test_what_came_and_went_is_shown_with_its_life(
     assert " ".join(texts(page, ".answer li")) == " ".join(told)
 
 
-def test_the_list_says_what_timeline_says(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
-) -> None:
-    page = opened(report_file)
+def test_the_list_says_what_timeline_says(metalog: Metalog, demo_log: Path, page: Page) -> None:
     page.keyboard.press("a")
     shown = page.evaluate(
         """async () => {
@@ -67,9 +63,8 @@ def test_the_list_says_what_timeline_says(
 
 @pytest.mark.parametrize("range_", [(0, 40), (200, 320), (700, 705), (1000, 1308)], ids=str)
 def test_the_difference_is_that_of_diff(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened, range_: tuple[int, int]
+    metalog: Metalog, demo_log: Path, page: Page, range_: tuple[int, int]
 ) -> None:
-    page = opened(report_file)
     select(page, *range_)
     panel = page.locator("section[aria-labelledby=difference]")
     show_all(page, ".changes")
@@ -100,8 +95,9 @@ def test_a_topic_is_shown_with_its_configs_and_partitions(
         and f"topic:{config.removeprefix('config:topic/')}" not in changed
     )
     of_partitions = [name for name in changed if name.startswith(f"partition:{topic}/")]
+    page = opened(report_file)
     for width in (400, 1600):
-        page = opened(report_file, width=width)
+        page.set_viewport_size({"width": width, "height": 900})
         select(page, 601, 1000, f"topic:{topic}")
         assert texts(page, ".panel h2")[1].startswith(f"topic:{topic} ")
         commands = [
@@ -134,9 +130,8 @@ def test_a_topic_is_shown_with_its_configs_and_partitions(
 
 
 def test_a_moved_topic_is_shown_with_the_configs_of_both_names(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
+    metalog: Metalog, demo_log: Path, page: Page
 ) -> None:
-    page = opened(report_file)
     told = metalog("timeline", demo_log).out
     moves = [int(at) for at in re.findall(r" (\d+)  topic \S+ moved", told)]
     assert moves
@@ -150,10 +145,7 @@ def test_a_moved_topic_is_shown_with_the_configs_of_both_names(
         assert texts(page, ".changes .name-of, .changes .line") == expected
 
 
-def test_why_on_a_click_is_that_of_why(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
-) -> None:
-    page = opened(report_file)
+def test_why_on_a_click_is_that_of_why(metalog: Metalog, demo_log: Path, page: Page) -> None:
     chosen = random.Random(5)
     last: int = page.evaluate("report.data.last")
     asked = 0
@@ -181,10 +173,8 @@ def test_why_on_a_click_is_that_of_why(
     assert texts(page, ".answer code")[0].startswith(f"metalog why {demo_log} ")
 
 
-def test_history_is_that_of_history(
-    metalog: Metalog, demo_log: Path, report_file: Path, opened: Opened
-) -> None:
-    page = opened(report_file, "#from=0&to=1308&object=broker:2")
+def test_history_is_that_of_history(metalog: Metalog, demo_log: Path, page: Page) -> None:
+    select(page, 0, 1308, "broker:2")
     page.keyboard.press("h")
     shown = texts(page, ".answer li")
     told = " ".join(lines(metalog("history", demo_log, "broker:2").out))
