@@ -8,7 +8,9 @@ import asyncio
 import re
 import tempfile
 from pathlib import Path
+from unittest import mock
 
+from api.http import heartbeats
 from tests.api.http.conftest import LOOPBACK
 from tests.api.kafka.servers import server
 from tests.docs_console import ROOT, blocks, run_block
@@ -27,11 +29,14 @@ _CHANGING = (
 async def blocks_as_run(directory: Path) -> list[tuple[str, str]]:
     """Return each block of the document, and how it must read."""
     found = []
+    # curl notices that `sed` has ended when the next comment comes.
+    beating = mock.patch.object(heartbeats, "BEAT_S", 2.0)
     async with server(directory, http=LOOPBACK) as at:
         await at.register(1)
         address = at.http_url.removeprefix("http://")
         for block in blocks(DOCUMENT.read_text()):
-            run = await asyncio.to_thread(run_block, block.replace(_SHOWN, address), directory)
+            with beating:
+                run = await asyncio.to_thread(run_block, block.replace(_SHOWN, address), directory)
             for pattern, replacement in _CHANGING:
                 run = pattern.sub(replacement, run)
             found.append((block, run.replace(address, _SHOWN)))
