@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import URL, text
+from sqlalchemy import URL, Engine, text
 
 from records.errors import UnavailableError
 from replay.loader import BatchSource
@@ -14,12 +14,17 @@ from replay.sql_history.store import HistoryStore
 
 
 class HistoryDatabase(HistoryIndex):
-    """The SQL history of a log in a database; each question opens a connection."""
+    """The SQL history of a log in a database; each question opens a connection.
+
+    The schema is checked when the database is first reached.
+    """
 
     def __init__(self, url: str | URL, source: BatchSource) -> None:
         super().__init__(shown_url(url), source)
         self._url = url
         self._is_down = False
+        # Set when the schema was checked. A new engine would ask for version and settings again.
+        self._engine: Engine | None = None
 
     def exists(self) -> bool:
         """True, because only a connection would tell; False once the server was unreachable."""
@@ -28,8 +33,14 @@ class HistoryDatabase(HistoryIndex):
     @contextmanager
     def reading(self) -> Iterator[Ask]:
         """Yield a function that asks the tables."""
-        with HistoryStore.open(self._url) as store, reading(store.engine) as connection:
-            yield lambda query, values: connection.execute(text(query), values)
+        if self._engine is None:
+            with HistoryStore.open(self._url) as store:
+                self._engine = store.engine
+        try:
+            with reading(self._engine) as connection:
+                yield lambda query, values: connection.execute(text(query), values)
+        finally:
+            self._engine.dispose()
 
     def _pass_over(self, error: Exception) -> None:
         # An answer asks several times, and a connection may wait for ten seconds.

@@ -9,6 +9,8 @@ from sqlalchemy import URL
 from records.configs import ConfigRecord
 from records.errors import RequestError, UnavailableError
 from replay.image.digest import image_digest
+from replay.snapshot.database import writing
+from replay.snapshot.revision import HISTORY_VERSION_TABLE
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import sync
@@ -87,3 +89,19 @@ def test_a_server_that_cannot_be_reached_is_asked_once(caplog: pytest.LogCapture
     assert index.outage_beginnings(1, None) is None
     (warning,) = caplog.messages
     assert "127.0.0.1:1/metadata passed over: " in warning
+
+
+def test_tables_that_go_between_two_questions_are_passed_over(
+    postgres_url: URL, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = FakeLog(batches((topic("orders"),)))
+    with HistoryStore.open(postgres_url, create=True) as store:
+        sync(Timeline(log), log, store)
+        index = HistoryDatabase(postgres_url, log)
+        assert index.end_offset() == 1
+        with writing(store.engine) as connection:
+            connection.exec_driver_sql(f"DROP TABLE {HISTORY_VERSION_TABLE}")
+    assert not caplog.messages
+    assert index.end_offset() is None
+    (warning,) = caplog.messages
+    assert "the tables are not those that metalog makes" in warning
