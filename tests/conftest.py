@@ -205,6 +205,8 @@ def snapshots_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
     url: URL = request.getfixturevalue("migrated_postgres_url")
     engine = open_database(url)
     with writing(engine) as connection:
-        connection.exec_driver_sql("TRUNCATE snapshot, snapshot_manifest, snapshot_chunk")
+        # TRUNCATE makes every table a new file, which takes the server four times as long.
+        for table in ("snapshot_manifest", "snapshot_chunk", "snapshot"):
+            connection.exec_driver_sql(f"DELETE FROM {table}")
     engine.dispose()
     return url

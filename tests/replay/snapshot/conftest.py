@@ -1,12 +1,14 @@
 """Databases and stores to test with."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, Engine
 
 from replay.snapshot import schema
-from replay.snapshot.database import open_database
+from replay.snapshot.database import default_url, open_database
 from replay.snapshot.store import SnapshotStore
 
 CLUSTER = "test-cluster"
@@ -29,9 +31,19 @@ def url(snapshots_url: URL) -> URL:
     return snapshots_url
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with the schema of this release, to be copied: making it takes longer."""
+    url = default_url(tmp_path_factory.mktemp("snapshots"))
+    SnapshotStore.open(url, "any", upgrade=True).close()
+    return Path(str(url.database))
+
+
 @pytest.fixture
-def engine(url: URL) -> Iterator[Engine]:
+def engine(url: URL, migrated_file: Path) -> Iterator[Engine]:
     """A database with the schema of this release."""
+    if url.get_backend_name() == "sqlite":
+        shutil.copyfile(migrated_file, str(url.database))
     engine = open_database(url, create=True)
     schema.upgrade(engine)
     yield engine

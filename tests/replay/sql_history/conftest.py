@@ -1,5 +1,9 @@
-"""An empty history to sync into, in each kind of database."""
+"""An empty history to sync into, in each kind of database.
 
+The migrations run once for each kind: they take longer than a test. SQLite files are copies.
+"""
+
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,27 +25,42 @@ HEAVY_ON_POSTGRESQL = pytest.mark.parametrize(
 
 
 def emptied(url: URL, name: str = "") -> URL:
-    """Return the URL of a history without rows: in SQLite another file, which is not there yet."""
+    """Return the URL of a history without rows: in SQLite a copy of a file that has none."""
     if url.get_backend_name() == "sqlite":
-        return url.set(database=f"{url.database}-{name}")
+        copy = f"{url.database}-{name}"
+        shutil.copyfile(str(url.database), copy)
+        return url.set(database=copy)
     with HistoryStore.open(url) as store, writing(store.engine) as connection:
-        connection.exec_driver_sql(f"TRUNCATE {', '.join(metadata.tables)}")
+        # TRUNCATE makes every table a new file, which takes the server four times as long.
+        tables = reversed(metadata.sorted_tables)
+        connection.exec_driver_sql("; ".join(f"DELETE FROM {each.name}" for each in tables))
     return url
 
 
 @pytest.fixture(scope="session")
 def migrated_history_url(postgres: URL) -> Iterator[URL]:
-    """A PostgreSQL database with the tables, made once: making them takes longer than a test."""
+    """A PostgreSQL database with the tables."""
     with new_database(postgres) as url:
         with HistoryStore.open(url, create=True):
             pass
         yield url
 
 
+@pytest.fixture(scope="session")
+def migrated_history_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file with the tables, to be copied."""
+    url = default_url(tmp_path_factory.mktemp("history"))
+    with HistoryStore.open(url, create=True):
+        pass
+    return Path(str(url.database))
+
+
 @pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """Where the history of a log goes; of SQLite no file is there yet."""
+    """Where the history of a log goes: tables without rows."""
     if getattr(request, "param", "sqlite") == "sqlite":
+        made: Path = request.getfixturevalue("migrated_history_file")
+        shutil.copyfile(made, tmp_path / made.name)
         return default_url(tmp_path)
     url: URL = request.getfixturevalue("migrated_history_url")
     return emptied(url)

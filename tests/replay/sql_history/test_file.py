@@ -33,7 +33,7 @@ from replay.time_travel.objects import ObjectName, parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
-from tests.replay.sql_history.conftest import ON_BOTH
+from tests.replay.sql_history.conftest import ON_BOTH, emptied
 from tests.replay.time_travel.test_skim import SkimmedLog, names_in
 from tests.samples import cases, sampled
 
@@ -138,8 +138,7 @@ def test_answers_about_configs_and_removals_are_those_of_a_replay(kind: str, url
     for seed in range(100, 100 + cases(4, 2)):
         rng = random.Random(seed)
         history = random_history(rng, 60)
-        database = url.set(database=f"{url.database}-{seed}")
-        path = synced(FakeLog(history[: rng.randint(45, 60)]), database)
+        path = synced(FakeLog(history[: rng.randint(45, 60)]), emptied(url, str(seed)))
         plain, skimmed = FakeLog(history), SkimmedLog(history)
         index = _Counted(path, skimmed)
         names = [name for name in names_in(plain) if name.startswith(f"{kind}:")]
