@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import projected_schema
 from records.errors import RequestError
-from replay.audit.changes import COLUMNS, changed_objects, changes, net_changes
+from replay.audit.changes import COLUMNS, changed_objects, changes, changes_by_object, net_changes
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest import digest_lines
 from replay.audit.history import History
@@ -122,11 +122,10 @@ class Audit:
                 return self._relation(
                     changed_objects, offsets, selection, show_secrets=show_secrets
                 )
-            case "net_changes":
+            case "net_changes" | "changes_by_object":
                 history = self._history(offsets.last, with_origin=True)
-                found = net_changes(
-                    history, offsets.first, selection=selection, show_secrets=show_secrets
-                )
+                make = net_changes if name == "net_changes" else changes_by_object
+                found = make(history, offsets.first, selection=selection, show_secrets=show_secrets)
                 return _sortable(found, history, selection)
             case "contradictions":
                 return first_contradiction(self._history(offsets.last, with_origin=True))

@@ -16,6 +16,7 @@ from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.fold.changed_objects import OBJECTS, changed_partitions
 from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.changes_by_object import BY_OBJECT, partition_changes_by_object
 from replay.audit.fold.needed import needed
 from replay.audit.fold.net_changes import NET, net_partition_changes
 from replay.audit.fold.packing import OTHERS, PACKED_SQL, columns_sql
@@ -70,9 +71,24 @@ NET_SCHEMA = {
 }
 """Columns of `net_changes`; those without description are as in the last change."""
 
+BY_OBJECT_SCHEMA = {
+    **{name: SCHEMA[name] for name in ("kind", "id", "name", "principal", "command")},
+    "changes": "long, how many fields changed",
+    "records": "long, how many records changed them",
+    "shared": "array<long>, offsets of those records that may have changed other objects too",
+    "offset": "long, of the last of the records",
+    "first": "timestamp, the earliest of the records",
+    "last": "timestamp, the latest of the records",
+}
+"""Columns of `changes_by_object`; the name is that at the last of the records."""
 
-_SOURCES = {"time": "timestamp", "hour": "timestamp"}
-"""Columns of `fold.changes.CHANGES` that others are made of."""
+_SOURCES = {
+    "time": "timestamp",
+    "hour": "timestamp",
+    "first": "first_timestamp",
+    "last": "last_timestamp",
+}
+"""Columns of the workers' rows that others are made of."""
 
 
 def changes(
@@ -125,6 +141,30 @@ def changed_objects(
     find = needed(changed_partitions, first, selection.where)
     others = needed(workers.other_objects, first, selection.where)
     work = _Work(OBJECTS_SCHEMA, OBJECTS, find, others)
+    return work.rows(history, selection, show_secrets=show_secrets)
+
+
+def changes_by_object(
+    history: History,
+    first: int,
+    *,
+    selection: Selection = EVERYTHING,
+    show_secrets: bool = False,
+) -> DataFrame:
+    """Return the changes in effect from an offset on, added up by object, principal and command.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        first: The offset.
+        selection: The columns that are needed; more may be returned.
+        show_secrets: Keep secret keys. If false, they are replaced by text.
+
+    Returns:
+        The columns of `BY_OBJECT_SCHEMA`, as far as they are selected.
+    """
+    find = partial(partition_changes_by_object, first=first)
+    others = partial(workers.other_changes_by_object, first=first)
+    work = _Work(BY_OBJECT_SCHEMA, BY_OBJECT, find, others)
     return work.rows(history, selection, show_secrets=show_secrets)
 
 
@@ -251,6 +291,7 @@ def _readable(wanted: Sequence[str], *, has_secrets: bool) -> list[str]:
     values = {
         "time": "timestamp_millis(timestamp)",
         "hour": f"timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS}))",
+        **{name: f"timestamp_millis({_SOURCES[name]})" for name in ("first", "last")},
     }
     if has_secrets:
         values |= {

@@ -18,6 +18,7 @@ VIEWS_ABOUT = {
     "changes": "effective changes in the range",
     "all_changes": "the same from the start of the history; in_range marks those in the range",
     "changed_objects": "objects that a record in the range changed, with the changed fields",
+    "changes_by_object": "changes of an object by a principal and command, added up",
     "net_changes": "all changes of a field in the range as one",
     "partition_states": "states of each partition, and how long each lasted in the range",
     "broker_states": "states of each broker, and how long each lasted in the range",

@@ -25,6 +25,7 @@ _SQL_TYPES = {
     pyarrow.int64(): "long",
     pyarrow.string(): "string",
     pyarrow.list_(pyarrow.int32()): "array<int>",
+    pyarrow.list_(pyarrow.int64()): "array<long>",
     pyarrow.list_(pyarrow.string()): "array<string>",
 }
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from replay.audit.fold.changed_objects import OBJECTS, changed_objects
 from replay.audit.fold.changes import CHANGES, Changes, Row, Said
+from replay.audit.fold.changes_by_object import BY_OBJECT, others_by_object
 from replay.audit.fold.net_changes import NET, net_changes
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
 from replay.audit.fold.packing import packed, packed_by_topic, unpacked
@@ -178,6 +179,14 @@ def other_net_changes(
     """Return the net changes from an offset on, except those of partitions."""
     found = net_changes(Changes().of_all(_said(unpacked(batches))), first)
     return _selected(found, NET, columns)
+
+
+def other_changes_by_object(
+    batches: Batches, first: int, columns: Sequence[str] = BY_OBJECT.names
+) -> Iterator[pyarrow.RecordBatch]:
+    """Return the changes from an offset on, except those of partitions, added up by object."""
+    objects = pyarrow.Table.from_batches(other_objects(batches), OBJECTS)
+    yield from others_by_object(objects, first, columns).to_batches()
 
 
 def topic_changes(

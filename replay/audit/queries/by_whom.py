@@ -46,10 +46,11 @@ WHO = Query(
     "who",
     "changes by principal and command",
     """
-    SELECT principal, command, sum(size(fields)) AS changes, count(DISTINCT offset) AS records,
-           count(DISTINCT kind, id) AS objects, min(time) AS first, max(time) AS last
-    FROM changed_objects
-    WHERE in_effect
+    SELECT principal, command, sum(changes) AS changes,
+           sum(records - size(shared)) + size(array_distinct(flatten(collect_list(shared))))
+               AS records,
+           count(*) AS objects, min(first) AS first, max(last) AS last
+    FROM changes_by_object
     GROUP BY principal, command
     ORDER BY changes DESC, principal, command
     """,
@@ -62,18 +63,17 @@ WHO = Query(
         "first": _COUNTS["first"],
         "last": _COUNTS["last"],
     },
-    reads=("changed_objects",),
+    reads=("changes_by_object",),
 )
 
 OBJECTS = Query(
     "objects",
     "changes by object, and by whom",
     """
-    SELECT kind, max_by(name, offset) AS name, id, sum(size(fields)) AS changes,
-           count(*) AS records, min(time) AS first, max(time) AS last,
+    SELECT kind, max_by(name, offset) AS name, id, sum(changes) AS changes,
+           sum(records) AS records, min(first) AS first, max(last) AS last,
            sort_array(collect_set(principal)) AS principals
-    FROM changed_objects
-    WHERE in_effect
+    FROM changes_by_object
     GROUP BY kind, id
     ORDER BY changes DESC, kind, name, id
     """,
@@ -84,7 +84,7 @@ OBJECTS = Query(
         **_COUNTS,
         "principals": Column("array<string>", "who changed it, as far as known, sorted"),
     },
-    reads=("changed_objects",),
+    reads=("changes_by_object",),
 )
 
 _OF_OBJECTS = {
