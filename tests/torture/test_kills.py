@@ -22,7 +22,7 @@ def batch(offset: int, caller: int, count: int, round_number: int = 7) -> Batch:
 
 
 def test_killed_writer_has_lost_nothing_that_it_answered() -> None:
-    outcome = kills.kill_some_times(11, 3, seconds_max=2)
+    outcome = kills.kill_some_times(11, 2, seconds_max=2)
     assert outcome.failures == ()
     assert "appends answered" in outcome.notes[0]
 

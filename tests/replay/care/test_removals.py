@@ -14,9 +14,8 @@ from metadata_log.fs import OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.names import checkpoint_id, index_name, segment_name, segment_offsets
 from replay.care.retain import retain
-from replay.image.digest import image_digest
-from replay.loader import load_image
 from tests.own_logs import write_history
+from tests.replay.care.conftest import digests
 from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.disk import ROOT, DiskState, SimulatedDisk, state_key
 
@@ -36,16 +35,16 @@ def loaded(log: Path) -> DiskState:
     return {ROOT: None, str(LOG): None, **files}
 
 
-def digests(disk: SimulatedDisk, start: int) -> list[str]:
+def digests_on(disk: SimulatedDisk, start: int) -> dict[int, str]:
     with LogReader.open(LOG, fs=disk) as reader:
-        return [image_digest(load_image(reader, at)) for at in range(start, reader.end_offset)]
+        return digests(reader, start)
 
 
 def test_log_has_its_images_after_a_power_loss_at_any_point_of_two_removals(small: Path) -> None:
     disk = SimulatedDisk(loaded(small))
     with LogReader.open(LOG, fs=disk) as reader:
         bases = [int(path.stem) for path in reader.segment_paths]
-    before = digests(disk, bases[-1])
+    before = digests_on(disk, bases[-1])
     seen: dict[int, DiskState] = {}
 
     def look() -> None:
@@ -63,7 +62,7 @@ def test_log_has_its_images_after_a_power_loss_at_any_point_of_two_removals(smal
     for state in seen.values():
         left = segment_offsets([Path(name).name for name in state])
         assert left == bases[-len(left) :]
-        assert digests(SimulatedDisk(state), bases[-1]) == before
+        assert digests_on(SimulatedDisk(state), bases[-1]) == before
 
 
 def test_removals_are_on_stable_storage_when_it_returns(small: Path) -> None:

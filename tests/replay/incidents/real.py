@@ -1,5 +1,9 @@
 """Real logs, imported."""
 
+import atexit
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 
 from metadata_log.kraft.directory import open_directory
@@ -8,7 +12,21 @@ from tests.real_logs import DataSet
 
 
 def imported(data_set: DataSet, tmp_path: Path) -> Path:
-    """Import a node's log; return the directory of the mirror."""
-    log = tmp_path / "log"
-    import_directory(open_directory(data_set.materialise(tmp_path)), log)
-    return log
+    """Return the directory of a mirror of a node's log, which the caller may change."""
+    return shutil.copytree(_mirrors() / _imported(data_set), tmp_path / "log")
+
+
+@functools.cache
+def _imported(data_set: DataSet) -> str:
+    """Import a log once a process, for a dozen modules of tests; return the mirror's name."""
+    name = str(data_set).replace("/", "-")
+    with tempfile.TemporaryDirectory() as source:
+        import_directory(open_directory(data_set.materialise(Path(source))), _mirrors() / name)
+    return name
+
+
+@functools.cache
+def _mirrors() -> Path:
+    folder = tempfile.mkdtemp(prefix="metalog-mirrors-")
+    atexit.register(shutil.rmtree, folder)
+    return Path(folder)
