@@ -33,7 +33,8 @@ QUICK = {
 TASK_BYTES = 16 * 1024 * 1024
 """Size of the files that one task reads."""
 
-# For the state, each task folds its part of the log; so it reads one file, or a part of one.
+# Spark's own reader serves the view `log` and the contradictions. A cost of opening above the
+# size of a part makes each of its tasks read one file, or a part of one.
 READING = {
     "spark.sql.files.maxPartitionBytes": str(TASK_BYTES),
     "spark.sql.files.openCostInBytes": str(1 << 40),
