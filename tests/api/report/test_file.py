@@ -121,7 +121,10 @@ def test_a_range_that_is_too_large_is_narrowed(demo_log: Path) -> None:
 def test_a_report_of_topics_tells_of_these_alone(demo_log: Path) -> None:
     with LogReader.open(demo_log) as reader:
         last, timeline, image = reader.end_offset - 1, Timeline.of(reader), None
-        names = [topic.name for topic in timeline.image(last).topics()][:3]
+        labels = sorted(label for kind, label in redacted(timeline.image(last)) if kind == "topic")
+        # In a namespace and not.
+        names = labels[::8]
+        assert {":" in name for name in names} == {True, False}
         told = report_shown(Past(reader), last, ShowReport(topics=tuple(names)))
         unpacked = Unpacked(b"".join(piece.content for piece in told.items))
         rebuilt, seen = Rebuilt(unpacked), 0
