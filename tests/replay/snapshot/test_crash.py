@@ -1,5 +1,6 @@
 """A crash at any point leaves the snapshots that were there, whole, and no half of a new one."""
 
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -48,6 +49,8 @@ def _crash_at_each_statement(engine: Engine, act: Callable[[], object]) -> int:
             return crashes
         except Crash:
             crashes += 1
+            # A process that ends leaves no cursor that keeps a transaction open.
+            gc.collect()
         finally:
             for point in ("before_cursor_execute", "commit"):
                 event.remove(engine, point, count)
