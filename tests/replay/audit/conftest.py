@@ -75,6 +75,11 @@ class SharedSpark:
         process.wait()
         process.stdin.close()
         SparkContext._gateway.shutdown()
+        context = SparkContext._active_spark_context
+        if context is not None and context._accumulatorServer is not None:
+            # Its thread prints that Java is gone; later, that would be the next test's output.
+            context._accumulatorServer.shutdown()
+            context._accumulatorServer = None
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         self.stop()
