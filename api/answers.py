@@ -20,13 +20,13 @@ from api.questions.table import guard_of
 from api.questions.workers import Workers
 from api.shutdown import first_of
 from api.visible_pages import VisiblePages
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import Access
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.context import Context
-from controller.log_port import ServedLog
-from controller.result import ControllerResult
+from controller.pipeline.log_port import ServedLog
+from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
 from records.errors import UnavailableError
 from replay.about import About

@@ -10,8 +10,8 @@ from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.versions import ExpectedVersion
-from controller.pending_answers import Answer
-from controller.raw_append import Appended, AppendRecords, AppendRows
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.request_window import Committed, is_repeatable
@@ -60,7 +60,7 @@ class Appends:
             expected_versions: Objects, and the versions they must have.
 
         Raises:
-            RequestError: as `controller.raw_append.append_records`, and as `Service.submit`; or
+            RequestError: as `append_records` of a raw append, and as `Service.submit`; or
                 INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
         """
         origin = self._origin(batch, caller)

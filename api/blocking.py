@@ -7,8 +7,8 @@ from typing import Any, Self, TypeVar
 
 from api.reconnecting import PATIENCE_S, ReconnectingClient
 from api.wire_requests import AnswerPage
-from controller.pending_answers import Answer
-from controller.request import Request
+from controller.decisions.request import Request
+from controller.pipeline.pending_answers import Answer
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 

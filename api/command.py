@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision, response_type
+from controller.asked.asked import BoundDecision, response_type
 from controller.authorization.caller import Caller
 from controller.decisions.context import Context
 from controller.decisions.versions import ExpectedVersion, check_version
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 from controller.rights.object_rights import require_seen
 

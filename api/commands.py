@@ -53,6 +53,7 @@ from controller.decisions.partition_removal import (
 from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.decisions.quotas import AlterQuotas, alter_quotas
 from controller.decisions.reassignments import AlterReassignments, alter_reassignments
+from controller.decisions.request import Request
 from controller.decisions.subscriptions import (
     DeleteSubscription,
     RegisterSubscription,
@@ -70,9 +71,8 @@ from controller.decisions.tokens import (
 from controller.decisions.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 from controller.decisions.users import AlterUsers, alter_users
 from controller.descriptions.queries import DescribeBroker
-from controller.raw_append import AppendRows, append_rows
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.raw_appends.raw_append import AppendRows, append_rows
+from controller.results.result import ControllerResult
 from controller.rights import namespace_rights, rights, subscription_rights
 from controller.wire import from_wire
 from records.errors import RequestError

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from controller.decided_batch import DecidedBatch
+from controller.results.decided_batch import DecidedBatch
 from records.base import Record, Uuid
 from records.registry import types_with
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord

@@ -20,20 +20,20 @@ from api.commands import any_command
 from api.feed import Feed
 from api.history import History
 from api.shielded import shielded
-from controller.asked import asked_settings
+from controller.asked.asked import asked_settings
+from controller.asked.repeated_requests import earlier_hash, first_answer
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
-from controller.decided_batch import DecidedBatch
 from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.view import View
-from controller.log_port import ServedLog
-from controller.pending_answers import Answer
-from controller.raw_append import AppendRows
-from controller.repeated_requests import earlier_hash, first_answer
+from controller.pipeline.log_port import ServedLog
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import AppendRows
+from controller.results.decided_batch import DecidedBatch
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
 from metadata_log.batch import Batch

@@ -6,11 +6,11 @@ from api.commands import find_command
 from api.questions.pages import Cursor
 from api.service import Service
 from api.wire_requests import CommandClient, WireAnswer, WireRequest
+from controller.asked.repeated_requests import identified
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from controller.pending_answers import Answer
-from controller.raw_append import Appended
-from controller.repeated_requests import identified
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import Appended
 from controller.wire import from_wire, to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

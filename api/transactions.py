@@ -9,8 +9,8 @@ from api.command import Command
 from controller.authorization.authorizer import Access
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 from controller.steps import Steps
 from controller.wire import from_wire, to_wire

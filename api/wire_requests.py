@@ -10,9 +10,9 @@ from api.min_offset import not_available
 from api.questions.lookup import find_question
 from api.questions.rows import TAIL, FollowRows, RowsFollowed
 from api.subscription import subscribed
-from controller.changed_versions import ObjectVersion
-from controller.pending_answers import Answer
-from controller.request import Request as TypedRequest
+from controller.decisions.request import Request as TypedRequest
+from controller.pipeline.pending_answers import Answer
+from controller.results.changed_versions import ObjectVersion
 from controller.wire import from_wire, to_wire
 from metadata_log.batch import Batch
 from records.errors import MetadataLogError, Outcome, UnavailableError

@@ -22,7 +22,7 @@ from controller.decisions.brokers import register_broker
 from controller.decisions.context import Context, Settings
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.topics import CreateTopics, NewTopic, TopicResult, create_topics
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from metadata_log.batch import NewBatch
 from metadata_log.clock import SystemClock
 from metadata_log.creation import create_log

@@ -13,8 +13,8 @@ from controller.decisions.heartbeats import Heartbeat, heartbeat
 from controller.decisions.ids import new_id
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, record_version
 from controller.decisions.sessions import Sessions
-from controller.latest import Latest, State
-from controller.result import ControllerResult
+from controller.pipeline.latest import Latest, State
+from controller.results.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record, Uuid

@@ -25,7 +25,7 @@ from controller.decisions.reassignments import (
     PartitionTarget,
     alter_reassignments,
 )
-from controller.raw_append import AppendRecords, append_records
+from controller.raw_appends.raw_append import AppendRecords, append_records
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
 from replay.image.metadata import MetadataImage

@@ -11,7 +11,7 @@ from unittest import mock
 from api.recorded_commands import RECORDED
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.decisions.context import Settings
 from controller.forks.changes import Changes
 from controller.forks.fork import Fork

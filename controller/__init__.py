@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from controller.decisions.versions import VersionMismatchError as VersionMismatchError
     from controller.descriptions.queries import DescribeConfigs as DescribeConfigs
     from controller.descriptions.queries import DescribeTopics as DescribeTopics
-    from controller.pending_answers import Answer as Answer
+    from controller.pipeline.pending_answers import Answer as Answer
 else:
     __all__, __getattr__ = lazy_exports(
         __name__,
@@ -58,6 +58,6 @@ else:
             "decisions.topics": "CreateTopics DeleteTopics NewTopic",
             "decisions.versions": "ExpectedVersion VersionMismatchError",
             "descriptions.queries": "DescribeConfigs DescribeTopics",
-            "pending_answers": "Answer",
+            "pipeline.pending_answers": "Answer",
         },
     )

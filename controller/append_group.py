@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from controller.asked import asked_append
-from controller.batch_check import check_size
+from controller.asked.asked import asked_append
 from controller.decisions.context import Context
-from controller.pending_answers import Answer
-from controller.pipeline import AppliedBatch, Pipeline
-from controller.raw_append import Appended, AppendRecords, append_records
-from controller.refusals import overloaded
+from controller.pipeline.batch_check import check_size
+from controller.pipeline.pending_answers import Answer
+from controller.pipeline.pipeline import AppliedBatch, Pipeline
+from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.refusals import overloaded
 from records.envelope import Origin
 
 

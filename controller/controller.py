@@ -25,8 +25,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from controller.append_group import RawAppend
-from controller.asked import APPEND, BoundDecision
-from controller.decided_batch import DecidedBatch
+from controller.asked.asked import APPEND, BoundDecision
+from controller.asked.repeated_requests import InFlight
 from controller.decider import Decider, Decision
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.features import bootstrap_records
@@ -34,13 +34,13 @@ from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.decisions.sessions import Sessions
 from controller.descriptions.view import View
-from controller.log_port import LogPort
-from controller.pending_answers import Answer
-from controller.pipeline import Pipeline
-from controller.raw_append import Appended, AppendRecords, append_records
-from controller.refusals import overloaded
-from controller.repeated_requests import InFlight
-from controller.result import ControllerResult
+from controller.pipeline.log_port import LogPort
+from controller.pipeline.pending_answers import Answer
+from controller.pipeline.pipeline import Pipeline
+from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.decided_batch import DecidedBatch
+from controller.results.refusals import overloaded
+from controller.results.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX

@@ -11,22 +11,21 @@ from functools import partial
 from typing import Any, TypeVar
 
 from controller.append_group import AppendGroup, RawAppend
-from controller.asked import BoundDecision, asked_of
-from controller.batch_check import check_size
-from controller.changed_versions import ObjectVersion, changed_versions
-from controller.checked_batch import CheckedBatch
-from controller.decided_batch import DecidedBatch
+from controller.asked.asked import BoundDecision, asked_of
+from controller.asked.observed import Draws, Reads, observed
 from controller.decisions.context import Context, Rng, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, sessions_after
 from controller.decisions.levels import record_versions
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import ABOUT_BROKERS, Sessions
-from controller.observed import Draws, Reads, observed
-from controller.pending_answers import Answer
-from controller.pipeline import Pipeline
-from controller.raw_append import Appended
-from controller.refusals import overloaded
-from controller.result import ControllerResult
+from controller.pipeline.batch_check import check_size
+from controller.pipeline.pending_answers import Answer
+from controller.pipeline.pipeline import Pipeline
+from controller.raw_appends.raw_append import Appended
+from controller.results.changed_versions import ObjectVersion, changed_versions
+from controller.results.decided_batch import CheckedBatch, DecidedBatch
+from controller.results.refusals import overloaded
+from controller.results.result import ControllerResult
 from metadata_log.clock import Clock
 from metadata_log.request_window import is_repeatable
 from records.base import Record

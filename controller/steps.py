@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from controller.batch_check import next_batch
 from controller.decider import Decision
 from controller.decisions.context import Context
 from controller.decisions.levels import TRANSACTIONS_LEVEL
-from controller.latest import Latest, State
-from controller.quota_charges import Charge
-from controller.result import ControllerResult
+from controller.pipeline.batch_check import next_batch
+from controller.pipeline.latest import Latest, State
+from controller.results.quota_charges import Charge
+from controller.results.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord

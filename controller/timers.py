@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.broker_configs import (

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from controller.decisions.context import Context
-from controller.pending_answers import Answer
-from controller.raw_append import Appended, AppendRecords, append_records
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import Appended, AppendRecords, append_records
+from controller.results.result import ControllerResult
 from records.envelope import Origin
 from records.errors import RequestError
 

@@ -4,7 +4,7 @@ There are two forms. Over connections, a structure is a map from field names to 
 `from_wire`). In the log, it is a list of its values in the order of the fields; trailing values
 equal to their defaults are left out (`plain_of`, `from_log`). This form takes a third of the bytes.
 It allows a field to be added at the end of a structure, with a default, but no field may move. Any
-other change requires a new version of the command (`controller.asked.VERSIONS`);
+other change requires a new version of the command (`controller.asked.asked.VERSIONS`);
 tests/golden/requests checks this.
 
 MessagePack distinguishes text from bytes, which is how a topic's name differs from its id. Values

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from controller.pending_answers import Answer
+from controller.pipeline.pending_answers import Answer
 
 
 class Admin(Protocol):

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 from api.admin.rehearsal import RehearsalLog
 from api.callers import process_caller
 from api.commands import find_command
-from controller.asked import asked_settings
+from controller.asked.asked import asked_settings
+from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Settings
-from controller.pending_answers import Answer
-from controller.repeated_requests import earlier_hash, first_answer, identified
+from controller.pipeline.pending_answers import Answer
 from controller.wire import to_wire
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader

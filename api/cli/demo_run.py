@@ -5,7 +5,7 @@ from pathlib import Path
 
 from api.cli.output import progress
 from api.documents.logs import Demo
-from controller.asked import asked_settings
+from controller.asked.asked import asked_settings
 from controller.demo.clock import SimulatedClock
 from controller.demo.options import DemoOptions
 from controller.demo.simulation import demo_controller, demo_settings, run_demo

@@ -110,7 +110,7 @@ def append(
     from api.cli.file_request import file_request, rewindable
     from api.cli.rows import check_types
     from api.record_lines import line_batches
-    from controller.repeated_requests import check_request_id
+    from controller.asked.repeated_requests import check_request_id
     from records.envelope import Origin
 
     if (log is None) == (server is None):

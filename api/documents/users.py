@@ -5,12 +5,12 @@ from typing import Self
 
 import msgspec
 
+from controller.decisions.scram import ScramMechanism
 from controller.decisions.subscriptions import Subscription
 from controller.decisions.tokens import TokenCreated
 from controller.descriptions.quotas import EntityQuotas, QuotaExplanation
 from controller.descriptions.tokens import TokenDescription
 from controller.descriptions.users import UserDescription
-from controller.scram import ScramMechanism
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):

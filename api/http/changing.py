@@ -18,9 +18,9 @@ from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
 from api.json_requests import json_value, request_class, request_from_json
 from api.record_lines import LineBatch, line_batches
+from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
-from controller.pending_answers import Answer
-from controller.repeated_requests import check_request_id, identified
+from controller.pipeline.pending_answers import Answer
 from controller.wire import to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

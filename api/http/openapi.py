@@ -19,7 +19,7 @@ from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
 from api.json_requests import branches, is_code, is_name_or_id, request_class, typed_fields
-from controller.changed_versions import ObjectVersion
+from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
 
 PATH = "/openapi.json"

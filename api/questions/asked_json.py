@@ -27,7 +27,7 @@ def asked_json(asked: Asked) -> dict[str, Any]:
             document[name] = _plain(msgspec.msgpack.decode(raw))
     if asked.response is not None:
         # Most questions about the log show no answer, and need nothing of the controller.
-        from controller.kept_answers import decode_answer
+        from controller.asked.kept_answers import decode_answer
 
         response, versions = decode_answer(asked.response)
         document["response"] = _plain(msgspec.msgpack.decode(response))

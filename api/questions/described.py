@@ -28,7 +28,7 @@ from api.questions.question import Question
 from api.questions.reassignments import REASSIGNMENTS
 from controller.decisions.context import Context
 from controller.descriptions.view import View
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from controller.rights import rights, subscription_rights
 
 GUARDED = (

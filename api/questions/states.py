@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from controller.decisions.lookup import TopicRef, find_partition, find_topic
+from controller.decisions.request import Request
 from controller.descriptions.state_walk import Transition, walk_states
-from controller.request import Request
 
 
 class WalkStates(Request[tuple[Transition, ...]], frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from api.redaction import redact_field
+from controller.asked.kept_secrets import without_secrets
 from controller.forks.changes import Changes, Edited, Without
-from controller.kept_secrets import without_secrets
-from controller.raw_append import AppendRows
+from controller.raw_appends.raw_append import AppendRows
 from controller.wire import from_wire
 from records.base import Record
 from records.envelope import Envelope

@@ -28,7 +28,7 @@ from api.security.listeners import SecurityProtocol
 from api.security.options import check_mechanisms
 from api.security.sasl import ClientLogin
 from api.security.tls import TlsFiles, client_context, load_certificate, unconnected
-from controller.scram import ScramMechanism
+from controller.decisions.scram import ScramMechanism
 from records.errors import RequestError
 
 CLIENT_FILE = "METALOG_CLIENT"

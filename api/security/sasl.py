@@ -16,7 +16,7 @@ import msgspec
 from api.security.errors import AuthenticationError
 from api.security.scram import ScramClient, ScramServer, Stored
 from api.security.users import Users
-from controller.scram import ScramMechanism, keys_of, salted_password
+from controller.decisions.scram import ScramMechanism, keys_of, salted_password
 
 PLAIN = "PLAIN"
 SCRAM = {mechanism.title: mechanism for mechanism in ScramMechanism}

@@ -14,14 +14,14 @@ import msgspec
 
 from api.security.principals import USER
 from api.security.scram import Stored
-from controller.decisions.tokens import token_hmac
-from controller.scram import (
+from controller.decisions.scram import (
     ITERATIONS_MIN,
     SALT_SIZE_BYTES,
     ScramMechanism,
     keys_of,
     salted_password,
 )
+from controller.decisions.tokens import token_hmac
 from replay.image.metadata import MetadataImage
 from replay.image.scram import ScramCredential
 

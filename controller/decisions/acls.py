@@ -23,8 +23,8 @@ from controller.decisions.items import decide_each
 from controller.decisions.levels import NAMESPACE_FEATURE
 from controller.decisions.names import check_namespace_name
 from controller.decisions.outcome import Refusal
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.base import Uuid
 from records.errors import RequestError
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord

@@ -38,9 +38,9 @@ from controller.decisions.outcome import Refusal
 from controller.decisions.partition_removal import check_delay, check_shrink, shrink_records
 from controller.decisions.reassignments import move
 from controller.decisions.replication_factor import change_replication_factor
-from controller.refusals import invalid_assignment, multiple_instructions, named_twice
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.refusals import invalid_assignment, multiple_instructions, named_twice
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
 from replay.image.configs import TOPIC

@@ -11,7 +11,7 @@ from controller.decisions.levels import DIRECTORIES_LEVEL
 from controller.decisions.partition_change import RECOVERED
 from controller.placement.placer import UsableBroker
 from controller.placement.registry import placer_named
-from controller.refusals import invalid_assignment, invalid_replication_factor
+from controller.results.refusals import invalid_assignment, invalid_replication_factor
 from records.base import Uuid
 from records.partitions import PartitionRecord
 

@@ -12,8 +12,8 @@ from controller.decisions.broker_partitions import forget_partitions, leave_part
 from controller.decisions.context import Context
 from controller.decisions.directories import is_reserved
 from controller.decisions.levels import CONTROLLED_SHUTDOWN_LEVEL, DIRECTORIES_LEVEL
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 from records.brokers import (
     BrokerEndpoint,

@@ -19,7 +19,7 @@ from controller.decisions.effective_configs import (
     whole_number,
 )
 from controller.decisions.topic_configs import CLEANUP_POLICY
-from controller.refusals import invalid_config
+from controller.results.refusals import invalid_config
 from replay.image.configs import BROKER, CLIENT_METRICS, GROUP, NAMESPACE, TOPIC, ConfigResource
 
 _REMOTE = "remote.storage.enable"

@@ -15,7 +15,7 @@ from controller.decisions.config_tables.clients import GROUPS, LOG_LEVELS
 from controller.decisions.config_tables.parsing import parse_table
 from controller.decisions.namespace_configs import NAMESPACE_CONFIGS
 from controller.decisions.topic_configs import TOPIC_CONFIGS
-from controller.refusals import invalid_config
+from controller.results.refusals import invalid_config
 from records.errors import RequestError
 from replay.image import configs
 from replay.image.configs import (

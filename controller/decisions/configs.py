@@ -24,9 +24,9 @@ from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, find_namespace, is_broker_id, ref_text
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
-from controller.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.refusals import invalid_config, named_twice, unknown_topic, unknown_topic_id
+from controller.results.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from records.text import uuid_text

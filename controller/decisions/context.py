@@ -24,8 +24,8 @@ from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Sessions
 from controller.placement.balanced import BalancedPlacer
 from controller.placement.placer import PlacementRng, Placer
-from controller.quota_charges import Allowance, Charge
-from controller.result import ControllerResult
+from controller.results.quota_charges import Allowance, Charge
+from controller.results.result import ControllerResult
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.envelope import Origin

@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decisions.context import Context
 from controller.decisions.levels import CONTROLLER_REGISTRATION_LEVEL, SUPPORTED_LEVELS
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.base import Uuid
 from records.brokers import ControllerEndpoint, ControllerFeature, RegisterControllerRecord
 from records.errors import RequestError

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from controller.decisions.context import Context, RecordList
 from controller.decisions.namespace_limits import NamespaceLimits
-from controller.quota_charges import Allowance, Charge
+from controller.results.quota_charges import Allowance, Charge
 from replay.image.quotas import QuotaEntity
 
 

@@ -16,7 +16,7 @@ from controller.decisions.replica_states import (
     NON_EXISTENT,
     walk,
 )
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 
 

@@ -15,8 +15,8 @@ from controller.decisions.items import decide_each
 from controller.decisions.levels import DIRECTORIES_LEVEL
 from controller.decisions.lookup import find_partition, find_topic
 from controller.decisions.outcome import Refusal
-from controller.refusals import named_twice
-from controller.result import ControllerResult
+from controller.results.refusals import named_twice
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord

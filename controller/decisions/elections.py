@@ -21,8 +21,8 @@ from controller.decisions.lookup import (
     ref_text,
 )
 from controller.decisions.outcome import Refusal
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.base import Record
 from records.errors import RequestError
 from records.partitions import PartitionChangeRecord

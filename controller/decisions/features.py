@@ -18,9 +18,9 @@ from controller.decisions.levels import (
 )
 from controller.decisions.names import named_more_than_once
 from controller.decisions.record_levels import feature_in_use
-from controller.refusals import named_twice
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.refusals import named_twice
+from controller.results.result import ControllerResult
 from records.base import Record
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord

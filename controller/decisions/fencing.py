@@ -8,8 +8,8 @@ Source: KIP-631 (fencing).
 
 from controller.decisions.context import Context
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.errors import RequestError
 
 

@@ -18,15 +18,15 @@ from controller.decisions.lookup import (
     topics_named_twice,
 )
 from controller.decisions.outcome import Refusal
+from controller.decisions.request import Request
 from controller.decisions.topics import TopicResult
-from controller.refusals import (
+from controller.results.refusals import (
     decrease_not_allowed,
     invalid_assignment,
     invalid_partitions,
     named_twice,
 )
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.partitions import PartitionRecord
 from replay.image.topics import Topic
 

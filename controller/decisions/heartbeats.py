@@ -26,7 +26,7 @@ from controller.decisions.levels import (
     REGISTRATION_CHANGE_LEVEL,
 )
 from controller.decisions.sessions import ReplicaLag, Sessions
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 from records.brokers import (
     BrokerRegistrationChangeRecord,

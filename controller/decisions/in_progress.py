@@ -7,7 +7,7 @@ Source: KIP-455, KIP-694.
 """
 
 from controller.decisions.context import Context
-from controller.refusals import reassignment_in_progress
+from controller.results.refusals import reassignment_in_progress
 from replay.image.metadata import MetadataImage
 from replay.image.topics import Topic
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from controller.refusals import invalid_namespace, unknown_topic, unknown_topic_id
+from controller.results.refusals import invalid_namespace, unknown_topic, unknown_topic_id
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import uuid_text

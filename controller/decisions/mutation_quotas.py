@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from controller.authorization.caller import client_id_of
 from controller.decisions.quota_entities import CLIENT_ID, USER, applying_entities
-from controller.quota_charges import MUTATION_RATE, UNLIMITED, Allowance, Charge
+from controller.results.quota_charges import MUTATION_RATE, UNLIMITED, Allowance, Charge
 from records.envelope import Origin
 from replay.image.metadata import MetadataImage
 from replay.image.quotas import QuotaEntity

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from typing import TypeVar
 
-from controller.refusals import invalid_namespace, invalid_topic_name
+from controller.results.refusals import invalid_namespace, invalid_topic_name
 
 N = TypeVar("N", bound=Hashable)
 

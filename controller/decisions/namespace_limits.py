@@ -13,7 +13,7 @@ from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.names import tiers
 from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
 from controller.decisions.namespace_use import NO_USE, NamespaceUse, NamespaceUses
-from controller.quota_charges import Allowance
+from controller.results.quota_charges import Allowance
 from records.errors import RequestError
 from replay.image.configs import NAMESPACE
 from replay.image.metadata import MetadataImage

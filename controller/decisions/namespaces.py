@@ -32,15 +32,15 @@ from controller.decisions.names import (
     full_name,
     tiers,
 )
+from controller.decisions.request import Request
 from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
-from controller.refusals import (
+from controller.results.refusals import (
     invalid_namespace,
     invalid_topic_name,
     topic_already_exists,
     unknown_topic,
 )
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.base import Uuid
 from records.errors import RequestError
 from records.security import RemoveAccessControlEntryRecord

@@ -1,8 +1,8 @@
 """Notes: comments by users on a log offset, stored in the log itself."""
 
 from controller.decisions.context import Context
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.control import NoteRecord
 from records.errors import RequestError
 from replay.image.fields import copied

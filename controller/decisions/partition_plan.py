@@ -14,9 +14,9 @@ from controller.decisions.levels import METADATA_VERSION, MODE_FEATURE
 from controller.decisions.lookup import TopicRef, find_topic, ref_text
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_removal import DELETE_PARTITIONS_ENABLED
+from controller.decisions.request import Request
 from controller.decisions.topic_configs import CLEANUP_POLICY
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from replay.image.topics import Topic
 
 # The proposal's condition; here modes have a feature of their own.

@@ -41,9 +41,9 @@ from controller.decisions.replica_deletions import (
     orphaned_deletions,
     untracked,
 )
-from controller.refusals import decrease_not_allowed, invalid_partitions, named_twice
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.refusals import decrease_not_allowed, invalid_partitions, named_twice
+from controller.results.result import ControllerResult
 from records.base import Record, Uuid
 from records.errors import RequestError
 from records.partitions import (

@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decisions.brokers import checked_broker
 from controller.decisions.context import Context
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.configs import ProducerIdsRecord
 from records.errors import RequestError
 

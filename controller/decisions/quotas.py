@@ -14,9 +14,9 @@ from controller.decisions.items import decide_each
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.quota_entities import IP, checked_entity, one_form
-from controller.quota_charges import MUTATION_RATE
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.quota_charges import MUTATION_RATE
+from controller.results.result import ControllerResult
 from records.configs import ClientQuotaRecord, EntityData
 from records.errors import RequestError
 from replay.image.quotas import QuotaEntity, canonical_entity

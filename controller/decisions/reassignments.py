@@ -34,14 +34,14 @@ from controller.decisions.lookup import (
 from controller.decisions.moves import is_moving, settled_replicas
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_change import RECOVERING
-from controller.refusals import (
+from controller.decisions.request import Request
+from controller.results.refusals import (
     invalid_assignment,
     invalid_replication_factor,
     named_twice,
     no_reassignment_in_progress,
 )
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import Partition
 from replay.image.topics import Topic

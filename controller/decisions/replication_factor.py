@@ -15,7 +15,7 @@ from controller.decisions.moves import settled_replicas
 from controller.decisions.reassignments import move
 from controller.placement.balanced import Followers
 from controller.placement.load_queue import TieBreaker
-from controller.refusals import invalid_replication_factor
+from controller.results.refusals import invalid_replication_factor
 from records.partitions import PartitionChangeRecord
 from replay.image.partitions import Partition
 from replay.image.topics import Topic

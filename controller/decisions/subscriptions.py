@@ -14,8 +14,8 @@ import msgspec
 from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
 from controller.decisions.context import Context
 from controller.decisions.patterns import Pattern, kept_pattern
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.configs import ConfigRecord
 from records.errors import RequestError
 from replay.image.configs import GROUP

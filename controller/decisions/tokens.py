@@ -20,8 +20,8 @@ from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Se
 from controller.decisions.effective_configs import whole_number
 from controller.decisions.ids import new_id
 from controller.decisions.levels import DELEGATION_TOKEN_LEVEL
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.decisions.request import Request
+from controller.results.result import ControllerResult
 from records.base import Record
 from records.errors import RequestError
 from records.security import DelegationTokenRecord, RemoveDelegationTokenRecord

@@ -26,8 +26,9 @@ from controller.decisions.lookup import (
 )
 from controller.decisions.names import check_topic_name, full_name, named_more_than_once
 from controller.decisions.outcome import Refusal
+from controller.decisions.request import Request
 from controller.decisions.subscriptions import Subscription, SubscriptionMatcher
-from controller.refusals import (
+from controller.results.refusals import (
     invalid_assignment,
     invalid_config,
     invalid_partitions,
@@ -36,8 +37,7 @@ from controller.refusals import (
     named_twice,
     topic_already_exists,
 )
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.base import Uuid
 from records.configs import ConfigRecord
 from records.errors import RequestError

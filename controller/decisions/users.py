@@ -1,8 +1,7 @@
 """Users' SCRAM credentials: set and remove.
 
 A request contains keys, never a password or its salted form. The client derives the keys
-(`controller.scram`), so that nodes that forward or log a request see no more than the records
-contain.
+(`scram.py`), so that nodes that forward or log a request see no more than the records contain.
 
 Source: KIP-554; ScramControlManager of Kafka 4.0; docs/kafka_rules.md, section 12.
 """
@@ -17,9 +16,9 @@ from controller.decisions.items import decide_each
 from controller.decisions.levels import SCRAM_LEVEL
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
-from controller.request import Request
-from controller.result import ControllerResult
-from controller.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
+from controller.decisions.request import Request
+from controller.decisions.scram import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
+from controller.results.result import ControllerResult
 from records.errors import RequestError
 from records.security import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.controller import Controller
 from controller.decisions.alter_partition import alter_partition
 from controller.decisions.brokers import register_broker, unregister_broker
@@ -19,8 +19,8 @@ from controller.decisions.growth import create_partitions
 from controller.decisions.namespaces import create_namespace, delete_namespace, move_topics
 from controller.decisions.partition_removal import cancel_delete_partitions, delete_partitions
 from controller.decisions.topics import create_topics, delete_topics
-from controller.pending_answers import Answer
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.results.result import ControllerResult
 from records.envelope import Origin
 
 COMMANDS: dict[Callable[..., ControllerResult[Any]], str] = {

@@ -24,7 +24,7 @@ from controller.demo.people import controller_origin
 from controller.demo.replication import deletion_reports, isr_changes
 from controller.demo.stories import FIRST_STORY, STORIES, Story
 from controller.demo.world import World
-from controller.log_port import LogPort
+from controller.pipeline.log_port import LogPort
 from controller.placement.striped import StripedPlacer
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage

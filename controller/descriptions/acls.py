@@ -11,8 +11,8 @@ from controller.decisions.acls import (
     ResourceCode,
     select_acls,
 )
+from controller.decisions.request import Request
 from controller.descriptions.view import View
-from controller.request import Request
 from records.errors import RequestError
 
 

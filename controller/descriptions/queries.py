@@ -12,6 +12,7 @@ from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
 from controller.decisions.namespace_limits import limit_of
 from controller.decisions.patterns import matching
+from controller.decisions.request import Request
 from controller.decisions.subscriptions import Subscription
 from controller.descriptions.brokers import BrokerDescription, describe_broker, list_brokers
 from controller.descriptions.configs import (
@@ -29,7 +30,6 @@ from controller.descriptions.progress import (
 )
 from controller.descriptions.topics import TopicFound, TopicListing, describe_topics, list_topics
 from controller.descriptions.view import View
-from controller.request import Request
 from records.base import Uuid
 from replay.image.configs import BROKER_LOGGER
 from replay.image.namespaces import Namespace

@@ -17,8 +17,8 @@ from controller.decisions.quota_entities import (
     one_form,
 )
 from controller.decisions.quotas import CLIENT_KEYS, IP_KEYS
+from controller.decisions.request import Request
 from controller.descriptions.view import View
-from controller.request import Request
 from records.errors import RequestError
 from replay.image.quotas import QuotaEntity
 

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import msgspec
 
-from controller.affected import Affected
 from controller.decisions.partition_states import PARTITIONS, partition_state
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, REPLICAS, replica_state
+from controller.descriptions.affected import Affected
 from metadata_log.batch import Batch
 from records.base import Uuid
 from replay.image.metadata import MetadataImage

@@ -13,8 +13,8 @@ from controller.authorization.authorizer import (
     ResourceType,
     user_resource,
 )
+from controller.decisions.request import Request
 from controller.descriptions.view import View
-from controller.request import Request
 from records.secrets import REDACTED
 
 

@@ -7,8 +7,8 @@ import msgspec
 
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
+from controller.decisions.request import Request
 from controller.descriptions.view import View
-from controller.request import Request
 
 
 class DescribeUsers(Request["tuple[UserDescription, ...]"], frozen=True, kw_only=True):

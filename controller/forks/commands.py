@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from controller.decisions.context import Context
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 
 Decide = Callable[[Context, Any], ControllerResult[Any]]

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.affected import Affected
-from controller.asked import ACTIVATE, settings_of
+from controller.asked.asked import ACTIVATE, settings_of
 from controller.decisions.context import Settings
 from controller.decisions.levels import record_version
+from controller.descriptions.affected import Affected
 from controller.forks.branch import Applied
 from controller.forks.changes import Added, Changes, Replaced
 from controller.forks.commands import Commands
@@ -27,7 +27,7 @@ from controller.forks.requests import bound_again, bound_to
 from controller.forks.substitution import with_epochs_of_fork, with_ids_of_log
 from controller.forks.trigger import Decided, Named, Step, Trigger
 from controller.invariants.checks import Violation, check_affected
-from controller.latest import State
+from controller.pipeline.latest import State
 from controller.wire import from_wire
 from metadata_log.batch import Batch
 from records.control import NoOpRecord

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from controller.decisions.context import Settings
 from controller.forks.candidates import CANDIDATES
 from controller.forks.trigger import Step
-from controller.latest import State
+from controller.pipeline.latest import State
 from records import brokers, configs, control, partitions, security
 from records.base import Record
 from records.envelope import Envelope

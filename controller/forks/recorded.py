@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from controller.asked import ACTIVATE, settings_of
+from controller.asked.asked import ACTIVATE, settings_of
 from controller.decisions.context import Settings
 from metadata_log.batch import Batch
 from metadata_log.limits import BATCH_RECORDS_MAX

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.asked import ACTIVATE, BoundDecision, asked_of, settings_of
+from controller.asked.asked import ACTIVATE, BoundDecision, asked_of, settings_of
+from controller.asked.kept_answers import decode_answer
 from controller.decisions.context import Context, Settings
 from controller.decisions.levels import record_version
 from controller.forks.commands import Commands
 from controller.forks.recorded import recorded_decisions
 from controller.forks.requests import bound_again, past_context
-from controller.kept_answers import decode_answer
-from controller.latest import Latest, State
-from controller.result import ControllerResult
+from controller.pipeline.latest import Latest, State
+from controller.results.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.log_reader import LogReader
 from records.base import Record

@@ -5,17 +5,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision, request_of
+from controller.asked.asked import BoundDecision, request_of
+from controller.asked.observed import LazyRandom, recorded
 from controller.authorization.caller import Caller
 from controller.controller import bootstrap
 from controller.decisions.context import Context, Settings
 from controller.decisions.sessions import Sessions
 from controller.forks.commands import Command, Commands, Find
 from controller.forks.recorded import payloads
-from controller.latest import State
-from controller.observed import LazyRandom, recorded
-from controller.raw_append import AppendRecords, AppendRows, append_records
-from controller.result import ControllerResult
+from controller.pipeline.latest import State
+from controller.raw_appends.raw_append import AppendRecords, AppendRows, append_records
+from controller.results.result import ControllerResult
 from controller.timers import TIMERS
 from records.envelope import Asked, Envelope
 from records.errors import RequestError

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.decisions.alter_partition import AlterPartition, IsrMember, PartitionAlteration
 from controller.decisions.brokers import RegisterBroker
 from controller.decisions.deletion_reports import ReportDeletions

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.decisions.context import Context, Settings
 from controller.decisions.outcome import Refusal
 from controller.forks.requests import past_context
-from controller.latest import State
-from controller.result import ControllerResult
+from controller.pipeline.latest import State
+from controller.results.result import ControllerResult
 from records.base import Record
 from records.envelope import Asked, Envelope
 from records.errors import MetadataLogError, RequestError

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from controller.affected import Affected
+from controller.descriptions.affected import Affected
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS
 from controller.invariants.of_steps import OF_STEPS, Step
 from replay.image.metadata import MetadataImage

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from controller.affected import Affected
+from controller.descriptions.affected import Affected
 from controller.invariants.checks import check_step
 from controller.invariants.of_images import (
     OF_IMAGES,

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from controller.affected import Affected
 from controller.decisions.replica_deletions import deletion_states
 from controller.decisions.replica_states import NON_EXISTENT, check_deletion
+from controller.descriptions.affected import Affected
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.metadata import MetadataImage

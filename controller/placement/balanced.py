@@ -24,7 +24,7 @@ from controller.placement.placer import (
     UsableBroker,
     check_counts,
 )
-from controller.refusals import invalid_replication_factor
+from controller.results.refusals import invalid_replication_factor
 
 # Added to the load of a fenced broker, so that it comes last: clients cannot use it yet.
 _FENCED = 1 << 48

@@ -16,7 +16,7 @@ from controller.placement.placer import (
     UsableBroker,
     check_counts,
 )
-from controller.refusals import invalid_assignment
+from controller.results.refusals import invalid_assignment
 
 
 class ClassicPlacer:

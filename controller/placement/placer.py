@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from controller.refusals import invalid_partitions, invalid_replication_factor
+from controller.results.refusals import invalid_partitions, invalid_replication_factor
 
 
 class UsableBroker(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from controller.placement.placer import (
     UsableBroker,
     check_counts,
 )
-from controller.refusals import invalid_replication_factor
+from controller.results.refusals import invalid_replication_factor
 
 
 class StripedPlacer:

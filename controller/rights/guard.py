@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from controller.authorization.authorizer import Access
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records.errors import RequestError
 
 Q = TypeVar("Q")

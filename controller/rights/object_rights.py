@@ -17,7 +17,7 @@ from controller.authorization.authorizer import (
     namespace_resource,
     topic_resource,
 )
-from controller.changed_versions import ObjectVersion
+from controller.results.changed_versions import ObjectVersion
 from controller.rights.guard import Guard
 from controller.rights.rights import require_secrets
 from records.text import parse_uuid

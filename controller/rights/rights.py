@@ -44,7 +44,7 @@ from controller.descriptions.queries import (
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.tokens import visible_tokens
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
-from controller.refusals import unknown_topic_id
+from controller.results.refusals import unknown_topic_id
 from controller.rights.guard import Guard, Items
 from controller.rights.subscription_rights import topics_warned
 from records.errors import RequestError

@@ -17,7 +17,9 @@ from api.kafka import apis, frames
 from api.kafka.messages.topics import RunCommandRequest
 from api.service import Service
 from api.transactions import Step, Transact
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
+from controller.asked.kept_answers import decode_answer
+from controller.asked.repeated_requests import identified
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.context import Context, Settings
 from controller.decisions.effective_configs import BROKER
@@ -25,9 +27,7 @@ from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.kept_answers import decode_answer
-from controller.repeated_requests import identified
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from controller.wire import to_wire
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log

@@ -6,7 +6,7 @@ import threading
 
 from api.history import History
 from benchmarks.new_partition import new_partition
-from controller.decided_batch import DecidedBatch
+from controller.results.decided_batch import DecidedBatch
 from records.base import Record, Uuid
 from records.control import (
     BeginTransactionRecord,

@@ -11,12 +11,12 @@ from api.session import Session
 from api.transactions import NAME, STEPS_MAX, Step, Transact
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.authorization.caller import Caller
-from controller.decided_batch import DecidedBatch
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.growth import CreatePartitions, TopicGrowth
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.descriptions.queries import DescribeTopics
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord, EndTransactionRecord

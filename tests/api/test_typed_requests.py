@@ -9,11 +9,11 @@ from api.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.brokers import UnregisterBroker
 from controller.decisions.partition_removal import CancelDeletePartitions
+from controller.decisions.request import Request
 from controller.decisions.topics import CreateTopics, NewTopic, TopicResult
 from controller.descriptions.brokers import BrokerDescription
 from controller.descriptions.queries import DescribeBroker
-from controller.pending_answers import Answer
-from controller.request import Request
+from controller.pipeline.pending_answers import Answer
 from tests.api.kafka.servers import server
 
 _BARE = (CancelDeletePartitions("a"), DescribeBroker(1), UnregisterBroker(1))

@@ -11,7 +11,7 @@ from controller.decisions.levels import METADATA_VERSION
 from controller.forks.branch import Applied
 from controller.forks.inference import in_recorded_order
 from controller.forks.redeciding import different_record
-from controller.latest import State
+from controller.pipeline.latest import State
 from metadata_log.log_reader import LogReader
 from records.brokers import RegisterBrokerRecord
 from records.control import LeaderChangeMessage

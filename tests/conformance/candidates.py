@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from controller.asked import BoundDecision
+from controller.asked.asked import BoundDecision
 from controller.controller import bootstrap
 from controller.decisions.context import Context
 from controller.decisions.controllers import RegisterController, register_controller
@@ -17,7 +17,7 @@ from controller.decisions.heartbeats import FENCE
 from controller.decisions.producer_ids import AllocateProducerIds, allocate_producer_ids
 from controller.forks.candidates import CANDIDATES
 from controller.forks.trigger import Trigger
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from records import brokers, configs, control, partitions
 from records.base import Record
 from replay.image.metadata import MetadataImage

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from controller.decisions.context import Settings
-from controller.latest import State
+from controller.pipeline.latest import State
 from metadata_log.log_reader import LogReader
 from records import brokers, configs, partitions
 from records.base import Record

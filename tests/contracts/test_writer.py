@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.log_port import LogPort
+from controller.pipeline.log_port import LogPort
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.fs import Fs, OsFs

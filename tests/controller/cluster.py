@@ -22,11 +22,11 @@ from controller.decisions.levels import NEW_CLUSTER_LEVELS, SUPPORTED_LEVELS, re
 from controller.decisions.lookup import find_topic
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.names import full_name
+from controller.decisions.scram import ScramMechanism, keys_of, salted_password
 from controller.decisions.sessions import Sessions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
 from controller.decisions.users import ScramUpsertion
-from controller.latest import Latest, State
-from controller.scram import ScramMechanism, keys_of, salted_password
+from controller.pipeline.latest import Latest, State
 from metadata_log.batch import Batch
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature

@@ -12,8 +12,8 @@ from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.context import Context, Settings
 from controller.decisions.ids import new_id
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from controller.pending_answers import Answer
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.results.result import ControllerResult
 from records.errors import MetadataLogError, Outcome, RequestError
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import FEATURES, START_MS, directory

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from controller.affected import Affected
+from controller.descriptions.affected import Affected
 from controller.invariants.checks import Violation, check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS

@@ -9,7 +9,8 @@ import pytest
 
 from api.commands import COMMANDS
 from api.transactions import Step, Transact
-from controller.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
+from controller.asked.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
+from controller.asked.observed import Draws
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange, ResourceResult
 from controller.decisions.context import Context, PlannedConfigs, Settings
@@ -18,9 +19,8 @@ from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.outcome import Refusal
 from controller.decisions.topics import CreateTopics, NewTopic
 from controller.demo.events import COMMANDS as DEMO_COMMANDS
-from controller.observed import Draws
 from controller.placement.classic import ClassicPlacer
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from controller.wire import from_log
 from metadata_log.batch import NewBatch
 from records.configs import ConfigRecord

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import controller.changed_versions as module
-from controller.changed_versions import ObjectVersion, changed_versions
+import controller.results.changed_versions as module
+from controller.results.changed_versions import ObjectVersion, changed_versions
 from records.base import Record
 from replay.image.metadata import MetadataImage
 from replay.loader import images

@@ -13,7 +13,7 @@ from controller.decisions.context import Context
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker
 from controller.decisions.namespaces import CreateNamespace, create_namespace
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.result import ControllerResult
+from controller.results.result import ControllerResult
 from metadata_log.batch import Batch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

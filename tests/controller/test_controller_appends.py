@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from controller.asked import request_of
+from controller.asked.asked import request_of
 from controller.controller import Controller
 from controller.decisions.versions import ExpectedVersion, version_of
-from controller.pending_answers import Answer
-from controller.raw_append import Appended, AppendRecords, AppendRows
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import Appended, AppendRecords, AppendRows
+from controller.results.result import ControllerResult
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader

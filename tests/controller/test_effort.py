@@ -40,7 +40,7 @@ from controller.decisions.topics import DeleteTopics, delete_topics
 from controller.descriptions.progress import list_removals
 from controller.descriptions.state_walk import walk_states
 from controller.descriptions.view import View
-from controller.raw_append import AppendRecords, append_records
+from controller.raw_appends.raw_append import AppendRecords, append_records
 from records.base import Uuid
 from records.partitions import PartitionChangeRecord
 from records.topics import NamespaceRecord, RemoveNamespaceRecord

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.affected import Affected
+from controller.descriptions.affected import Affected
 from controller.invariants.checks import check_step
 from controller.invariants.of_images import OF_IMAGES
 from controller.invariants.of_partitions import OF_PARTITIONS, OF_TOPICS

@@ -5,9 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.decided_batch import DecidedBatch
-from controller.latest import Latest, State
-from controller.prepared_batch import encode
+from controller.pipeline.latest import Latest, State
+from controller.pipeline.prepared_batch import encode
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.batch import Batch
 from metadata_log.block import encode_ahead
 from records.control import NoOpRunRecord

@@ -6,8 +6,8 @@ import hmac
 
 import pytest
 
+from controller.decisions.scram import ScramMechanism, keys_of, salted_password
 from controller.decisions.users import AlterUsers, alter_users
-from controller.scram import ScramMechanism, keys_of, salted_password
 from tests.controller.cluster import Cluster, credential
 
 
@@ -49,7 +49,7 @@ def test_the_keys_prove_the_example_of_the_rfc(hash_name: str) -> None:
 
 
 def _proof(password: str, hash_name: str, salt: bytes, iterations: int, message: bytes) -> bytes:
-    """Return what a client proves its password with; written apart from `controller.scram`."""
+    """Return what a client proves its password with; written apart from `scram.py`."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
     client_key = hmac.new(salted, b"Client Key", hash_name).digest()
     stored_key = hashlib.new(hash_name, client_key).digest()

@@ -16,8 +16,8 @@ from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.heartbeats import Heartbeat
 from controller.decisions.partition_removal import DeletePartitions, TopicShrink, delete_partitions
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.raw_append import AppendRecords
-from controller.result import ControllerResult
+from controller.raw_appends.raw_append import AppendRecords
+from controller.results.result import ControllerResult
 from controller.timers import TIMERS, Timers
 from records.configs import ConfigRecord
 from records.errors import FencedError, UnavailableError

@@ -12,7 +12,7 @@ from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Settings
 from controller.decisions.namespaces import CreateNamespace, NamespaceResult, create_namespace
-from controller.raw_append import AppendRecords
+from controller.raw_appends.raw_append import AppendRecords
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from controller.decisions.context import Context
-from controller.pending_answers import Answer
-from controller.raw_append import AppendRecords
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import AppendRecords
+from controller.results.result import ControllerResult
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log

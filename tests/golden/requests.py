@@ -19,7 +19,7 @@ from api.commands import COMMANDS, find_command
 from api.questions.described import DESCRIPTIONS
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
-from controller.asked import version_of
+from controller.asked.asked import version_of
 from controller.wire import plain_of, to_wire
 from metadata_log.batch import NewBatch
 from records.base import Uuid

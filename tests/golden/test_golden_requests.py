@@ -16,7 +16,7 @@ from api.socket.handshake import decode_welcome
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import decode_refused
 from api.socket.server import serve_socket
-from controller.asked import version_of
+from controller.asked.asked import version_of
 from controller.wire import from_log, from_wire, plain_of, to_wire
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

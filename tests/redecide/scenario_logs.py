@@ -9,15 +9,15 @@ from random import Random
 from typing import Any, TypeVar
 
 from api.commands import BROKER_COMMANDS, COMMANDS
-from controller.asked import BoundDecision, asked_settings
+from controller.asked.asked import BoundDecision, asked_settings
 from controller.authorization.caller import CONTROLLER
 from controller.controller import Controller
 from controller.decider import Decision
 from controller.decisions.context import Context, Settings
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
-from controller.pending_answers import Answer
-from controller.result import ControllerResult
+from controller.pipeline.pending_answers import Answer
+from controller.results.result import ControllerResult
 from controller.timers import TIMERS
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

@@ -30,8 +30,8 @@ from controller.decisions.tokens import CreateToken
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.users import AlterUsers, Expected, ScramDeletion
 from controller.descriptions.brokers import BrokerDescription
-from controller.quota_charges import MUTATION_RATE
-from controller.raw_append import AppendRows
+from controller.raw_appends.raw_append import AppendRows
+from controller.results.quota_charges import MUTATION_RATE
 from metadata_log.batch import NewBatch
 from records.base import Record
 from records.configs import ClientQuotaRecord, EntityData

@@ -24,7 +24,7 @@ from controller.decisions.users import (
     ScramUpsertion,
     alter_users,
 )
-from controller.quota_charges import MUTATION_RATE
+from controller.results.quota_charges import MUTATION_RATE
 from records.configs import ClientQuotaRecord, EntityData
 from tests.controller.cluster import Cluster, credential
 

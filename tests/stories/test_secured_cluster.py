@@ -14,8 +14,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from api.service import Service
 from controller.authorization.caller import CONTROLLER
+from controller.decisions.scram import ScramMechanism
 from controller.decisions.users import AlterUsers
-from controller.scram import ScramMechanism
 from metadata_log.log_reader import LogReader
 from tests.api.kafka.test_sasl import credential
 from tests.certificates import Authority

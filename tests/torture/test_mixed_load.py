@@ -197,7 +197,7 @@ BUGS = (
     Bug(
         name="answer before it is durable",
         what="Commands and appends are answered when they are decided.",
-        file="controller/pipeline.py",
+        file="controller/pipeline/pipeline.py",
         old="""start_offset, in_transaction))
         self._pending.release(self._committed_end)
 """,
@@ -221,7 +221,7 @@ BUGS = (
     Bug(
         name="no comparison of the end",
         what="A batch is appended wherever the log ends.",
-        file="controller/raw_append.py",
+        file="controller/raw_appends/raw_append.py",
         old="    _check_end(context, request.expected_end_offset)\n",
         new="",
         campaign=mixed_load.NAME,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from api.admin.local import LocalAdmin
     from api.documents.logs import Known
-    from controller.changed_versions import ObjectVersion
     from controller.decisions.outcome import Refusal
+    from controller.results.changed_versions import ObjectVersion
     from metadata_log.log_reader import LogReader
     from replay.about import About
     from replay.image.metadata import MetadataImage

@@ -15,14 +15,14 @@ from api.cli.typer_app import App
 
 if TYPE_CHECKING:
     from api.documents.changes import UserAltered
+    from controller.decisions.scram import ScramMechanism
     from controller.decisions.users import AlterUsers, Expected, ScramUpsertion
-    from controller.scram import ScramMechanism
 
 app = App()
 
 
 class _Mechanism(enum.Enum):
-    """The SCRAM mechanisms of `controller.scram`, repeated here because that import is slow."""
+    """Copy of `ScramMechanism` of `controller.decisions.scram`, whose import is slow."""
 
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
@@ -125,8 +125,8 @@ def _upsertion(
     expected: "Expected",
 ) -> "ScramUpsertion":
     """Return the new credential; its keys are derived here, so that the password is not sent."""
+    from controller.decisions.scram import ITERATIONS_MAX, keys_of, salted_password
     from controller.decisions.users import ScramUpsertion
-    from controller.scram import ITERATIONS_MAX, keys_of, salted_password
 
     password = read_secret(
         password_file, option="--password-file", prompt=f"Password of {user}", confirm=True
@@ -155,7 +155,7 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
     import hashlib
     import secrets
 
-    from controller.scram import SALT_SIZE_BYTES
+    from controller.decisions.scram import SALT_SIZE_BYTES
 
     if request_id is None:
         return secrets.token_bytes(SALT_SIZE_BYTES)
@@ -165,8 +165,8 @@ def _salt(request_id: str | None, user: str, mechanism: str) -> bytes:
 
 def _set(ask: AdminClient, item: "ScramUpsertion", verb: str, *, validate_only: bool) -> int:
     from api.documents.changes import UserAltered
+    from controller.decisions.scram import ScramMechanism
     from controller.decisions.users import AlterUsers
-    from controller.scram import ScramMechanism
 
     request = AlterUsers(upsertions=(item,), validate_only=validate_only)
     title = ScramMechanism(item.mechanism).title
@@ -210,6 +210,6 @@ def _print_described(look: Look, users: tuple[str, ...]) -> int:
 
 
 def _scram(mechanism: _Mechanism) -> "ScramMechanism":
-    from controller.scram import ScramMechanism
+    from controller.decisions.scram import ScramMechanism
 
     return ScramMechanism[mechanism.name]

@@ -9,10 +9,10 @@ import pytest
 
 from api.security.listeners import LOCAL
 from controller.authorization.authorizer import Operation, topic_resource
-from controller.changed_versions import ObjectVersion
 from controller.decisions.brokers import UnregisterBroker
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace
 from controller.decisions.versions import ExpectedVersion, version_of
+from controller.results.changed_versions import ObjectVersion
 from metadata_log.batch import NewBatch
 from records.control import NoteRecord
 from tests.api.conftest import Metalog

@@ -11,8 +11,8 @@ from api.documents.logs import Place
 from api.http.asking import COMMON, LINES, ROUTES, path_of
 from api.http.changing import APPEND
 from api.json_requests import json_value, request_class, request_from_json
-from controller.pending_answers import Answer
-from controller.raw_append import AppendRows
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import AppendRows
 from records.errors import RequestError
 from records.json import to_json
 

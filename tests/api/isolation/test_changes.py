@@ -50,7 +50,7 @@ from controller.descriptions.queries import (
     ListTopics,
 )
 from controller.descriptions.tokens import DescribeTokens
-from controller.raw_append import AppendRows
+from controller.raw_appends.raw_append import AppendRows
 from controller.wire import to_wire
 from metadata_log.batch import NewBatch
 from records.control import NoteRecord

@@ -36,8 +36,8 @@ from controller.decisions.partition_removal import (
     TopicShrink,
 )
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
-from controller.quota_charges import MUTATION_RATE
-from controller.raw_append import AppendRecords, append_records
+from controller.raw_appends.raw_append import AppendRecords, append_records
+from controller.results.quota_charges import MUTATION_RATE
 from metadata_log.clock import Clock, SystemClock
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

@@ -34,9 +34,9 @@ from controller.authorization.acls import AclAuthorizer
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context import Settings
 from controller.decisions.notes import AddNote
+from controller.decisions.scram import ScramMechanism, keys_of, salted_password
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken
 from controller.decisions.users import AlterUsers, ScramUpsertion
-from controller.scram import ScramMechanism, keys_of, salted_password
 from metadata_log.creation import create_log
 from records.errors import RequestError, UnavailableError
 from tests.api.kafka.servers import CLUSTER_ID

@@ -22,7 +22,7 @@ from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.descriptions.queries import ListNamespaces, ListTopics
-from controller.raw_append import AppendRows
+from controller.raw_appends.raw_append import AppendRows
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from controller.decisions.cluster_index import BrokerLoad, ClusterIndex
-from controller.latest import Latest, State
+from controller.pipeline.latest import Latest, State
 from replay.image.metadata import MetadataImage
 from tests.controller.cluster import Cluster
 from tests.histories import random_history

@@ -13,7 +13,7 @@ from controller.decisions.namespaces import (
     delete_namespace,
 )
 from controller.decisions.topics import CreateTopics, NewTopic, create_topics
-from controller.quota_charges import MUTATION_RATE, UNLIMITED
+from controller.results.quota_charges import MUTATION_RATE, UNLIMITED
 from records.configs import ClientQuotaRecord, EntityData
 from records.envelope import Origin
 from records.errors import RequestError

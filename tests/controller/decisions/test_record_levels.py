@@ -24,7 +24,7 @@ from controller.decisions.levels import (
 )
 from controller.decisions.record_levels import first_missing_level, needed_level
 from controller.decisions.tokens import SECRET_KEY
-from controller.raw_append import AppendRecords, append_records
+from controller.raw_appends.raw_append import AppendRecords, append_records
 from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid
 from records.brokers import BrokerFeature, ControllerFeature

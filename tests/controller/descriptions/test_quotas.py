@@ -15,7 +15,7 @@ from controller.descriptions.quotas import (
     quotas_explained,
 )
 from controller.descriptions.view import View
-from controller.quota_charges import MUTATION_RATE
+from controller.results.quota_charges import MUTATION_RATE
 from records.envelope import Origin
 from records.errors import RequestError
 from tests.controller.cluster import Cluster

@@ -19,7 +19,7 @@ from api.transactions import Step, Transact
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.queries import DescribeConfigs
-from controller.pending_answers import Answer
+from controller.pipeline.pending_answers import Answer
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.base import Record

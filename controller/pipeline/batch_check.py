@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.decided_batch import DecidedBatch
 from controller.decisions.context import Context
 from controller.decisions.levels import record_versions
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.batch import EncodedRows
 from metadata_log.block import encode_ahead
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX

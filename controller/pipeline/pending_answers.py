@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from controller.changed_versions import ObjectVersion
+from controller.results.changed_versions import ObjectVersion
 from records.errors import MetadataLogError, RequestError
 
 T = TypeVar("T")

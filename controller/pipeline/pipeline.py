@@ -13,15 +13,14 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from controller.changed_versions import ObjectVersion
-from controller.checked_batch import CheckedBatch
-from controller.decided_batch import DecidedBatch
-from controller.failed_batches import FailedBatch, error_for, failed_batch
-from controller.latest import Latest, State
-from controller.log_port import LogPort
-from controller.pending_answers import Answer, PendingAnswer, PendingAnswers
-from controller.prepared_batch import encode
-from controller.sent_batches import SentBatch, SentBatches
+from controller.pipeline.failed_batches import FailedBatch, error_for, failed_batch
+from controller.pipeline.latest import Latest, State
+from controller.pipeline.log_port import LogPort
+from controller.pipeline.pending_answers import Answer, PendingAnswer, PendingAnswers
+from controller.pipeline.prepared_batch import encode
+from controller.pipeline.sent_batches import SentBatch, SentBatches
+from controller.results.changed_versions import ObjectVersion
+from controller.results.decided_batch import CheckedBatch, DecidedBatch
 from metadata_log.batch import EncodedRows
 from metadata_log.limits import PENDING_BATCHES_MAX
 from records.base import Record

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from controller.changed_versions import ObjectVersion
+from controller.results.changed_versions import ObjectVersion
 
 _WITH_VERSIONS = 1
 """Type of the extension."""

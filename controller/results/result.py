@@ -6,8 +6,8 @@ from typing import Generic, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from controller.checked_batch import CheckedBatch
-from controller.quota_charges import Charge
+from controller.results.decided_batch import CheckedBatch
+from controller.results.quota_charges import Charge
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.base import Record
 from records.control import BeginTransactionRecord

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.pending_answers import PendingAnswer
+from controller.pipeline.pending_answers import PendingAnswer
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError
 
 END_DIFFERS = "INVALID_UPDATE_VERSION"

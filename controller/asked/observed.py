@@ -16,7 +16,7 @@ from controller.authorization.caller import Caller
 from controller.decisions.context import Context, PlannedConfigs, PlannedTopic, Rng
 from controller.decisions.mutation_quotas import MutationBuckets
 from controller.decisions.sessions import Session, Sessions
-from controller.quota_charges import Allowance
+from controller.results.quota_charges import Allowance
 from records.base import Record
 from records.envelope import Asked, Origin
 from records.errors import RequestError

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from controller.decided_batch import DecidedBatch
 from controller.decisions.cluster_index import ClusterIndex
-from controller.index_changes import IndexChanges
-from controller.prepared_batch import image_after
+from controller.pipeline.index_changes import IndexChanges
+from controller.pipeline.prepared_batch import image_after
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.batch import Batch
 from records.base import Record
 from replay.image.metadata import MetadataImage

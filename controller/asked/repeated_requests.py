@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from controller.asked import BoundDecision, version_of
-from controller.kept_answers import decode_answer
-from controller.kept_secrets import has_same_secrets, restored, without_secrets
-from controller.pending_answers import Answer
-from controller.raw_append import AppendRecords
+from controller.asked.asked import BoundDecision, version_of
+from controller.asked.kept_answers import decode_answer
+from controller.asked.kept_secrets import has_same_secrets, restored, without_secrets
+from controller.pipeline.pending_answers import Answer
+from controller.raw_appends.raw_append import AppendRecords
 from controller.wire import from_log, to_wire
 from metadata_log.batch import Batch
 from metadata_log.request_window import Committed, RequestKey, request_key

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from controller.decided_batch import DecidedBatch
-from controller.latest import State
+from controller.pipeline.latest import State
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.append_result import AppendResult
 from records.errors import RequestError
 

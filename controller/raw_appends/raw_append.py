@@ -6,17 +6,16 @@ and the objects they affect must keep the invariants.
 
 import msgspec
 
-from controller.affected import AFFECTING, Affected
-from controller.batch_check import next_batch
-from controller.checked_batch import CheckedBatch
-from controller.decided_batch import DecidedBatch
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, TooLargeError
+from controller.decisions.request import Request
 from controller.decisions.versions import ExpectedVersion, check_version
+from controller.descriptions.affected import AFFECTING, Affected
 from controller.invariants.checks import check_affected, check_step
-from controller.prepared_batch import encode, image_after
-from controller.raw_record_checks import check_after, check_before, invalid, place
-from controller.request import Request
-from controller.result import ControllerResult
+from controller.pipeline.batch_check import next_batch
+from controller.pipeline.prepared_batch import encode, image_after
+from controller.raw_appends.record_checks import check_after, check_before, invalid, place
+from controller.results.decided_batch import CheckedBatch, DecidedBatch
+from controller.results.result import ControllerResult
 from records.avro.layout import appended_layouts, first_appended
 from records.avro.plain_rows import PlainRows, decode_records
 from records.base import Record

@@ -12,13 +12,13 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
-from controller.changed_versions import ObjectVersion
+from controller.asked.kept_answers import encode_answer
+from controller.asked.kept_secrets import HiddenSecrets, restored
 from controller.decisions.context import Context, Settings
-from controller.kept_answers import encode_answer
-from controller.kept_secrets import HiddenSecrets, restored
 from controller.placement.registry import name_of, placer_named
-from controller.raw_append import AppendRecords, AppendRows
-from controller.result import ControllerResult
+from controller.raw_appends.raw_append import AppendRecords, AppendRows
+from controller.results.changed_versions import ObjectVersion
+from controller.results.result import ControllerResult
 from controller.wire import from_log, plain_of
 from metadata_log.request_window import is_repeatable
 from records.base import Record
@@ -91,7 +91,7 @@ def asked_of(
 
     Args:
         seed: Seed of the random numbers that the decision used; None if it used none.
-        seen: Other values that the decision read, by name (see `controller.observed`).
+        seen: Other values that the decision read, by name (see `controller.asked.observed`).
         versions: Versions of the objects that the decision changed, logged with the response; None
             if they are not known.
     """

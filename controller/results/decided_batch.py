@@ -1,4 +1,7 @@
-"""The records of a decision as one batch at its place in the log, before it is written."""
+"""The records of a decision as one batch at its place in the log, before it is written.
+
+A checked batch is one that its decision already encoded and replayed, to avoid doing both twice.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -8,6 +11,7 @@ import msgspec
 from metadata_log.batch import Batch, EncodedRows, NewBatch
 from records.base import Record
 from records.envelope import Asked, Envelope, Origin
+from replay.image.metadata import MetadataImage
 
 
 class DecidedBatch(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -71,3 +75,14 @@ class DecidedBatch(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             rows=self.as_read.rows if encoded is None else (),
             encoded=encoded,
         )
+
+
+class CheckedBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """All records of a decision as one batch, valid only at the log offset where it was decided.
+
+    `after` is the image after the batch, provided that no transaction is open.
+    """
+
+    batch: DecidedBatch
+    encoded: EncodedRows
+    after: MetadataImage

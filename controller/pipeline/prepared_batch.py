@@ -6,8 +6,8 @@ kind.
 
 import functools
 
-from controller.batch_check import SURELY_FITS_BYTES
-from controller.decided_batch import DecidedBatch
+from controller.pipeline.batch_check import SURELY_FITS_BYTES
+from controller.results.decided_batch import DecidedBatch
 from metadata_log.batch import EncodedRows
 from metadata_log.block import encode_ahead
 from records.avro.codec import encoder_of, payload_size

@@ -1,0 +1,1 @@
+"""Raw appends: records that a client sends itself, and their checks."""

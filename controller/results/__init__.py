@@ -1,0 +1,1 @@
+"""The results of decisions: records as a batch, errors, charges and versions."""
