@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
@@ -101,8 +101,7 @@ class Acceptor:
             self._loop.remove_reader(listening)
             listening.close()
         if self.tls is not None:
-            for task in self._beginning:
-                task.cancel()
+            self._end_handshakes(self._beginning)
         await asyncio.gather(*self._beginning, return_exceptions=True)
 
     def _resume(self) -> None:
@@ -136,8 +135,12 @@ class Acceptor:
         excess = len(self._beginning) - limits.TLS_HANDSHAKES_MAX
         if self.tls is not None and excess > 0:
             log.warning("too many TLS handshakes at once: the oldest are ended")
-            for task in list(self._beginning)[:excess]:
-                task.cancel()
+            self._end_handshakes(list(self._beginning)[:excess])
+
+    def _end_handshakes(self, tasks: Iterable[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            # Not at once: a task cancelled before its first step would leave its socket open.
+            self._loop.call_soon(task.cancel)
 
     async def _begin(self, connection: socket.socket) -> None:
         peer = _name(connection)
@@ -153,9 +156,6 @@ class Acceptor:
             if self.tls is not None:
                 log.warning("%s: %s", peer, handshake_problem(error))
             connection.close()  # the other side disconnected
-        except asyncio.CancelledError:
-            connection.close()
-            raise
 
 
 def _name(connection: socket.socket) -> str:

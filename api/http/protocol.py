@@ -275,6 +275,11 @@ class Connection(HttpToolsProtocol):
         self._tell_handlers()
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        # Only once: asyncio cannot abort a TLS connection that was closed twice.
+        if not self.transport.is_closing():
+            super().shutdown()
+
     def end(self) -> None:
         """Disconnect, even if a request is in progress."""
         self._tell_handlers()

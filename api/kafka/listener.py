@@ -93,7 +93,7 @@ class Listener:
             place = self._connections.enter(self._quota, close)
         except UnavailableError as error:
             log.warning("%s: %s", address_of(writer), error)
-            writer.close()
+            writer.transport.abort()
             return
         task = asyncio.create_task(
             answer(reader, writer, self._answering, place, self._security), name="kafka connection"
@@ -102,4 +102,4 @@ class Listener:
         task.add_done_callback(self._tasks.discard)
         # A task cancelled before its first step would not close the connection itself.
         task.add_done_callback(lambda _: place.leave())
-        task.add_done_callback(lambda _: writer.close())
+        task.add_done_callback(lambda _: writer.transport.abort())

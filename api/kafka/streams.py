@@ -121,12 +121,14 @@ class BufferedStream(asyncio.StreamReaderProtocol, asyncio.BufferedProtocol):
 
 
 async def close_writer(writer: asyncio.StreamWriter) -> None:
-    """Close a stream in any state; abort it if closing takes too long."""
-    writer.close()
+    """Close a stream in any state; abort it if closing takes too long or is cancelled."""
+    if not writer.is_closing():
+        # Only once: asyncio cannot abort a TLS connection that was closed twice.
+        writer.close()
     try:
         async with asyncio.timeout(limits.CLOSE_TIMEOUT_S):
             await writer.wait_closed()
-    except TimeoutError:
-        writer.transport.abort()
     except OSError:
-        pass  # the other side disconnected
+        pass  # the other side disconnected, or takes too long
+    finally:
+        writer.transport.abort()

@@ -165,8 +165,7 @@ class Connection(asyncio.Protocol):
             return
         self.refuse(UnavailableError(f"the server closed the connection: {reason}; connect again"))
         if not self._in_flight:
-            assert self._transport is not None
-            self._transport.close()
+            self._close()
 
     def abort(self) -> None:
         """Disconnect immediately; requests in flight may still be committed."""
@@ -322,17 +321,23 @@ class Connection(asyncio.Protocol):
         assert self._transport is not None
         self._flush()
         if self._is_half_closed:
-            self._transport.close()
+            self._close()
             return
         try:
             if self._can_half_close:
                 self._transport.write_eof()
             else:
-                self._transport.close()  # TLS reads until the other side has closed
+                self._close()  # TLS reads until the other side has closed
         except OSError:  # the client disconnected
             self.abort()
             return
         self._set_timer(limits.GOODBYE_TIMEOUT_S, self.abort)
+
+    def _close(self) -> None:
+        assert self._transport is not None
+        if not self._transport.is_closing():
+            # Only once: asyncio cannot abort a TLS connection that was closed twice.
+            self._transport.close()
 
     @property
     def _can_half_close(self) -> bool:
