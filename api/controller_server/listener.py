@@ -1,5 +1,8 @@
 """The controller's Kafka listener: turns requests into decisions, and results into responses."""
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,7 +31,7 @@ from api.kafka.apis import Api, by_key
 from api.kafka.envelopes import is_question, opened, response_in_envelope
 from api.kafka.errors import code_for
 from api.kafka.fields import Request, Response
-from api.kafka.frames import RequestFrame
+from api.kafka.frames import RequestFrame, encode_body
 from api.kafka.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -46,7 +49,7 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
-from api.kafka.metadata import ImageCluster, metadata_response
+from api.kafka.metadata import ImageCluster, asks_for_all, metadata_response
 from api.kafka.translations import TRANSLATIONS, Translation
 from api.security.listeners import LOCAL, ListenerAddress
 from api.service import Service
@@ -94,6 +97,9 @@ class ControllerListener:
     def __init__(self, service: Service, settings: ListenerSettings) -> None:
         self._service = service
         self._settings = settings
+        # Answers about all topics: in a large cluster each takes seconds, during which decisions
+        # must not wait, and hundreds of MB, so there is one at a time.
+        self._all_topics = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata")
 
     def answering(self, address: ListenerAddress = LOCAL) -> Answering:
         """Return the handlers for a listener with this address."""
@@ -177,16 +183,23 @@ class ControllerListener:
 
     async def _metadata(
         self, address: ListenerAddress, frame: RequestFrame, caller: Caller
-    ) -> Response:
-        return metadata_response(
+    ) -> Response | bytes:
+        request = _body(frame, MetadataRequest)
+        respond = partial(
+            metadata_response,
             ImageCluster(self._service.image),
-            _body(frame, MetadataRequest),
+            request,
             version=frame.version,
             cluster_id=self._service.settings.cluster_id,
             access=self._service.access(caller),
             strict=self._settings.strict_modes,
             listener=address,
         )
+        if not asks_for_all(request, frame.version):
+            return respond()
+        loop = asyncio.get_running_loop()
+        encoded = partial(_encoded, frame, respond)
+        return await loop.run_in_executor(self._all_topics, encoded)
 
     async def _create_topics(self, frame: RequestFrame, caller: Caller) -> Response:
         request = _body(frame, CreateTopicsRequest)
@@ -291,6 +304,10 @@ async def _no_producer_ids() -> range:
         UnavailableError: always.
     """
     raise UnavailableError("brokers give producer ids, the controller does not")
+
+
+def _encoded(frame: RequestFrame, respond: Callable[[], Response]) -> bytes:
+    return encode_body(frame.api, frame.version, respond())
 
 
 def _body(frame: RequestFrame, cls: type[Q]) -> Q:

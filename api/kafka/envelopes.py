@@ -13,7 +13,9 @@ from api.kafka.fields import Response
 from api.kafka.frames import LENGTH, MalformedFrameError, RequestFrame
 from api.kafka.layouts import message_layout
 from api.kafka.messages.envelope import DefaultPrincipal, EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import RunCommandRequest
+from api.kafka.metadata import asks_for_all
 from controller.authorization.caller import Authentication, Caller
 from records.errors import CorruptLogError, RequestError
 from records.kafka import reference
@@ -59,12 +61,14 @@ def opened(
 
 
 def is_question(frame: RequestFrame) -> bool:
-    """True if a request, or the request in its envelope, is a read-only query."""
+    """True if a request, or that in its envelope, is a read-only query that may take long."""
     if isinstance(frame.body, EnvelopeRequest):
         try:
             frame = frames.decode_request(frame.body.request_data, {RUN_COMMAND.key: RUN_COMMAND})
         except RequestError:
             return False
+    if isinstance(frame.body, MetadataRequest):
+        return asks_for_all(frame.body, frame.version)
     return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 

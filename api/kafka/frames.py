@@ -87,7 +87,9 @@ def encode_request(
     Raises:
         RequestError: the body has a field that the version lacks.
     """
-    return encode_raw_request(api, version, correlation_id, _encode(api, version, body), client_id)
+    return encode_raw_request(
+        api, version, correlation_id, encode_body(api, version, body), client_id
+    )
 
 
 def encode_raw_request(
@@ -144,7 +146,7 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
 
 def encode_response(api: Api, version: int, correlation_id: int, body: Response) -> bytes:
     """Return a length-prefixed response frame."""
-    return encode_raw_response(api, version, correlation_id, _encode(api, version, body))
+    return encode_raw_response(api, version, correlation_id, encode_body(api, version, body))
 
 
 def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
@@ -153,6 +155,20 @@ def encode_raw_response(api: Api, version: int, correlation_id: int, body: bytes
     if _has_header_tags(api, version):
         header += _NO_TAGS
     return _framed(header + body)
+
+
+def encode_body(api: Api, version: int, body: Message) -> bytes:
+    """Return an encoded request or response without its header and length.
+
+    Raises:
+        RequestError: the body has a field that the version lacks.
+    """
+    flexible = api.is_flexible(version)
+    try:
+        return _encoder(type(body), version, flexible)(body)
+    except compiled_encoder.NOT_ENCODED:
+        # The reference decoder names the error.
+        return reference.encode(message_layout(type(body), version, flexible=flexible), body)
 
 
 def correlation_id_of(frame: bytes) -> int:
@@ -241,15 +257,6 @@ def _encoder(cls: type[Message], version: int, flexible: bool) -> compiled_encod
 @functools.cache
 def _decoder(cls: type[Message], version: int, flexible: bool) -> compiled_decoder.Decoder:
     return compiled_decoder.decoder(message_layout(cls, version, flexible=flexible))
-
-
-def _encode(api: Api, version: int, body: Message) -> bytes:
-    flexible = api.is_flexible(version)
-    try:
-        return _encoder(type(body), version, flexible)(body)
-    except compiled_encoder.NOT_ENCODED:
-        # The reference decoder names the error.
-        return reference.encode(message_layout(type(body), version, flexible=flexible), body)
 
 
 def _decode(

@@ -100,11 +100,11 @@ def metadata_response(
     hidden = {NONE, READ_ONLY} if strict else {NONE}
     if request.knows_modes:
         hidden = set()
-    if request.topics is None or (version == 0 and not request.topics):
+    if asks_for_all(request, version):
         seen = [topic for topic in cluster.all_topics() if may_see(access, topic.name)]
         topics = [_topic(topic, hidden) for topic in seen]
     else:
-        topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics]
+        topics = [_asked_for(cluster, asked, hidden, access) for asked in request.topics or ()]
     if request.include_topic_authorized_operations:
         topics = [_with_operations(topic, access) for topic in topics]
     brokers = cluster.nodes(listener)
@@ -117,6 +117,11 @@ def metadata_response(
         if request.include_cluster_authorized_operations
         else OPERATIONS_UNKNOWN,
     )
+
+
+def asks_for_all(request: MetadataRequest, version: int) -> bool:
+    """True if a request is about all topics."""
+    return request.topics is None or (version == 0 and not request.topics)
 
 
 def may_see(access: Access, name: str) -> bool:
