@@ -5,7 +5,8 @@ batch. Immutable, so it is rolled back together with the image when an append fa
 O(partitions affected), independent of the size of their topics and of the image.
 """
 
-from collections import defaultdict
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -128,6 +129,22 @@ class ClusterIndex(msgspec.Struct, frozen=True, gc=False):
         """True if a broker leads at least one partition."""
         partitions = self.partitions_on(image, broker_id, in_order=False)
         return any(partition.leader == broker_id for partition in partitions)
+
+    def leader_counts(self, image: MetadataImage) -> Counter[int]:
+        """Return the number of partitions that each broker leads.
+
+        O(brokers, and partitions not led by their preferred replica or being reassigned).
+        """
+        counts = Counter({broker_id: load.leaders for broker_id, load in self._load.items()})
+        moving = (p for p in self.moving_partitions(image) if not _is_imbalanced(p))
+        for partition in itertools.chain(self.imbalanced_partitions(image), moving):
+            counts.subtract(settled_replicas(partition)[:1])
+            counts[partition.leader] += 1
+        return counts
+
+    def replica_count(self, broker_id: int) -> int:
+        """Return the number of replicas that a broker has: O(topics on the broker)."""
+        return sum(self._by_broker.get(broker_id, _NO_TOPICS).values())
 
     def leaderless_partitions(self, image: MetadataImage) -> Iterator[Partition]:
         """Iterate over the partitions without a leader."""

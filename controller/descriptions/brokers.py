@@ -1,6 +1,5 @@
 """Descriptions of brokers."""
 
-from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -9,7 +8,6 @@ from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from records.errors import RequestError
 from replay.image.cluster import Broker
-from replay.image.partitions import Partition
 
 
 class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +23,8 @@ class BrokerDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_brokers(view: View) -> tuple[BrokerDescription, ...]:
-    """Describe all registered brokers, ordered by id: O(partitions)."""
-    topics = view.image.topics()
-    partitions = [p for topic in topics for p in view.image.partitions(topic.topic_id)]
-    brokers = sorted(view.image.brokers(), key=lambda broker: broker.broker_id)
-    return _described(view, brokers, partitions)
+    """Describe all registered brokers, ordered by id, without a scan of all partitions."""
+    return _described(view, sorted(view.image.brokers(), key=lambda broker: broker.broker_id))
 
 
 def describe_broker(view: View, broker_id: int) -> BrokerDescription:
@@ -41,25 +36,19 @@ def describe_broker(view: View, broker_id: int) -> BrokerDescription:
     broker = view.image.broker(broker_id)
     if broker is None:
         raise RequestError("BROKER_ID_NOT_REGISTERED", f"broker {broker_id} is not registered")
-    partitions = view.index.partitions_on(view.image, broker_id)
-    (described,) = _described(view, [broker], partitions)
+    (described,) = _described(view, [broker])
     return described
 
 
-def _described(
-    view: View, brokers: Iterable[Broker], partitions: Iterable[Partition]
-) -> tuple[BrokerDescription, ...]:
-    leads, holds = Counter[int](), Counter[int]()
-    for partition in partitions:
-        leads[partition.leader] += 1
-        holds.update(partition.replicas)
+def _described(view: View, brokers: Iterable[Broker]) -> tuple[BrokerDescription, ...]:
+    leads = view.index.leader_counts(view.image)
     applied = {known.broker_id: known.offset for known in applied_offsets(view)}
     return tuple(
         [
             BrokerDescription(
                 broker=broker,
                 leads=leads[broker.broker_id],
-                replicas=holds[broker.broker_id],
+                replicas=view.index.replica_count(broker.broker_id),
                 applied_offset=applied[broker.broker_id],
             )
             for broker in brokers

@@ -42,6 +42,8 @@ def test_the_index_finds_what_a_walk_over_the_image_finds(seed: int) -> None:
         leaders = sum(replicas[:1] == [broker] for replicas in settled)
         replicas = sum(broker in each for each in settled)
         assert index.load(broker) == BrokerLoad(leaders=leaders, replicas=replicas)
+        assert index.replica_count(broker) == len(held)
+        assert index.leader_counts(image)[broker] == sum(p.leader == broker for p in partitions)
 
 
 def test_partitions_of_a_broker_come_out_in_one_order_whatever_was_created_first() -> None:
