@@ -3,16 +3,15 @@
 import asyncio
 import hashlib
 import itertools
-import os
 import shutil
 from pathlib import Path
 
 from benchmarks import cluster_history, cluster_state
 from benchmarks.cluster_history import history
 from benchmarks.own_log import CLUSTER_ID
+from benchmarks.unsynced_fs import UnsyncedFs
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
-from metadata_log.fs import File, OsFile, OsFs
 from metadata_log.log import MetadataLog
 from records.avro.schema import envelope_schema_json
 
@@ -20,22 +19,6 @@ _SEED = 20_261_121
 # A log of users' commands holds about so many records a batch.
 _BATCH_RECORDS = 27
 _APPENDS_AT_ONCE = 256
-
-
-class _UnsyncedFile(OsFile):
-    def sync(self) -> None:
-        pass
-
-
-class _UnsyncedFs(OsFs):
-    """Nothing waits for the disk: after a crash of the machine the log is made again."""
-
-    def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
-        flags = os.O_RDWR if write or create else os.O_RDONLY
-        return _UnsyncedFile(path, flags | (os.O_CREAT | os.O_EXCL if create else 0))
-
-    def sync_directory(self, path: Path) -> None:
-        pass
 
 
 def generated_log(scratch: Path, records: int) -> Path:
@@ -66,7 +49,7 @@ def _fingerprint() -> str:
 async def write_log(directory: Path, count: int) -> None:
     """Make an own log of generated records, unsynced."""
     create_log(directory, CLUSTER_ID)
-    log = await MetadataLog.open(directory, fs=_UnsyncedFs())
+    log = await MetadataLog.open(directory, fs=UnsyncedFs())
     records = itertools.chain.from_iterable(batch.records for batch in history(count, _SEED))
     while group := list(itertools.islice(records, _BATCH_RECORDS * _APPENDS_AT_ONCE)):
         parts = [

@@ -1,0 +1,86 @@
+"""Logs of a cluster with a given number of partitions: what its controller would have written."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from benchmarks.controller_cluster import DecidedCluster
+from benchmarks.new_partition import new_partition
+from benchmarks.unsynced_fs import UnsyncedFs
+from controller.decisions.ids import new_id
+from metadata_log.batch import NewBatch
+from metadata_log.creation import create_log
+from metadata_log.limits import BATCH_RECORDS_MAX
+from metadata_log.log import MetadataLog
+from records.base import Record
+from records.brokers import BrokerEndpoint, RegisterBrokerRecord
+from records.topics import TopicRecord
+from replay.image.metadata import MetadataImage
+
+CLUSTER_ID = "benchmark"
+_REPLICAS = 3
+_RACKS = 3
+_PORT = 20_000
+_SEED = 20_261_123
+
+
+async def write_partitions_log(
+    directory: Path, partitions: int, *, in_topic: int = 100, brokers: int = 50
+) -> None:
+    """Make a log of topics of `in_topic` partitions with 3 replicas, spread evenly; unsynced."""
+    create_log(directory, CLUSTER_ID)
+    log = await MetadataLog.open(directory, fs=UnsyncedFs())
+    try:
+        cluster = _Registered()
+        cluster.add_brokers(brokers, racks=_RACKS)
+        for records in cluster.written:
+            await log.append(NewBatch(records=records))
+        for records in _batches(_topics(cluster.image, partitions, in_topic)):
+            await log.append(NewBatch(records=records))
+    finally:
+        await log.close()
+
+
+class _Registered(DecidedCluster):
+    """Keeps what it writes; each broker has an address."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[Record, ...]] = []
+        super().__init__()
+
+    def write(self, records: Sequence[Record]) -> None:
+        addressed = tuple([_addressed(record) for record in records])
+        super().write(addressed)
+        self.written.append(addressed)
+
+
+def _addressed(record: Record) -> Record:
+    if not isinstance(record, RegisterBrokerRecord):
+        return record
+    port = _PORT + record.broker_id
+    address = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=port, security_protocol=0)
+    return msgspec.structs.replace(record, end_points=(address,))
+
+
+def _topics(image: MetadataImage, partitions: int, in_topic: int) -> Iterator[Record]:
+    directories = {broker.broker_id: broker.log_dirs[0] for broker in image.brokers()}
+    rng = Random(_SEED)
+    count = len(directories)
+    for first in range(0, partitions, in_topic):
+        topic_id = new_id(rng)
+        yield TopicRecord(name=f"topic-{first // in_topic}", topic_id=topic_id)
+        for partition_id in range(min(in_topic, partitions - first)):
+            number = first + partition_id
+            # Each round over the brokers begins at the next one: any two share some partitions.
+            shift = number // count
+            replicas = tuple([(number + k * (1 + shift % 7)) % count for k in range(_REPLICAS)])
+            held = tuple([directories[broker] for broker in replicas])
+            yield new_partition(topic_id, partition_id, replicas, held)
+
+
+def _batches(records: Iterator[Record]) -> Iterator[tuple[Record, ...]]:
+    while batch := tuple(itertools.islice(records, BATCH_RECORDS_MAX)):
+        yield batch
