@@ -5,6 +5,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from benchmarks import (
     image_versions,
     importing,
     in_process,
+    large_service,
     large_topic,
     log_memory,
     log_opening,
@@ -67,6 +69,7 @@ BENCHES: dict[str, Bench] = {
     "cli": cli_start.run,
     "controller": controller.run,
     "large-topic": large_topic.run,
+    "large-service": large_service.run,
     "acls": acl_decisions.run,
     "placement": placement.run,
     "raw-append": raw_append.run,
@@ -90,14 +93,25 @@ def main() -> int:
         metavar="DIR",
         help="where the scratch files go: a disk, for memory syncs in no time (default: here)",
     )
+    parser.add_argument(
+        "--partitions",
+        type=int,
+        default=large_service.PARTITIONS,
+        metavar="N",
+        help="of large-service, at least 10,000 (default: %(default)s)",
+    )
     arguments = parser.parse_args()
+    benches: dict[str, Bench] = {
+        **BENCHES,
+        "large-service": partial(large_service.run, partitions=arguments.partitions),
+    }
     results: list[Result] = []
     for name in arguments.names or BENCHES:
         print(f"{name} ...", file=sys.stderr)
         with tempfile.TemporaryDirectory(
             prefix="metalog-bench-", dir=arguments.directory.absolute()
         ) as scratch:
-            results += BENCHES[name](Path(scratch))
+            results += benches[name](Path(scratch))
     if arguments.json:
         print(json.dumps([{**msgspec.to_builtins(r), "met": r.met} for r in results], indent=2))
     else:

@@ -15,8 +15,9 @@ from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.log import MetadataLog
-from records.base import Record
+from records.base import Record, Uuid
 from records.brokers import BrokerEndpoint, RegisterBrokerRecord
+from records.partitions import PartitionChangeRecord
 from records.topics import TopicRecord
 from replay.image.metadata import MetadataImage
 
@@ -65,20 +66,39 @@ def _addressed(record: Record) -> Record:
     return msgspec.structs.replace(record, end_points=(address,))
 
 
+def moves(partitions: int, *, in_topic: int = 100, brokers: int = 50) -> Iterator[Record]:
+    """Yield moves of leaders in such a log, without end; each new leader is in the ISR."""
+    topic_ids = list(itertools.islice(_topic_ids(), -(-partitions // in_topic)))
+    for round_ in itertools.count(1):
+        for number in range(partitions):
+            yield PartitionChangeRecord(
+                topic_id=topic_ids[number // in_topic],
+                partition_id=number % in_topic,
+                leader=_replicas(number, brokers)[round_ % _REPLICAS],
+            )
+
+
 def _topics(image: MetadataImage, partitions: int, in_topic: int) -> Iterator[Record]:
     directories = {broker.broker_id: broker.log_dirs[0] for broker in image.brokers()}
-    rng = Random(_SEED)
-    count = len(directories)
-    for first in range(0, partitions, in_topic):
-        topic_id = new_id(rng)
+    for first, topic_id in zip(range(0, partitions, in_topic), _topic_ids(), strict=False):
         yield TopicRecord(name=f"topic-{first // in_topic}", topic_id=topic_id)
         for partition_id in range(min(in_topic, partitions - first)):
-            number = first + partition_id
-            # Each round over the brokers begins at the next one: any two share some partitions.
-            shift = number // count
-            replicas = tuple([(number + k * (1 + shift % 7)) % count for k in range(_REPLICAS)])
+            replicas = _replicas(first + partition_id, len(directories))
             held = tuple([directories[broker] for broker in replicas])
             yield new_partition(topic_id, partition_id, replicas, held)
+
+
+def _topic_ids() -> Iterator[Uuid]:
+    rng = Random(_SEED)
+    while True:
+        yield new_id(rng)
+
+
+def _replicas(number: int, brokers: int) -> tuple[int, ...]:
+    """Return the replicas of the nth partition of the log."""
+    # Each round over the brokers begins at the next one: any two share some partitions.
+    distance = 1 + number // brokers % 7
+    return tuple([(number + k * distance) % brokers for k in range(_REPLICAS)])
 
 
 def _batches(records: Iterator[Record]) -> Iterator[tuple[Record, ...]]:

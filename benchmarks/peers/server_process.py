@@ -39,7 +39,12 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> Iterator[int]:
+def running(
+    command: Sequence[str],
+    log: Path,
+    is_ready: Callable[[], bool],
+    timeout_s: float = _START_TIMEOUT_S,
+) -> Iterator[int]:
     """Run a server as long as the block, from when `is_ready` says so; yields its process id.
 
     Raises:
@@ -50,7 +55,7 @@ def running(command: Sequence[str], log: Path, is_ready: Callable[[], bool]) -> 
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
     try:
-        deadline = time.monotonic() + _START_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while not is_ready():
             if process.poll() is not None or time.monotonic() > deadline:
                 last = log.read_text(errors="replace").splitlines()[-1:]
