@@ -9,34 +9,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from api.admin.admin import Admin as Admin
     from api.admin.local import LocalAdmin as LocalAdmin
-    from api.blocking import BlockingClient as BlockingClient
-    from api.client import MetadataClient as MetadataClient
-    from api.commands import COMMANDS as COMMANDS
-    from api.connecting import connect as connect
-    from api.reconnecting import ReconnectingClient as ReconnectingClient
+    from api.clients.blocking import BlockingClient as BlockingClient
+    from api.clients.client import MetadataClient as MetadataClient
+    from api.clients.connecting import connect as connect
+    from api.clients.reconnecting import ReconnectingClient as ReconnectingClient
+    from api.requests.commands import COMMANDS as COMMANDS
+    from api.requests.transactions import Step as Step
+    from api.requests.transactions import Transact as Transact
     from api.running import ServeOptions as ServeOptions
     from api.running import Serving as Serving
     from api.running import serving as serving
-    from api.service import Service as Service
-    from api.session import Session as Session
+    from api.service.service import Service as Service
+    from api.service.session import Session as Session
     from api.socket.client import SocketClient as SocketClient
-    from api.transactions import Step as Step
-    from api.transactions import Transact as Transact
 else:
     __all__, __getattr__ = lazy_exports(
         __name__,
         {
             "admin.admin": "Admin",
             "admin.local": "LocalAdmin",
-            "blocking": "BlockingClient",
-            "client": "MetadataClient",
-            "commands": "COMMANDS",
-            "connecting": "connect",
-            "reconnecting": "ReconnectingClient",
+            "clients.blocking": "BlockingClient",
+            "clients.client": "MetadataClient",
+            "requests.commands": "COMMANDS",
+            "clients.connecting": "connect",
+            "clients.reconnecting": "ReconnectingClient",
             "running": "ServeOptions Serving serving",
-            "service": "Service",
-            "session": "Session",
+            "service.service": "Service",
+            "service.session": "Session",
             "socket.client": "SocketClient",
-            "transactions": "Step Transact",
+            "requests.transactions": "Step Transact",
         },
     )

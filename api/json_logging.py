@@ -1,6 +1,6 @@
 """Log lines as JSON: one object per line, tracebacks included.
 
-    {"time":"2026-01-01T10:00:00.000Z","level":"WARNING","logger":"api.snapshot_maker",
+    {"time":"2026-01-01T10:00:00.000Z","level":"WARNING","logger":"api.upkeep.snapshot_maker",
      "message":"no snapshot of LOG: ..."}
 
 Fields given by `extra=` are added to these; `traceback` is that of an exception.

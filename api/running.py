@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from api.connections import Connections
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
-from api.descriptors import raise_descriptor_limit
-from api.history_keeper import HistoryKeeper
-from api.jobs import JobRuns
 from api.kafka.listener import Listener
 from api.kafka.listeners import start_listeners
-from api.limits import KAFKA_CONNECTIONS_MAX
-from api.renewal import Renewal, renewed_by_signal
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator
-from api.service import Service
-from api.session import Session
-from api.shutdown import first_of, stopped_by_signal
-from api.snapshot_maker import SnapshotMaker
+from api.service.service import Service
+from api.service.session import Session
 from api.socket.server import SocketServer, serve_socket
-from api.unix_sockets import UNIX
-from api.upkeep import Upkeep, UpkeepOptions
+from api.transport.connections import Connections
+from api.transport.descriptors import raise_descriptor_limit
+from api.transport.limits import KAFKA_CONNECTIONS_MAX
+from api.transport.renewal import Renewal, renewed_by_signal
+from api.transport.shutdown import first_of, stopped_by_signal
+from api.transport.unix_sockets import UNIX
+from api.upkeep.history_keeper import HistoryKeeper
+from api.upkeep.jobs import JobRuns
+from api.upkeep.snapshot_maker import SnapshotMaker
+from api.upkeep.upkeep import Upkeep, UpkeepOptions
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY
 from metadata_log.log_reader import LogReader

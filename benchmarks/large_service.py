@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from api.blocking import BlockingClient
+from api.clients.blocking import BlockingClient
 from benchmarks.harness import Result, Timed
 from benchmarks.partitions_log import moves, write_partitions_log
 from benchmarks.peers.server_process import LOOPBACK, cpu_s, free_port, listens, running

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.running import ServeOptions, serving
 from benchmarks.harness import Result
 from controller.decisions.namespaces import CreateNamespace

@@ -6,8 +6,8 @@ import shutil
 import time
 from pathlib import Path
 
-from api.service import Service
-from api.snapshot_maker import SnapshotMaker
+from api.service.service import Service
+from api.upkeep.snapshot_maker import SnapshotMaker
 from benchmarks.generated_log import generated_log
 from benchmarks.harness import Result
 from controller.authorization.caller import Caller

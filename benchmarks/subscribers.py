@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from api.descriptors import raise_descriptor_limit
+from api.transport.descriptors import raise_descriptor_limit
 from benchmarks.harness import Result, Timed, milliseconds
 from benchmarks.http_append import APPEND, LINES, RECORD, OverHttp
 from benchmarks.http_streams import Arrivals, Poster, Subscriber, base64_text, json_request

@@ -6,11 +6,10 @@ from controller.pipeline.pending_answers import Answer
 
 
 class Admin(Protocol):
-    """Runs the commands of `api.commands` by name.
+    """Runs the commands of `api.requests.commands` by name.
 
     `api.admin.local.LocalAdmin` decides in this process as the only writer of a log;
-    `api.session.Session` uses a service of this process, `api.client.MetadataClient` a service over
-    a connection.
+    `api.Session` uses a service of this process, `api.MetadataClient` a service over a connection.
     """
 
     async def run(

@@ -16,8 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from api.admin.rehearsal import RehearsalLog
-from api.callers import process_caller
-from api.commands import find_command
+from api.requests.commands import find_command
+from api.security.callers import process_caller
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.controller import Controller

@@ -28,8 +28,7 @@ from api.broker.registration import Identity
 from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
-from api.client import server_address
-from api.connections import Connections
+from api.clients.client import server_address
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
@@ -37,9 +36,10 @@ from api.kafka.listener import Listener
 from api.kafka.listeners import start_listeners
 from api.kafka.messages.brokers import Listener as RegisteredListener
 from api.kafka.messages.replicas import BrokerConfig
-from api.renewal import Renewal
 from api.security.listeners import ListenerAddress
 from api.security.options import ListenerSecurities, users_of
+from api.transport.connections import Connections
+from api.transport.renewal import Renewal
 from controller.authorization.caller import Caller
 from records.base import Uuid
 from records.errors import RequestError

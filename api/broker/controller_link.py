@@ -14,7 +14,7 @@ from api.broker.clean_shutdown import NO_EPOCH, CleanShutdown
 from api.broker.cluster import Cluster
 from api.broker.log_directory import LogDirectory
 from api.broker.registration import Identity
-from api.client import ANSWER_TIMEOUT_S, ServerAddress
+from api.clients.client import ANSWER_TIMEOUT_S, ServerAddress
 from api.kafka import apis, frames
 from api.kafka.answering import Answering
 from api.kafka.apis import Api

@@ -11,10 +11,10 @@ from api.broker.broker import running_broker
 from api.broker.controller_link import ControllerLink
 from api.broker.disk import Disk
 from api.broker.options import BrokerOptions
-from api.client import MetadataClient, server_address
-from api.descriptors import raise_descriptor_limit
-from api.renewal import renewed_by_signal
-from api.shutdown import first_of, stopped_by_signal
+from api.clients.client import MetadataClient, server_address
+from api.transport.descriptors import raise_descriptor_limit
+from api.transport.renewal import renewed_by_signal
+from api.transport.shutdown import first_of, stopped_by_signal
 from records.errors import UnavailableError
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import msgspec
 
 from api.cli.append_target import AppendTarget
 from api.cli.file_request import FileRequest, last_known
-from api.record_lines import LineBatch
+from api.requests.record_lines import LineBatch
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from api.documents.logs import Known
     from api.questions.past import Past
     from api.questions.question import Computed, Question
-    from api.wire_requests import AnswerPage
+    from api.requests.wire_requests import AnswerPage
     from replay.about import About
 
 T = TypeVar("T")
@@ -235,7 +235,7 @@ def _pages(
     """Yield the pages of an answer on demand."""
     import asyncio
 
-    from api.connecting import connect
+    from api.clients.connecting import connect
     from records.errors import UnavailableError
 
     async def within(answer: Awaitable[T]) -> T:

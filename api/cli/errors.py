@@ -192,7 +192,7 @@ def print_contradiction(error: "ContradictionError") -> None:
 
 
 def _is_json_logged() -> bool:
-    """True if this process logs as JSON; does not import `api.json_logging`, which takes long."""
+    """True if this process logs as JSON; does not import `json_logging`, which takes long."""
     logs = sys.modules.get("api.json_logging")
     return logs is not None and bool(logs.is_json_logged())
 

@@ -15,7 +15,7 @@ import msgspec
 
 from api.cli.append_target import AppendTarget
 from api.cli.arguments import OFFSET_MAX
-from api.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
+from api.requests.record_lines import LINE_SIZE_BYTES_MAX, batch_count_max
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from records.control import NoOpRecord

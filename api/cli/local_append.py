@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from api.callers import process_caller
 from api.cli.append_target import AppendTarget
-from api.service import Service
+from api.security.callers import process_caller
+from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult

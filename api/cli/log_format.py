@@ -28,7 +28,7 @@ LogFormatOption = Annotated[
 def use_log_format(wanted: LogFormat) -> None:
     """Set this process's log format, and limit how often each place in the code may log."""
     from api.json_logging import log_as_json
-    from api.log_limit import limit_repeats
+    from api.transport.log_limit import limit_repeats
 
     limit_repeats()
     if wanted is LogFormat.JSON:

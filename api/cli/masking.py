@@ -21,7 +21,7 @@ def row_mask(log: "Source", to: str, *, asked: bool) -> "Callable[[Row], Row]":
     from msgspec import UNSET
     from msgspec.structs import replace as replaced
 
-    from api.host_masking import HostMask
+    from api.questions.host_masking import HostMask
     from api.questions.rows import DUMP, ShowRows
 
     mask = HostMask()

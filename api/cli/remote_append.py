@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from api.cli.append_target import AppendTarget
-from api.client import MetadataClient
-from api.connecting import connect
+from api.clients.client import MetadataClient
+from api.clients.connecting import connect
 from api.socket.appends import rows_request
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion

@@ -213,7 +213,7 @@ def serve(
     from api.http.options import HttpOptions
     from api.running import ServeOptions, serve_until_stopped
     from api.socket.options import parse_socket
-    from api.upkeep import UpkeepOptions
+    from api.upkeep.upkeep import UpkeepOptions
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
     from replay.time_travel.points import age_in

@@ -105,11 +105,11 @@ def append(
     """
     import asyncio
 
-    from api.callers import CLIENT
     from api.cli.appending import append_batches
     from api.cli.file_request import file_request, rewindable
     from api.cli.rows import check_types
-    from api.record_lines import line_batches
+    from api.requests.record_lines import line_batches
+    from api.security.callers import CLIENT
     from controller.asked.repeated_requests import check_request_id
     from records.envelope import Origin
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from api.cli.asking import Source, log_path
 from api.cli.reading import offset_of
-from api.connecting import connect
+from api.clients.connecting import connect
 from api.questions.past import Past
 from api.questions.rows import FollowRows, Row, first_followed, row_json
 from metadata_log.follow import follow

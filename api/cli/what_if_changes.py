@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from api.cli.parameters import bad_parameter
-from api.commands import any_command
-from api.json_requests import request_from_json
+from api.requests.commands import any_command
+from api.requests.json_requests import request_from_json
 from api.socket.appends import rows_request
 from controller.forks.changes import Added, Edited, Replaced
 from controller.wire import to_wire

@@ -28,8 +28,8 @@ from api.kafka.messages.replicas import (
     StopReplicaResponse,
     UpdateMetadataResponse,
 )
-from api.log_limit import limited_logger
-from api.service import Service
+from api.service.service import Service
+from api.transport.log_limit import limited_logger
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import ANONYMOUS, Caller
 from controller.decisions.deletion_reports import (

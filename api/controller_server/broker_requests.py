@@ -23,7 +23,7 @@ from api.kafka.messages.brokers import (
     BrokerRegistrationResponse,
 )
 from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.producer_ids import AllocateProducerIds
 from records.errors import MetadataLogError, RequestError

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import msgspec
 
 from api.controller_server.rights_records import all_rights, changed_rights
-from api.history import Change
 from api.kafka.messages.replicas import (
     LEADER_DURING_DELETE,
     UpdatedPartition,
     UpdatedTopic,
 )
+from api.service.history import Change
 from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
 from records.base import Uuid
 from replay.image.metadata import MetadataImage

@@ -8,7 +8,7 @@ from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.cluster import DescribeClusterRequest, ListConfigResourcesRequest
 from api.kafka.messages.topic_partitions import DescribeTopicPartitionsRequest
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.authorizer import CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.base import Uuid

@@ -51,10 +51,10 @@ from api.kafka.messages.topics import (
 )
 from api.kafka.metadata import ImageCluster, asks_for_all, metadata_response
 from api.kafka.translations import TRANSLATIONS, Translation
+from api.requests.wire_requests import WireRequest
 from api.security.listeners import LOCAL, ListenerAddress
-from api.service import Service
-from api.session import Session
-from api.wire_requests import WireRequest
+from api.service.service import Service
+from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, CLUSTER, Operation
 from controller.authorization.caller import Caller
 from records.errors import RequestError, UnavailableError

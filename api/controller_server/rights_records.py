@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from api.history import Change
+from api.service.history import Change
 from records.base import Record
 from records.configs import FeatureLevelRecord
 from records.kafka.codec import encode_value

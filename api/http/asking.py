@@ -8,7 +8,6 @@ import msgspec
 from litestar import Request, Response
 from litestar.response import Stream
 
-from api.commands import named
 from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
 from api.documents.errors import Error
 from api.documents.logs import End, Place
@@ -17,14 +16,15 @@ from api.http.problems import code_of
 from api.http.replies import JSON
 from api.http.requests import Asked, asked_of, shared_state
 from api.http.versions import etag_of
-from api.json_requests import request_class
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
 from api.questions.pages import Page
 from api.questions.question import Question
 from api.questions.report import ReportPiece
 from api.questions.table import QUESTIONS
-from api.service import Service
+from api.requests.commands import named
+from api.requests.json_requests import request_class
+from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError, UnavailableError

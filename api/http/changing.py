@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from api.commands import COMMANDS, find_command, named
 from api.documents.changes import Change
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
@@ -16,8 +15,9 @@ from api.http.parameters import one_offset
 from api.http.problems import problem_of_refusal
 from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
-from api.json_requests import json_value, request_class, request_from_json
-from api.record_lines import LineBatch, line_batches
+from api.requests.commands import COMMANDS, find_command, named
+from api.requests.json_requests import json_value, request_class, request_from_json
+from api.requests.record_lines import LineBatch, line_batches
 from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
 from controller.pipeline.pending_answers import Answer

@@ -18,7 +18,6 @@ from litestar import Request
 from litestar.response import Stream
 
 from api.documents.errors import Error
-from api.feed import Event, Feed
 from api.http import heartbeats
 from api.http.asking import COMMON, ROUTES, path_of
 from api.http.callers import authenticated
@@ -29,6 +28,7 @@ from api.http.problems import code_of
 from api.http.requests import Asked, asked_of, shared_state
 from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
 from api.questions.table import guard_of
+from api.service.feed import Event, Feed
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError, UnknownHistoryError
 

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.feed import Feed
 from api.http.limits import HEARTBEAT_S
+from api.service.feed import Feed
 
 # A stream that sent nothing since the beat before sends a comment: after this time to twice of it.
 BEAT_S = HEARTBEAT_S / 2

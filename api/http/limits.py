@@ -1,4 +1,4 @@
-"""Limits of HTTP, each with its reason; those of connections are in `api/limits.py`."""
+"""Limits of HTTP, each with its reason; those of connections are in `api/transport/limits.py`."""
 
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, MIB
 

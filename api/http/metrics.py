@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from api.feed import Feed
-from api.jobs import JobRuns
 from api.security.sasl import Authenticator
-from api.service import Service
+from api.service.feed import Feed
+from api.service.service import Service
+from api.upkeep.jobs import JobRuns
 from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from metadata_log.batch import Batch

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from api.commands import COMMANDS
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
 from api.http.asking import HTML, LINES, MIN_OFFSET, ROUTES, Route, path_of
@@ -18,7 +17,8 @@ from api.http.changing import APPEND, EXPECTED_END, Appended
 from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
-from api.json_requests import branches, is_code, is_name_or_id, request_class, typed_fields
+from api.requests.commands import COMMANDS
+from api.requests.json_requests import branches, is_code, is_name_or_id, request_class, typed_fields
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
 
@@ -75,7 +75,7 @@ class _Schemas:
         self._of: dict[str, Any] = {}
 
     def of(self, hint: Any) -> _Schema:
-        """Return the schema of a type's JSON form (`api.json_requests`)."""
+        """Return the schema of a type's JSON form (`api.requests.json_requests`)."""
         if is_name_or_id(hint):
             optional = type(None) in typing.get_args(hint)
             return {

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from api.addresses import parse_address, require_loopback
 from api.http.limits import CONNECTIONS_MAX
 from api.http.tokens import Tokens, read_tokens
 from api.security.options import SecurityOptions
 from api.security.tls import ClientAuth
-from api.unix_sockets import UNIX
+from api.transport.addresses import parse_address, require_loopback
+from api.transport.unix_sockets import UNIX
 from records.errors import RequestError
 
 HTTPS = "https://"

@@ -11,9 +11,15 @@ from typing import Any
 
 import msgspec
 
-from api.json_requests import branches, enum_of, is_name_or_id, request_from_json, typed_fields
 from api.questions.question import Question
 from api.questions.rows import is_offset
+from api.requests.json_requests import (
+    branches,
+    enum_of,
+    is_name_or_id,
+    request_from_json,
+    typed_fields,
+)
 from records.base import Uuid
 from records.errors import RequestError
 

@@ -11,7 +11,6 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from api.connections import Connections, Place, Quota
 from api.http.answer_writer import AnswerWriter
 from api.http.callers import IS_RESERVED, PRINCIPAL
 from api.http.events import PATH as EVENTS
@@ -25,9 +24,10 @@ from api.http.limits import (
 )
 from api.http.problems import MEDIA_TYPE, problem
 from api.http.replies import SEND_WHOLE
-from api.log_limit import limited_logger
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
+from api.transport.connections import Connections, Place, Quota
+from api.transport.log_limit import limited_logger
 from records.errors import RequestError, UnavailableError
 
 # Clients can cause any number of its lines about invalid requests.

@@ -11,7 +11,7 @@ import msgspec
 from api.http.callers import headers_of
 from api.http.parameters import one
 from api.http.versions import expected_versions
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from records.errors import RequestError, UnavailableError

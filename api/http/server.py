@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.acceptor import Acceptor
-from api.connections import Connections, Quota
 from api.http.app import make_app
 from api.http.callers import Listener
 from api.http.gate import Gate
@@ -25,13 +23,15 @@ from api.http.protocol import Connection, connections_of
 from api.http.replies import GUARDS
 from api.http.shared_state import SharedState
 from api.http.tokens import read_tokens
-from api.limits import IDLE_TIMEOUT_S
-from api.renewal import Use
 from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
 from api.security.tls import server_context
-from api.service import Service
-from api.unix_sockets import UNIX
+from api.service.service import Service
+from api.transport.acceptor import Acceptor
+from api.transport.connections import Connections, Quota
+from api.transport.limits import IDLE_TIMEOUT_S
+from api.transport.renewal import Use
+from api.transport.unix_sockets import UNIX
 
 _NO_SECURITY = SecurityOptions()
 

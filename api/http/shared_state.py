@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from api.feed import Feed
 from api.http.callers import Listener
 from api.http.heartbeats import Heartbeats
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Metrics, Sources
-from api.service import Service
+from api.service.feed import Feed
+from api.service.service import Service
 from records.errors import UnavailableError
 
 

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
-from api import limits
-from api.connections import Place
 from api.kafka import apis, frames
 from api.kafka.apis import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE, Api, by_key
 from api.kafka.errors import CODES
@@ -28,9 +26,11 @@ from api.kafka.messages.sasl import (
 )
 from api.kafka.streams import Received, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
-from api.log_limit import limited_logger
 from api.security.errors import AuthenticationError
 from api.security.sasl import FAILURE, Attempt, Authenticator, Login
+from api.transport import limits
+from api.transport.connections import Place
+from api.transport.log_limit import limited_logger
 
 log = limited_logger(__name__)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
-from api.addresses import disconnected, unanswered
 from api.kafka import frames
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.envelopes import sealed
@@ -20,6 +19,7 @@ from api.kafka.session_renewal import SessionRenewal
 from api.kafka.streams import close_writer, read_frame
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import ended_after_handshake
+from api.transport.addresses import disconnected, unanswered
 from controller.authorization.caller import Caller
 from records.errors import Outcome, RequestError, UnavailableError
 

@@ -7,8 +7,6 @@ may be in flight. At that limit, reading pauses until a request has been answere
 import asyncio
 from collections.abc import Coroutine
 
-from api.callers import connected_caller
-from api.connections import Connections, Place, Quota
 from api.kafka import frames
 from api.kafka.answering import Answering
 from api.kafka.apis import API_VERSIONS, by_key
@@ -23,10 +21,12 @@ from api.kafka.frames import (
 from api.kafka.identity import Identity
 from api.kafka.streams import Received, close_writer, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
-from api.log_limit import limited_logger
+from api.security.callers import connected_caller
 from api.security.errors import AuthenticationError
 from api.security.listeners import OPEN, ListenerSecurity
-from api.shutdown import unless_set
+from api.transport.connections import Connections, Place, Quota
+from api.transport.log_limit import limited_logger
+from api.transport.shutdown import unless_set
 from controller.authorization.caller import Caller
 from records.errors import FencedError, RequestError, UnavailableError
 

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 
-from api.connections import Place
 from api.kafka.apis import SASL_HANDSHAKE, Api
 from api.kafka.authentication import Client, Session, log_in
 from api.kafka.streams import Received
 from api.security.listeners import ListenerSecurity, logged_in
+from api.transport.connections import Place
 from controller.authorization.caller import Caller
 from records.errors import UnavailableError
 

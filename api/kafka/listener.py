@@ -4,14 +4,14 @@ import asyncio
 import ssl
 from typing import Self
 
-from api import limits
-from api.acceptor import Acceptor
-from api.connections import Connections, Quota
 from api.kafka.answering import Answering
 from api.kafka.conversation import address_of, answer
 from api.kafka.streams import BufferedStream
-from api.log_limit import limited_logger
 from api.security.listeners import OPEN, ListenerSecurity
+from api.transport import limits
+from api.transport.acceptor import Acceptor
+from api.transport.connections import Connections, Quota
+from api.transport.log_limit import limited_logger
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from api.connections import Connections
 from api.kafka.answering import Answering
 from api.kafka.listener import Listener
-from api.renewal import Renewal
 from api.security.listeners import ListenerAddress
 from api.security.options import ListenerSecurities
+from api.transport.connections import Connections
+from api.transport.renewal import Renewal
 
 
 async def start_listeners(

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from api.addresses import unanswered
 from api.kafka import frames
 from api.kafka.apis import SASL_AUTHENTICATE, SASL_HANDSHAKE, Api
 from api.kafka.errors import name_of
@@ -19,6 +18,7 @@ from api.kafka.streams import close_writer, read_frame
 from api.security.client import CONNECT_TIMEOUT_S, ConnectionSecurity, open_stream
 from api.security.errors import AuthenticationError
 from api.security.sasl import ClientExchange, ClientLogin
+from api.transport.addresses import unanswered
 from records.errors import Outcome, RequestError, UnavailableError
 
 _ANSWER_SIZE_BYTES_MAX = 65_536

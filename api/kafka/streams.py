@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from api import limits
-from api.connections import Place
 from api.kafka.frames import FRAME_SIZE_BYTES_MAX, LENGTH, MalformedFrameError
-from api.receive_budget import Share
+from api.transport import limits
+from api.transport.connections import Place
+from api.transport.receive_budget import Share
 
 
 async def read_frame(

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.redaction import holds_secrets, redact_field, redact_label
 from api.questions.rows import origin_json
-from api.redaction import holds_secrets, redact_field, redact_label
 from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError

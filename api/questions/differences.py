@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from api.questions.changes import PASSED_UNKNOWN, ObjectChange, shown
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from api.redaction import holds_secrets, redact_label
+from api.questions.redaction import holds_secrets, redact_label
 from replay.time_travel.diff import diff_images
 from replay.time_travel.objects import parse_object
 from replay.time_travel.short_lived import RECORDS_MAX, Passed, passed_objects

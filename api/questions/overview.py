@@ -4,7 +4,7 @@ import msgspec
 
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from api.redaction import redact_field
+from api.questions.redaction import redact_field
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from api.host_masking import HostMask
+from api.questions.host_masking import HostMask
 from api.questions.past import Past
 from api.questions.question import Computed, Question
-from api.redaction import redact_field, redact_label
+from api.questions.redaction import redact_field, redact_label
 from metadata_log.limits import MIB
 from records.errors import RequestError
 from replay.about import About

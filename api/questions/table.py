@@ -1,6 +1,6 @@
 """The questions that can be asked by name over a connection, and the permissions each requires.
 
-`api.commands` has the same table for the commands that change a cluster.
+`api.requests.commands` has the same table for the commands that change a cluster.
 """
 
 from api.questions.described import GUARDED

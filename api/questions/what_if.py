@@ -11,8 +11,8 @@ from api.questions.changes import shown
 from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
 from api.questions.question import Computed, Question
+from api.questions.redaction import redact_field, redact_label
 from api.questions.what_if_secrets import check_no_secrets
-from api.redaction import redact_field, redact_label
 from controller.decisions.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
@@ -146,7 +146,7 @@ def _row_at(past: Past, offset: int) -> Envelope:
 
 
 def _forked(past: Past, start: int, at: int, changes: Changes, *, keep: bool) -> Anew:
-    from api.recorded_commands import RECORDED
+    from api.requests.recorded_commands import RECORDED
 
     reader = past.reader
     image = past.image(start - 1)

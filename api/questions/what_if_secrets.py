@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from api.redaction import redact_field
+from api.questions.redaction import redact_field
 from controller.asked.kept_secrets import without_secrets
 from controller.forks.changes import Changes, Edited, Without
 from controller.raw_appends.raw_append import AppendRows

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from api.child import give_way, kill
-from api.installation import fingerprint
+from api.questions.installation import fingerprint
 from api.questions.pages import Cursor, Page
 from api.questions.worker import ALIVE_EVERY_S, LENGTH, Asked, Reply
 from records.errors import UnavailableError

@@ -10,11 +10,11 @@ import ssl
 import msgspec
 from msgspec.structs import replace
 
-from api.addresses import LOOPBACK, is_loopback, parse_address
-from api.callers import connected_caller
+from api.security.callers import connected_caller
 from api.security.principals import PrincipalMapping
 from api.security.sasl import Authenticator, Login
 from api.security.tls import peer_principal
+from api.transport.addresses import LOOPBACK, is_loopback, parse_address
 from controller.authorization.caller import Authentication, Caller
 from records.errors import RequestError
 

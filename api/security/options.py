@@ -8,7 +8,6 @@ from functools import partial
 
 import msgspec
 
-from api.addresses import require_loopback
 from api.security.listeners import (
     ListenerAddress,
     ListenerSecurity,
@@ -18,6 +17,7 @@ from api.security.principals import PrincipalMapping
 from api.security.sasl import MECHANISMS, PLAIN, Authenticator
 from api.security.tls import ClientAuth, TlsFiles, server_context
 from api.security.users import Users, decoy_key
+from api.transport.addresses import require_loopback
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 

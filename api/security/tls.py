@@ -12,9 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from api.addresses import unreachable
 from api.security.certificates import Certificate, decode_certificate
 from api.security.principals import PrincipalMapping
+from api.transport.addresses import unreachable
+from api.transport.handshakes import handshake_problem
 from records.errors import RequestError, UnavailableError
 
 _END = "-----END CERTIFICATE-----"
@@ -154,41 +155,11 @@ def peer_principal(
     return principal
 
 
-def handshake_problem(error: Exception) -> str:
-    """Return why a TLS handshake failed, in words."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is refused: {error.verify_message}"
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return _REASONS.get(error.reason, error.reason.lower().replace("_", " "))
-    if isinstance(error, TimeoutError):
-        return "no TLS handshake in time"
-    return "the other side disconnected during the TLS handshake"
-
-
 _UNKNOWN = (18, 19, 20, 21)
 """Codes of a certificate whose authority is not known.
 
 Source: x509_vfy.h of OpenSSL 3 (DEPTH_ZERO_SELF_SIGNED_CERT to UNABLE_TO_VERIFY_LEAF_SIGNATURE).
 """
-
-_OTHER_SIDE = "the other side refuses the certificate"
-_REASONS = {
-    "WRONG_VERSION_NUMBER": "the other side does not speak TLS here",
-    "HTTP_REQUEST": "the other side does not speak TLS here",
-    "RECORD_LAYER_FAILURE": "the other side does not speak TLS here",
-    "UNSUPPORTED_PROTOCOL": "the other side has no version of TLS from 1.2 on",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "the two sides have no version of TLS in common",
-    "NO_SHARED_CIPHER": "the two sides have no cipher in common",
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client shows no certificate",
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "a client certificate is required",
-    "TLSV1_ALERT_UNKNOWN_CA": f"{_OTHER_SIDE}: it does not know the authority",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": f"{_OTHER_SIDE}: it is expired",
-    "SSLV3_ALERT_BAD_CERTIFICATE": f"{_OTHER_SIDE}: it is bad",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _OTHER_SIDE,
-    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": f"{_OTHER_SIDE}: it is not for this purpose",
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the other side refuses the handshake",
-    "TLSV1_ALERT_DECRYPT_ERROR": f"{_OTHER_SIDE}: a signature is wrong",
-}
 
 
 def unconnected(address: str, error: OSError) -> UnavailableError:

@@ -6,13 +6,13 @@ follows the last CHALLENGE. If the listener requires no user, there are no such 
 
 import asyncio
 
-from api.callers import connected_caller
-from api.log_limit import limited_logger
+from api.security.callers import connected_caller
 from api.security.errors import AuthenticationError
 from api.security.listeners import ListenerSecurity, logged_in
 from api.security.sasl import FAILURE, Attempt, ClientExchange, ClientLogin
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.handshake import Hello, decode_hello
+from api.transport.log_limit import limited_logger
 from records.errors import RequestError
 
 _logger = limited_logger(__name__)

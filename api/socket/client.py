@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self, cast
 
+from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import unconnected
 from api.socket import limits
@@ -14,8 +15,7 @@ from api.socket.link import Link
 from api.socket.refusals import CONNECTION
 from api.socket.runs import Run, encode_run
 from api.socket.schemas import first_schema, layouts
-from api.unix_sockets import UNIX
-from api.wire_requests import CommandClient, WireAnswer, WireRequest
+from api.transport.unix_sockets import UNIX
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

@@ -8,9 +8,6 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from api.connections import Connections, Place, Quota
-from api.log_limit import limited_logger
-from api.receive_budget import Share
 from api.security.listeners import ListenerSecurity
 from api.socket import limits
 from api.socket.appends import correlation_id_of
@@ -22,6 +19,9 @@ from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import CONNECTION, Refused, encode_refused
 from api.socket.requests import Requests, SessionOf
 from api.socket.schemas import layouts
+from api.transport.connections import Connections, Place, Quota
+from api.transport.log_limit import limited_logger
+from api.transport.receive_budget import Share
 from records.errors import MetadataLogError, RequestError, UnavailableError
 
 _logger = limited_logger(__name__)

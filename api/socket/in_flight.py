@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from api.connections import Place
-from api.log_limit import limited_logger
 from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import Refused, encode_refused
 from api.socket.requests import PlainAppend
+from api.transport.connections import Place
+from api.transport.log_limit import limited_logger
 from records.errors import MetadataLogError, Outcome, UnavailableError
 
 _logger = limited_logger(__name__)

@@ -25,7 +25,7 @@ SERVER_REQUESTS_MAX = PENDING_BATCHES_MAX // 2
 SERVER_BYTES_MAX = 64 * MIB
 
 # A process that appends shares one connection among its callers. What all connections hold of
-# frames that are not whole is bounded in `api/limits.py`, as are silent and idle connections.
+# frames that are not whole is bounded in `api/transport/limits.py`, as are silent and idle ones.
 CONNECTIONS_MAX = 256
 
 # What the other side does not fetch; beyond it a server reads no further requests from that client,

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any, cast
 
-from api.addresses import disconnected, unanswered
 from api.security.client import PLAIN_TEXT, ConnectionSecurity
 from api.security.tls import ended_after_handshake
 from api.socket import limits
@@ -19,6 +18,7 @@ from api.socket.handshake import (
 )
 from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.runs import decode_ran
+from api.transport.addresses import disconnected, unanswered
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 
 

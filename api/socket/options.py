@@ -4,10 +4,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from api.addresses import require_loopback
 from api.security.listeners import ListenerAddress, parse_listener
 from api.security.options import SecurityOptions, is_authenticated
-from api.unix_sockets import UNIX
+from api.transport.addresses import require_loopback
+from api.transport.unix_sockets import UNIX
 from records.errors import RequestError
 
 NAME = "SOCKET"

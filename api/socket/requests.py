@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
-from api.shutdown import unless_set
+from api.requests.wire_requests import WireAnswer, WireRequest
 from api.socket.appends import Append, Appended, decode_append, encode_appended
 from api.socket.frames import Kind
 from api.socket.runs import Ran, Run, decode_run, encode_ran
-from api.wire_requests import WireAnswer, WireRequest
+from api.transport.shutdown import unless_set
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
@@ -27,7 +27,7 @@ class Appendable(Protocol):
 
 
 class CallerSession(Protocol):
-    """Answers the requests of one caller; `api.session.Session` implements it."""
+    """Answers the requests of one caller; `api.service.session.Session` implements it."""
 
     def append(
         self,

@@ -7,9 +7,9 @@ import struct
 
 import msgspec
 
+from api.requests.wire_requests import WireAnswer, WireRequest
 from api.socket.frames import LENGTH, FrameError, Kind
 from api.socket.limits import ANSWER_SIZE_BYTES_MAX, FRAME_SIZE_BYTES_MAX
-from api.wire_requests import WireAnswer, WireRequest
 from records.errors import Outcome, RequestError
 
 _HEAD = struct.Struct(">BQ")

@@ -9,13 +9,13 @@ import asyncio
 import ssl
 from pathlib import Path
 
-from api.acceptor import Acceptor
-from api.connections import Connections, Quota
 from api.security.listeners import OPEN, ListenerSecurity
 from api.socket import limits
 from api.socket.connection import Connection
 from api.socket.in_flight_limit import InFlightLimit
 from api.socket.requests import Appendable, LogSession, SessionOf
+from api.transport.acceptor import Acceptor
+from api.transport.connections import Connections, Quota
 
 LOOPBACK = "127.0.0.1"
 

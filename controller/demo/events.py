@@ -40,7 +40,7 @@ COMMANDS: dict[Callable[..., ControllerResult[Any]], str] = {
     unregister_broker: "brokers unregister",
     update_features: "features update",
 }
-"""Names of requests in the log, the same that clients and brokers use (api.commands)."""
+"""Names of requests in the log, the same that clients and brokers use (api.requests.commands)."""
 
 
 def _nobody(_: Any) -> None:

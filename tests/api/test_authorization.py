@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.commands import BROKER_COMMANDS, COMMANDS
 from api.questions.described import DESCRIPTIONS
-from api.session import Session
+from api.requests.commands import BROKER_COMMANDS, COMMANDS
+from api.requests.transactions import Step, Transact
+from api.requests.wire_requests import CommandClient
+from api.service.session import Session
 from api.socket.appends import encode_rows
-from api.transactions import Step, Transact
-from api.wire_requests import CommandClient
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,

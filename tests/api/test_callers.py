@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.kafka.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -16,11 +16,11 @@ from api.kafka.messages.metadata import (
     MetadataTopic,
 )
 from api.kafka.messages.topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from api.requests.transactions import Step, Transact
 from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
-from api.session import Session
+from api.service.session import Session
 from api.socket.client import SocketClient
-from api.transactions import Step, Transact
 from controller.authorization.authorizer import (
     CLUSTER,
     Operation,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from api.history_keeper import HistoryKeeper
-from api.snapshot_maker import SnapshotMaker
+from api.upkeep.history_keeper import HistoryKeeper
+from api.upkeep.snapshot_maker import SnapshotMaker
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from api import record_lines
+from api.requests import record_lines
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord

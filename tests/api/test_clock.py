@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.brokers import RegisterBroker, register_broker
 from controller.decisions.heartbeats import Heartbeat, fence_stale_broker

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.connecting import connect
+from api.clients.connecting import connect
 from api.security.listeners import LOCAL
 from controller.descriptions.queries import DescribeFeatures
 from records.errors import UnavailableError

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from api import limits
-from api.connections import Connections, Place, Quota
+from api.transport import limits
+from api.transport.connections import Connections, Place, Quota
 from records.errors import UnavailableError
 
 CLIENTS = Quota(name="clients", places_max=8)

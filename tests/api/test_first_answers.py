@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from api.admin.local import LocalAdmin
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.kafka import apis, frames
 from api.kafka.messages.topics import RunCommandRequest
-from api.service import Service
-from api.transactions import Step, Transact
+from api.requests.transactions import Step, Transact
+from api.service.service import Service
 from controller.asked.asked import BoundDecision
 from controller.asked.kept_answers import decode_answer
 from controller.asked.repeated_requests import identified

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import threading
 
-from api.history import History
+from api.service.history import History
 from benchmarks.new_partition import new_partition
 from controller.results.decided_batch import DecidedBatch
 from records.base import Record, Uuid

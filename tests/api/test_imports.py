@@ -18,7 +18,7 @@ from tests.api.services import serving
 _HEAVY = {
     *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
     *("asyncio", "rich", "importlib.resources", "zipfile", "controller", "metadata_log.log"),
-    *("api.service", "api.client"),
+    *("api.service.service", "api.clients.client"),
     *("typer", "inspect"),
     *("replay.snapshot.store", "replay.audit"),
 }
@@ -58,8 +58,8 @@ def test_asking_a_service_imports_one_question_and_no_commands(tmp_path: Path) -
     assert run(["init", str(tmp_path / "log")]) == 0
     with serving(tmp_path / "log") as service:
         modules = _modules("info", "--server", service.kafka)
-    assert {"api.client", "api.questions.log_info"} <= modules
-    assert not {"api.commands", "api.questions.changes", "controller.controller"} & modules
+    assert {"api.clients.client", "api.questions.log_info"} <= modules
+    assert not {"api.requests.commands", "api.questions.changes", "controller.controller"} & modules
 
 
 _ANSWERING = """

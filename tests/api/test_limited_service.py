@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
 from api.socket.frames import FrameReader, Kind
 from api.socket.handshake import encode_hello, hello_of_client

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from api.log_limit import BY_CLIENTS, OF_THE_PROCESS, LineLimit, limited_logger
+from api.transport.log_limit import BY_CLIENTS, OF_THE_PROCESS, LineLimit, limited_logger
 
 LINES_MAX = OF_THE_PROCESS.lines_max
 

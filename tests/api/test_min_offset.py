@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from api import answers
-from api.answers import Answers
-from api.connecting import connect
+from api.clients.connecting import connect
 from api.questions.log_info import ShowInfo
+from api.requests.wire_requests import CommandClient
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
-from api.session import Session
-from api.wire_requests import CommandClient
+from api.service import answers
+from api.service.answers import Answers
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.notes import AddNote
 from controller.descriptions.queries import ListTopics

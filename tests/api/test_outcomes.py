@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.versions import ExpectedVersion

@@ -1,7 +1,7 @@
 """Large frames share a bounded memory: the smallest first, and slow ones lose their share."""
 
-from api import limits
-from api.receive_budget import ReceiveBudget, Share
+from api.transport import limits
+from api.transport.receive_budget import ReceiveBudget, Share
 
 
 class Frames:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from api.blocking import BlockingClient
 from api.cli.main import run
+from api.clients.blocking import BlockingClient
+from api.clients.reconnecting import ReconnectingClient
 from api.questions.rows import FollowRows
-from api.reconnecting import ReconnectingClient
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
 from api.socket import handshake

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import assume, given
 
-from api.record_lines import line_batches
+from api.requests.record_lines import line_batches
 from records.avro.plain_rows import encode_records
 from records.base import Record
 from records.errors import RequestError

@@ -17,9 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.renewal import PAUSE_S, Use, renewed_by_signal
 from api.security.certificates import decode_certificate
 from api.security.tls import TlsFiles
+from api.transport.renewal import PAUSE_S, Use, renewed_by_signal
 from controller.authorization.authorizer import Operation, ResourceType
 from metadata_log.creation import create_log
 from tests.api.services import Served, serving

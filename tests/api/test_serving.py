@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from api.addresses import parse_address, require_loopback
+from api.transport.addresses import parse_address, require_loopback
 from records.errors import RequestError
 from tests.api.conftest import Metalog
 from tests.stories.processes import Process, World

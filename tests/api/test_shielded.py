@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from api.shielded import shielded
+from api.service.shielded import shielded
 from records.errors import RequestError
 
 

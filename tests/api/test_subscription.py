@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from api.answers import FOLLOWERS_MAX
-from api.client import MetadataClient
-from api.connecting import connect
+from api.clients.client import MetadataClient
+from api.clients.connecting import connect
 from api.questions.rows import TAIL_BYTES, FollowRows
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
-from api.service import Service
-from api.session import Session
+from api.service.answers import FOLLOWERS_MAX
+from api.service.service import Service
+from api.service.session import Session
 from api.socket.client import SocketClient
 from api.socket.limits import SERVER_REQUESTS_MAX
 from controller.authorization.caller import CONTROLLER, Caller
@@ -215,7 +215,7 @@ async def test_subscribers_at_the_end_are_answered_from_memory(
 async def test_subscribers_that_wait_are_bounded(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.answers.FOLLOWERS_MAX", 1)
+    monkeypatch.setattr("api.service.answers.FOLLOWERS_MAX", 1)
     async with serving(ServeOptions(log=log, socket=LOCAL)) as running:
         assert running.socket is not None
         end = running.service.image.provenance.next_offset

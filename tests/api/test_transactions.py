@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from api.commands import step_responses
-from api.session import Session
-from api.transactions import NAME, STEPS_MAX, Step, Transact
+from api.requests.commands import step_responses
+from api.requests.transactions import NAME, STEPS_MAX, Step, Transact
+from api.service.session import Session
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange

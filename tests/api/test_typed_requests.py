@@ -3,9 +3,9 @@
 import typing
 from pathlib import Path
 
-from api.commands import COMMANDS, find_command, named
 from api.questions.described import DESCRIPTIONS
-from api.session import Session
+from api.requests.commands import COMMANDS, find_command, named
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.brokers import UnregisterBroker
 from controller.decisions.partition_removal import CancelDeletePartitions

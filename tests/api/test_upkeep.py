@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.jobs import JobRuns
+from api.upkeep.jobs import JobRuns
 from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from api.admin.admin import Admin
 from api.admin.local import LocalAdmin
-from api.connecting import connect
+from api.clients.connecting import connect
+from api.requests.transactions import NAME as TRANSACTION
+from api.requests.transactions import Step, Transact
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
-from api.session import Session
-from api.transactions import NAME as TRANSACTION
-from api.transactions import Step, Transact
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.namespaces import CreateNamespace, DeleteNamespace

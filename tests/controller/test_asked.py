@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.commands import COMMANDS
-from api.transactions import Step, Transact
+from api.requests.commands import COMMANDS
+from api.requests.transactions import Step, Transact
 from controller.asked.asked import ASKED_BYTES_MAX, BoundDecision, asked_settings
 from controller.asked.observed import Draws
 from controller.authorization.caller import CONTROLLER

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.commands import COMMANDS, find_command
 from api.questions.described import DESCRIPTIONS
+from api.requests.commands import COMMANDS, find_command
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
 from controller.decisions.lookup import TopicRef

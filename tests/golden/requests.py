@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from api.commands import COMMANDS, find_command
 from api.questions.described import DESCRIPTIONS
+from api.requests.commands import COMMANDS, find_command
 from api.socket.appends import Append, encode_append
 from api.socket.handshake import encode_hello, hello_of_client
 from controller.asked.asked import version_of

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api.commands import find_command
+from api.requests.commands import find_command
 from api.socket.appends import decode_append, decode_appended
 from api.socket.frames import FrameReader, Kind
 from api.socket.handshake import decode_welcome

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from api.cli.demo_run import write_demo
-from api.recorded_commands import RECORDED
+from api.requests.recorded_commands import RECORDED
 from controller.demo.options import DemoOptions
 from controller.forks.redeciding import redecide
 from metadata_log.log_reader import LogReader

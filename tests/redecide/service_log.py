@@ -8,10 +8,10 @@ from typing import Any
 
 from api.admin.local import LocalAdmin
 from api.cli.remote_append import server_target
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
+from api.requests.transactions import NAME as TRANSACTION
+from api.requests.transactions import Step, Transact
 from api.socket.appends import encode_rows
-from api.transactions import NAME as TRANSACTION
-from api.transactions import Step, Transact
 from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 from controller.decisions.configs import AlterConfigs, ConfigChange, Operation, ResourceChange
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT

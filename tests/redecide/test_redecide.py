@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from api.client import MetadataClient
-from api.recorded_commands import RECORDED
-from api.transactions import NAME as TRANSACTION
+from api.clients.client import MetadataClient
+from api.requests.recorded_commands import RECORDED
+from api.requests.transactions import NAME as TRANSACTION
 from controller.authorization.authorizer import Operation, topic_resource
 from controller.decisions.brokers import RegisterBroker
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange

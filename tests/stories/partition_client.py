@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.kafka.connection import Connection
 from api.kafka.errors import name_of
 from api.kafka.messages.metadata import MetadataPartition, MetadataTopic

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
 from records.text import uuid_text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from controller.decisions.topics import CreateTopics, NewTopic
 from tests.clients import promises
 from tests.clients.processes import printed, require

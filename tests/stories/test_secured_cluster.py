@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.scram import ScramMechanism
 from controller.decisions.users import AlterUsers

@@ -181,7 +181,7 @@ class AdminClient:
     async def _run_there(
         self, server: str, command: str, request: Any, request_id: str | None
     ) -> AdminResult:
-        from api.connecting import connect
+        from api.clients.connecting import connect
 
         async with await connect(server) as client:
             answer = await client.run(

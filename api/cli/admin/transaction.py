@@ -10,7 +10,7 @@ from api.cli.app import app
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
-    from api.transactions import Step
+    from api.requests.transactions import Step
 
 
 @changing(app, "transaction")
@@ -33,9 +33,9 @@ def transaction(
     undoes them all and is named.
     """
     from api.cli.admin.admin_client import Item
-    from api.commands import step_responses
     from api.documents.changes import StepDone, plain
-    from api.transactions import Transact
+    from api.requests.commands import step_responses
+    from api.requests.transactions import Transact
 
     request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
     told = ask.run("transaction", request)
@@ -60,9 +60,9 @@ def _steps(file: IO[bytes]) -> "list[Step]":
     """
     import json
 
-    from api.commands import find_command
-    from api.json_requests import request_from_json
-    from api.transactions import Step
+    from api.requests.commands import find_command
+    from api.requests.json_requests import request_from_json
+    from api.requests.transactions import Step
     from records.errors import RequestError
 
     steps = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.session import Session
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.context import Settings
 from controller.decisions.tokens import SECRET_KEY, CreateToken, ExpireToken, RenewToken

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from api.broker.key_values import read_key_values
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.kafka.connection import Connection
 from api.kafka.messages.log_dirs import (
     AlterReplicaLogDir,

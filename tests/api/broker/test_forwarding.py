@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from api.broker.fencing import NoReplicas
 from api.broker.forwarding import FORWARDED, Forward, forwarding_handlers
 from api.broker.records_requests import RecordsRequests
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.controller_server.listener import FROM_BROKERS, ControllerListener, ListenerSettings
 from api.kafka import apis, frames, groups
 from api.kafka.answering import Answering

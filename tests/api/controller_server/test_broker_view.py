@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from api.controller_server import broker_view, view_requests
 from api.controller_server.broker_view import BrokerView, PartitionKey, Sender
-from api.history import Change
 from api.kafka.messages.replicas import FULL, INCREMENTAL, LEADER_DURING_DELETE
+from api.service.history import Change
 from controller.decisions.context import Settings
 from controller.decisions.deletion_reports import (
     ReplicaReport,

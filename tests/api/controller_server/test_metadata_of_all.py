@@ -8,7 +8,7 @@ from api.kafka import apis, frames
 from api.kafka.fields import Response
 from api.kafka.frames import LENGTH
 from api.kafka.messages.metadata import MetadataRequest, MetadataResponse
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.caller import Caller
 from tests.own_logs import write_history
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from api.broker.authorization import Authorization
 from api.kafka.messages.replicas import UpdateMetadataRequest
-from api.session import Session
+from api.service.session import Session
 from controller.authorization.authorizer import ALLOW_ALL, Operation
 from controller.authorization.caller import Caller
 from metadata_log.batch import NewBatch

@@ -2,8 +2,8 @@
 
 from api.broker.authorization import Authorization
 from api.controller_server.rights_records import all_rights, changed_rights
-from api.history import Change
 from api.kafka.messages.replicas import FULL, INCREMENTAL, UpdateMetadataRequest
+from api.service.history import Change
 from controller.authorization.authorizer import ALLOW_ALL
 from records.envelope import Envelope
 from records.security import (

@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import msgspec
 
-from api.commands import COMMANDS, named
 from api.documents.logs import Place
 from api.http.asking import COMMON, LINES, ROUTES, path_of
 from api.http.changing import APPEND
-from api.json_requests import json_value, request_class, request_from_json
+from api.requests.commands import COMMANDS, named
+from api.requests.json_requests import json_value, request_class, request_from_json
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRows
 from records.errors import RequestError

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.connections import Connections
 from api.http import growth
 from api.http.limits import HEAD_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
 from api.http.web_page import COLUMNS_PATH
+from api.transport.connections import Connections
 from tests.api.http.conftest import Web
 
 LINE = b'{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%d"}}'

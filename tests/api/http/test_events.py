@@ -7,8 +7,8 @@ import httpx
 import msgspec
 import pytest
 
-from api.feed import Feed
 from api.http import heartbeats
+from api.service.feed import Feed
 from controller.decisions.notes import AddNote
 from tests.api.http.conftest import Web
 

@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import limits
 from api.http.options import HttpOptions
+from api.transport import limits
 from controller.authorization.authorizer import CLUSTER, Operation
 from records.errors import RequestError
 from tests.api.guarded import guarded

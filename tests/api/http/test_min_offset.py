@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from api import answers
+from api.service import answers
 from tests.api.http.conftest import Web
 
 

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from api.commands import COMMANDS
 from api.http import examples
 from api.http.asking import path_of
 from api.http.changing import APPEND
-from api.json_requests import request_class, request_from_json
 from api.questions.table import QUESTIONS
+from api.requests.commands import COMMANDS
+from api.requests.json_requests import request_class, request_from_json
 from controller.decisions.config_resources import ConfigResourceType
 from replay.image.configs import RESOURCE_TYPES
 from tests.api.http.conftest import Web

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.connections import Connections
 from api.http import options, protocol
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
+from api.transport.connections import Connections
 from metadata_log.creation import create_log
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord

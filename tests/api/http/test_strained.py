@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.connections import Connections
 from api.http import heartbeats
 from api.http.options import HttpOptions
 from api.http.server import HttpServer
-from api.unix_sockets import listening_at
+from api.transport.connections import Connections
+from api.transport.unix_sockets import listening_at
 from controller.decisions.notes import AddNote
 from tests.api.http.conftest import Web
 from tests.api.kafka.servers import server

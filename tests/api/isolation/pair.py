@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from api.commands import find_command, named
 from api.questions.lookup import find_question
-from api.service import Service
-from api.session import Session
-from api.wire_requests import WireRequest
+from api.requests.commands import find_command, named
+from api.requests.wire_requests import WireRequest
+from api.service.service import Service
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.wire import from_wire, to_wire
 from records.errors import MetadataLogError, RequestError

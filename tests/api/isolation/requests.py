@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from api.commands import find_command
-from api.transactions import Step
+from api.requests.commands import find_command
+from api.requests.transactions import Step
 from controller.decisions.alter_topics import UNSET
 from controller.decisions.configs import Operation
 from records.base import ZERO_UUID, Uuid

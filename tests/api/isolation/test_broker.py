@@ -72,7 +72,7 @@ from api.kafka.messages.topics import (
     DeleteTopicState,
     ShrinkingTopic,
 )
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.authorization.caller import Caller
 from records.errors import RequestError

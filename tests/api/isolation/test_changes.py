@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from api.commands import COMMANDS, find_command
 from api.questions.changes import ShowBlame, ShowHistory
 from api.questions.differences import ShowDiff
 from api.questions.lookup import find_question
@@ -17,9 +16,10 @@ from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.states import WalkStates
 from api.questions.table import QUESTIONS
+from api.requests.commands import COMMANDS, find_command
+from api.requests.transactions import Step, Transact
+from api.requests.wire_requests import WireRequest
 from api.socket.appends import encode_rows
-from api.transactions import Step, Transact
-from api.wire_requests import WireRequest
 from controller.decisions.alter_topics import AlterTopics, TopicAlteration
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import (

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from api import visible_pages
-from api.commands import COMMANDS, find_command
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis
 from api.kafka.answering import Handler
@@ -27,9 +25,11 @@ from api.questions.lookup import find_question
 from api.questions.objects import ShowImage
 from api.questions.rows import ShowRows
 from api.questions.table import QUESTIONS
-from api.service import Service
-from api.session import Session
-from api.wire_requests import WireRequest
+from api.requests.commands import COMMANDS, find_command
+from api.requests.wire_requests import WireRequest
+from api.service import visible_pages
+from api.service.service import Service
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.topics import CreateTopics, NewTopic
 from controller.wire import to_wire

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.service import Service
+from api.service.service import Service
 from controller.authorization.acls import SUPER_USERS, AclAuthorizer
 from controller.authorization.authorizer import Operation, ResourceType
 from controller.authorization.caller import Caller

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from api.client import MetadataClient, server_address
+from api.clients.client import MetadataClient, server_address
 from api.kafka import apis, frames
 from api.kafka.answering import Answering
 from api.kafka.connection import Connection
@@ -20,7 +20,7 @@ from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsRespo
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
 from api.kafka.topics import created, creation_request, deletion_request
-from api.session import Session
+from api.service.session import Session
 from controller.authorization.caller import Caller
 from controller.decisions.assignments import Assignment
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange

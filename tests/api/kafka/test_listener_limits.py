@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from api import limits
-from api.connections import Connections
 from api.kafka import apis, frames
 from api.kafka.answering import Answering
 from api.kafka.connection import Connection
@@ -20,6 +18,8 @@ from api.kafka.messages.brokers import BrokerHeartbeatRequest, BrokerHeartbeatRe
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.security.listeners import ListenerSecurity
 from api.security.tls import client_context, server_context
+from api.transport import limits
+from api.transport.connections import Connections
 from controller.authorization.caller import Caller
 from records.errors import UnavailableError
 from tests.certificates import Authority

@@ -6,12 +6,12 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from api.connections import Connections
 from api.kafka.answering import Answering
 from api.kafka.listeners import start_listeners
-from api.renewal import Renewal
 from api.security.listeners import LOCAL
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
+from api.transport.connections import Connections
+from api.transport.renewal import Renewal
 from records.errors import UnavailableError
 from replay.image.metadata import MetadataImage
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from api import limits
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.http.options import HttpOptions
 from api.kafka import apis, conversation, frames
 from api.kafka.apis import Api
@@ -30,6 +29,7 @@ from api.security.listeners import ListenerAddress, parse_listener
 from api.security.options import SecurityOptions
 from api.security.sasl import ClientExchange, ClientLogin
 from api.security.tls import ClientAuth, TlsFiles
+from api.transport import limits
 from controller.authorization.acls import AclAuthorizer
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.context import Settings

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.kafka import conversation
 from api.kafka.messages.sasl import SaslAuthenticateResponse
 from api.running import Serving

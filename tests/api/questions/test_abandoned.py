@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from api.cli.main import run
-from api.client import MetadataClient
-from api.connecting import connect
+from api.clients.client import MetadataClient
+from api.clients.connecting import connect
 from api.questions import workers
 from api.questions.objects import ShowDigest
 from api.questions.rows import ShowRows
 from api.questions.worker import LENGTH
+from api.requests.wire_requests import AnswerPage
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
-from api.wire_requests import AnswerPage
 from records.errors import Outcome, UnavailableError
 from tests.api.broker.test_clean_end import broker_of
 from tests.api.kafka.servers import server

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from api.cli.main import run
-from api.client import MetadataClient
-from api.connecting import connect
+from api.clients.client import MetadataClient
+from api.clients.connecting import connect
 from api.questions.rows import FollowRows
+from api.requests.wire_requests import AnswerPage
 from api.socket.client import SocketClient
-from api.wire_requests import AnswerPage
 from controller.descriptions.queries import ListTopics
 from records.errors import Outcome, UnavailableError
 from tests.api.conftest import Metalog

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page
 
-from api.redaction import redact_field, redact_label
+from api.questions.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
 from replay.report.kept_reports import KeptReports
 from replay.report.narrowing import fitting_report

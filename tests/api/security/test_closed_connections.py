@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from api import limits
-from api.acceptor import Acceptor
 from api.http.options import HttpOptions
 from api.kafka.streams import close_writer
 from api.running import Serving
@@ -20,6 +18,8 @@ from api.security.listeners import parse_listener
 from api.security.options import SecurityOptions
 from api.security.tls import client_context, server_context
 from api.socket import limits as socket_limits
+from api.transport import limits
+from api.transport.acceptor import Acceptor
 from tests.api.kafka.test_sasl import secured
 from tests.certificates import Authority
 

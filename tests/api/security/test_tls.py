@@ -15,11 +15,11 @@ from api.security.tls import (
     ClientAuth,
     TlsFiles,
     client_context,
-    handshake_problem,
     load_certificate,
     peer_principal,
     server_context,
 )
+from api.transport.handshakes import handshake_problem
 from records.errors import RequestError
 from tests.certificates import Authority
 

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from msgspec.structs import replace
 
-from api import acceptor
 from api.kafka import listener
 from api.kafka.answering import Answering
 from api.kafka.connection import Connection
@@ -20,6 +19,7 @@ from api.kafka.listener import Listener
 from api.security.client import ConnectionSecurity
 from api.security.listeners import ListenerSecurity
 from api.security.tls import ClientAuth, TlsFiles, client_context, server_context
+from api.transport import acceptor
 from records.errors import MetadataLogError, RequestError
 from tests.api.kafka.test_sasl import until
 from tests.certificates import Authority

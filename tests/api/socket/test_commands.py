@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from api.client import MetadataClient
-from api.commands import step_responses
+from api.clients.client import MetadataClient
+from api.requests.commands import step_responses
+from api.requests.transactions import Step, Transact
+from api.requests.wire_requests import WireRequest
 from api.running import serving
-from api.service import Service
+from api.service.service import Service
 from api.socket import runs
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
 from api.socket.server import serve_socket
-from api.transactions import Step, Transact
-from api.wire_requests import WireRequest
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of

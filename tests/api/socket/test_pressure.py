@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from api import limits
-from api.connections import Connections
 from api.socket.client import SocketClient
 from api.socket.frames import FrameReader
 from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
+from api.transport import limits
+from api.transport.connections import Connections
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
 from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from api.commands import COMMANDS
+from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
 from controller.decisions.features import (
     FeatureUpdate,

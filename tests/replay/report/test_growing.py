@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.redaction import redact_field, redact_label
+from api.questions.redaction import redact_field, redact_label
 from metadata_log.batch import Batch
 from replay.report import kept_reports
 from replay.report import report as report_module

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.cli.main import run
-from api.redaction import redact_field, redact_label
+from api.questions.redaction import redact_field, redact_label
 from metadata_log.log_reader import LogReader
 from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage

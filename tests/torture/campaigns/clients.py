@@ -12,10 +12,10 @@ import random
 import tempfile
 from pathlib import Path
 
-from api.client import MetadataClient
-from api.descriptors import raise_descriptor_limit
+from api.clients.client import MetadataClient
 from api.socket.client import SocketClient
 from api.socket.handshake import encode_hello, hello_of_client
+from api.transport.descriptors import raise_descriptor_limit
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
 from records.control import NoteRecord

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.reconnecting import ReconnectingClient
+from api.clients.reconnecting import ReconnectingClient
 from metadata_log.creation import create_log
 from tests.torture.campaign import Failure, Outcome, Place
 from tests.torture.mixed_load.history import Result

@@ -4,7 +4,8 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from api.client import MetadataClient
+from api.clients.client import MetadataClient
+from api.clients.reconnecting import ReconnectingClient
 from api.kafka.messages.configs import (
     AlterableConfig,
     AlterableResource,
@@ -14,8 +15,7 @@ from api.kafka.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from api.reconnecting import ReconnectingClient
-from api.transactions import Step, Transact
+from api.requests.transactions import Step, Transact
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.decisions.versions import ExpectedVersion
 from controller.descriptions.queries import DescribeConfigs

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Coroutine, Iterator
 from typing import Any, Self, TypeVar
 
-from api.reconnecting import PATIENCE_S, ReconnectingClient
-from api.wire_requests import AnswerPage
+from api.clients.reconnecting import PATIENCE_S, ReconnectingClient
+from api.requests.wire_requests import AnswerPage
 from controller.decisions.request import Request
 from controller.pipeline.pending_answers import Answer
 from metadata_log.append_result import AppendResult

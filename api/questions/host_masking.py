@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from api.redaction import redact_field
+from api.questions.redaction import redact_field
 
 # They say nothing about anybody's network.
 _PUBLIC = frozenset({"", "*", "localhost", "0.0.0.0", "127.0.0.1", "::", "::1"})

@@ -15,7 +15,7 @@ import msgspec
 
 from api.child import end, start_command
 from api.documents.errors import Error
-from api.jobs import JobRuns
+from api.upkeep.jobs import JobRuns
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from api.unix_sockets import peer_user
+from api.transport.unix_sockets import peer_user
 from controller.authorization.caller import Authentication, Caller
 
 

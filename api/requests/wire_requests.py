@@ -6,16 +6,15 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from api.min_offset import not_available
 from api.questions.lookup import find_question
 from api.questions.rows import TAIL, FollowRows, RowsFollowed
-from api.subscription import subscribed
+from api.requests.subscription import subscribed
 from controller.decisions.request import Request as TypedRequest
 from controller.pipeline.pending_answers import Answer
 from controller.results.changed_versions import ObjectVersion
 from controller.wire import from_wire, to_wire
 from metadata_log.batch import Batch
-from records.errors import MetadataLogError, Outcome, UnavailableError
+from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
 from replay.about import About
 
 A = TypeVar("A")
@@ -135,7 +134,7 @@ class CommandClient(ABC):
         trace_parent: str | None = None,
         principal: str | None = None,
     ) -> Answer[Any]:
-        """Run a command of `api.commands` by its name; see `Admin`.
+        """Run a command of `api.requests.commands` by its name; see `Admin`.
 
         Args:
             command: A request, whose class determines command and response; or the name of a
@@ -148,7 +147,7 @@ class CommandClient(ABC):
                 whether the request may have been carried out.
         """
         # Importing all commands takes longer than most questions, which need none.
-        from api.commands import find_command, named
+        from api.requests.commands import find_command, named
 
         if not isinstance(command, str):
             command, request = named(command)
@@ -246,3 +245,12 @@ def _of_question(error: UnavailableError) -> MetadataLogError:
         return error
     what, _, _ = str(error).partition("; the outcome is unknown")
     return error.with_outcome(Outcome.NOTHING, f"{what}; ask again")
+
+
+def not_available(min_offset: int, log_end: int) -> RequestError:
+    """Return the error for a minimum offset that the log does not contain yet."""
+    return RequestError(
+        "OFFSET_NOT_AVAILABLE",
+        f"the log ends at {log_end}, and does not hold offset {min_offset} yet; ask again, or see "
+        "whether the offset is that of another log",
+    )

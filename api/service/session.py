@@ -2,10 +2,10 @@
 
 import asyncio
 
-from api.commands import find_command
 from api.questions.pages import Cursor
-from api.service import Service
-from api.wire_requests import CommandClient, WireAnswer, WireRequest
+from api.requests.commands import find_command
+from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
+from api.service.service import Service
 from controller.asked.repeated_requests import identified
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion

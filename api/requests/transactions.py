@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from api.command import Command
+from api.requests.command import Command
 from controller.authorization.authorizer import Access
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal

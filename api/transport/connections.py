@@ -15,9 +15,9 @@ from typing import Self
 
 import msgspec
 
-from api import limits
-from api.log_limit import limited_logger
-from api.receive_budget import Close, ReceiveBudget, Share
+from api.transport import limits
+from api.transport.log_limit import limited_logger
+from api.transport.receive_budget import Close, ReceiveBudget, Share
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)

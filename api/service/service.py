@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec.structs import replace
 
-from api.appends import Appends
-from api.command import Command
-from api.commands import any_command
-from api.feed import Feed
-from api.history import History
-from api.shielded import shielded
+from api.requests.command import Command
+from api.requests.commands import any_command
+from api.service.appends import Appends
+from api.service.feed import Feed
+from api.service.history import History
+from api.service.shielded import shielded
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer
 from controller.authorization.authorizer import CLUSTER, Access, Operation
@@ -47,7 +47,7 @@ from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
-    from api.answers import Answers
+    from api.service.answers import Answers
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ class Service:
     def answers(self) -> "Answers":
         """Answers questions, as `run` runs commands."""
         # An append to a log asks none, and the questions are a third of this program.
-        from api.answers import Answers
+        from api.service.answers import Answers
 
         return Answers(self._log, self._controller, self.history, self.access, lambda: self.feed)
 
@@ -218,7 +218,7 @@ class Service:
         """Run a command within the caller's rights; answer once it is committed.
 
         Args:
-            command: A name of `api.commands`.
+            command: A name of `api.requests.commands`.
             origin: Stored in the log; None: the caller's, without a request id.
             expected_versions: Objects, and the versions they must have when the command is decided.
 

@@ -9,10 +9,10 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
-from api.client import MetadataClient
-from api.connecting import connect
+from api.clients.client import MetadataClient
+from api.clients.connecting import connect
+from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
-from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch

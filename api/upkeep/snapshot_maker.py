@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.child import end, start_command
-from api.jobs import JobRuns
+from api.upkeep.jobs import JobRuns
 
 _LOOK_EVERY_S = 1.0
 

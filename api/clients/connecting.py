@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from api.client import MetadataClient, server_address
+from api.clients.client import MetadataClient, server_address
 from api.security.client import ClientSecurity
 from api.socket.client import SocketClient
-from api.unix_sockets import UNIX
+from api.transport.unix_sockets import UNIX
 
 SOCKET = "socket"
 """Scheme of the socket; `socket+sasl_ssl` and the like name a security protocol."""

@@ -7,10 +7,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from api.feed import Feed
-from api.history import History
-from api.live_rows import live_rows
-from api.min_offset import not_available
 from api.questions.described import described
 from api.questions.lookup import find_question
 from api.questions.pages import Cursor, Page
@@ -18,8 +14,12 @@ from api.questions.question import Question
 from api.questions.rows import FollowRows, is_offset
 from api.questions.table import guard_of
 from api.questions.workers import Workers
-from api.shutdown import first_of
-from api.visible_pages import VisiblePages
+from api.requests.wire_requests import not_available
+from api.service.feed import Feed
+from api.service.history import History
+from api.service.live_rows import live_rows
+from api.service.visible_pages import VisiblePages
+from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import Access
 from controller.authorization.caller import Caller

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from api.shielded import shielded
+from api.service.shielded import shielded
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
 from controller.controller import Controller

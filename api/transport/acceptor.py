@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Self
 
-from api import limits
-from api.log_limit import limited_logger
-from api.security.tls import handshake_problem
-from api.unix_sockets import listening_at
+from api.transport import limits
+from api.transport.handshakes import handshake_problem
+from api.transport.log_limit import limited_logger
+from api.transport.unix_sockets import listening_at
 from records.errors import UnavailableError
 
 log = limited_logger(__name__)

@@ -7,7 +7,7 @@ too slowly while others wait is closed.
 
 from collections.abc import Callable
 
-from api import limits
+from api.transport import limits
 
 Close = Callable[[str], None]
 

@@ -3,7 +3,7 @@
     async with await MetadataClient.connect("kafka://127.0.0.1:9092") as client:
         (result,) = await client.create_topics(CreateTopics(topics=(NewTopic(name="orders"),)))
 
-Requests and results have the same types as in the service's process (`api.service`), so the same
+Requests and results have the same types as in the service's process (`api.Service`), so the same
 code works there and over a connection.
 """
 
@@ -25,9 +25,9 @@ from api.kafka.messages.topics import (
     RunCommandRequest,
     RunCommandResponse,
 )
+from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.security.client import ClientSecurity
 from api.security.listeners import SecurityProtocol
-from api.wire_requests import CommandClient, WireAnswer, WireRequest
 from controller.decisions.partition_removal import DeletePartitions, ShrinkResult
 from controller.decisions.topics import CreateTopics, DeleteTopics, TopicResult
 from records.errors import RequestError

@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from api.commands import any_command, bare_request, find_command
 from api.questions.table import QUESTIONS
+from api.requests.commands import any_command, bare_request, find_command
 from controller.wire import from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError

@@ -5,8 +5,8 @@ from itertools import groupby
 
 import msgspec
 
-from api.feed import Event, Feed
 from api.questions.rows import TAIL_BYTES, FollowRows
+from api.service.feed import Event, Feed
 from controller.wire import to_wire
 
 _ROWS_MAX = 500

@@ -7,9 +7,9 @@ decision's response. Over a connection both are encoded by `controller.wire`.
 from functools import partial
 from typing import Any
 
-from api.command import Command
 from api.questions.described import GUARDED, described
-from api.transactions import NAME, Transact, Transacted, guard, transact
+from api.requests.command import Command
+from api.requests.transactions import NAME, Transact, Transacted, guard, transact
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics

@@ -14,7 +14,7 @@ import msgspec
 
 from api.child import end, start_command
 from api.documents.errors import Error
-from api.jobs import JobRuns
+from api.upkeep.jobs import JobRuns
 
 # After a failure, such as a database that is down.
 _RETRY_S = 30.0

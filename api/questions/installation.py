@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 _PACKAGES = ("records", "metadata_log", "replay", "controller", "api")
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _SUFFIXES = (".py", ".avsc")
 
 

@@ -1,0 +1,1 @@
+"""Requests and their encodings: commands, transactions, and records to append."""

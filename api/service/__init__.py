@@ -1,0 +1,1 @@
+"""The service on one log: decides commands, answers questions, and feeds subscribers."""

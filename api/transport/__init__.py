@@ -1,0 +1,1 @@
+"""Connections of any protocol: listening, limits, buffers, TLS renewal and shutdown."""

@@ -1,0 +1,1 @@
+"""Background work of a service: snapshots, the SQL history, archiving and retention."""
