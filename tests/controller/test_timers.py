@@ -1,6 +1,7 @@
 """The controller's timers."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -95,6 +96,23 @@ async def test_silent_brokers_are_fenced_one_an_event(cluster: _Cluster) -> None
     assert [cluster.is_fenced(1), cluster.is_fenced(2)] == [True, False]
     assert await cluster.pass_time(9) == []
     await cluster.pass_time(1)
+    assert cluster.is_fenced(2)
+
+
+async def test_others_have_a_tenth_of_the_time_of_long_decisions(
+    cluster: _Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fence = TIMERS[0]
+
+    def slow(context: Context) -> ControllerResult[Any]:
+        cluster.office.clock.time_ms += 2_000
+        return fence.decide(context)
+
+    monkeypatch.setattr(timers, "TIMERS", (replace(fence, decide=slow), *TIMERS[1:]))
+    await cluster.pass_time(9_001)
+    assert [cluster.is_fenced(1), cluster.is_fenced(2)] == [True, False]
+    assert await cluster.pass_time(199) == []
+    assert await cluster.pass_time(1) == [_FENCE]
     assert cluster.is_fenced(2)
 
 
