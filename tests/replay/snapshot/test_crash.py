@@ -49,11 +49,12 @@ def _crash_at_each_statement(engine: Engine, act: Callable[[], object]) -> int:
             return crashes
         except Crash:
             crashes += 1
-            # A process that ends leaves no cursor that keeps a transaction open.
-            gc.collect()
         finally:
             for point in ("before_cursor_execute", "commit"):
                 event.remove(engine, point, count)
+        # A process that ends leaves no cursor. Here the exception keeps it until it is collected,
+        # which must not be in another test; while the exception is handled it cannot be.
+        gc.collect()
 
 
 def test_crash_while_storing_leaves_the_previous_snapshot(
