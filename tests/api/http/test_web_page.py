@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import re
+import socket
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -218,7 +219,12 @@ async def test_nothing_is_computed_for_a_client_that_takes_nothing(
         return [msgspec.structs.replace(pieces[0], content=bytes(16 * MIB))]
 
     monkeypatch.setattr(asking, "report_pieces", report_pieces)
-    async with page.stream() as response:
+    # Without a size of ours the system lets the buffer grow, to 32 MiB on some machines.
+    small = httpx.AsyncHTTPTransport(
+        socket_options=[(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1_024)]
+    )
+    page.http = httpx.AsyncClient(base_url=web.at.http_url, transport=small, timeout=60)
+    async with page.http, page.stream() as response:
         chunks = response.aiter_raw()
         await anext(chunks)
         first = await _create(web, "first")
