@@ -28,10 +28,10 @@ def test_service_is_a_child_of_its_own_that_can_be_killed(tmp_path: Path) -> Non
         parent = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]
         assert int(parent) == os.getpid()
         process.kill()
-        assert process.wait(timeout=30) == -signal.SIGKILL
+        assert process.wait(timeout=60) == -signal.SIGKILL
     with serving(tmp_path / "log") as again:
         again.process.terminate()
-        assert again.process.wait(timeout=30) == 0
+        assert again.process.wait(timeout=60) == 0
 
 
 def test_command_has_its_directory_environment_streams_and_exit_code(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class Served:
 
     def ended(self) -> int:
         """Wait for its end; return its exit code."""
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=60)
 
 
 def http_url(address: str) -> str:
@@ -84,7 +84,7 @@ def serving(
         finally:
             process.terminate()
             try:
-                process.communicate(timeout=30)
+                process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise

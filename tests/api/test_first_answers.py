@@ -63,7 +63,7 @@ async def _ask_and_hang_up(at: Server, command: str, request: Any, request_id: s
     writer.write(frames.encode_request(apis.RUN_COMMAND, 0, 1, body))
     await writer.drain()
     writer.transport.abort()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await at.service.history.beyond(before)
 
 

@@ -104,8 +104,8 @@ async def test_waiting_ends_when_the_present_is_past_the_offset() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     log.write(created(B))
-    await asyncio.wait_for(waiting, 1)
-    await asyncio.wait_for(log.history.beyond(first), 1)
+    await asyncio.wait_for(waiting, 60)
+    await asyncio.wait_for(log.history.beyond(first), 60)
 
 
 def test_images_are_found_while_others_are_committed() -> None:

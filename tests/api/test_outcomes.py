@@ -144,8 +144,8 @@ async def _kill(served: Served, client: SocketClient, _: Path) -> object:
 
 async def _lose_connection(served: Served, client: SocketClient, _: Path) -> object:
     served.process.kill()
-    served.process.wait(timeout=30)
-    await asyncio.wait([client._link.lost], timeout=30)
+    served.process.wait(timeout=60)
+    await asyncio.wait([client._link.lost], timeout=60)
     return await client.append(note("failed"))
 
 

@@ -100,7 +100,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[At]:
 
 
 def until(is_done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_done():
         assert time.monotonic() < deadline
         time.sleep(0.02)

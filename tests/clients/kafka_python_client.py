@@ -20,7 +20,7 @@ def main(server: str, topic: str) -> None:
     def write() -> bool:
         producer = KafkaProducer(bootstrap_servers=server)
         sent = [producer.send(topic, value) for value in (b"0", b"1")]
-        return [each.get(timeout=20).offset for each in sent] == [0, 1]
+        return [each.get(timeout=60).offset for each in sent] == [0, 1]
 
     steps.take("write", write)
     consumer = KafkaConsumer(bootstrap_servers=server, auto_offset_reset="earliest")

@@ -283,7 +283,7 @@ def _offsets(admin: KafkaAdminClient, server: str, topic: str, steps: Steps) -> 
     with KafkaProducer(bootstrap_servers=server) as producer:
         for number in range(3):
             sent = producer.send(topic, b"%d" % number, timestamp_ms=1_000 * (number + 1))
-            sent.get(timeout=20)
+            sent.get(timeout=60)
 
     def offset(spec: Any) -> int:
         return int(admin.list_partition_offsets({partition: spec})[partition].offset)

@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tests.clients.steps import WAIT_S, Steps
 
-_TIMEOUT_S = 20
+_TIMEOUT_S = 60
 
 
 def main(server: str, topic: str) -> None:

@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 
 from tests.clients.steps import Steps, in_time
 
-_WAIT_S = 20
+_WAIT_S = 60
 
 
 def main(server: str, topic: str) -> None:

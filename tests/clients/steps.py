@@ -11,12 +11,12 @@ WAIT_S = 4
 
 
 def in_time(ask: Callable[[], str], expected: str) -> str:
-    """Ask until the answer is the expected one, at most 20 s; return the last answer.
+    """Ask until the answer is the expected one, at most 60 s; return the last answer.
 
     Brokers learn of a change after the controller has answered; until then they may answer with
     errors.
     """
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (found := _answer(ask)) != expected and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
@@ -46,7 +46,7 @@ class Steps:
         self._found[name] = result
 
     def take_in_time(self, name: str, ask: Callable[[], bool]) -> None:
-        """Ask until the answer is yes, at most 20 s, and note the last answer."""
+        """Ask until the answer is yes, at most 60 s, and note the last answer."""
         self.take(name, lambda: in_time(lambda: "yes" if ask() else "no", "yes"))
 
     def end(self) -> None:

@@ -251,7 +251,7 @@ async def test_closing_goes_to_its_end_also_when_its_caller_is_cancelled(directo
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
-    results = await asyncio.wait_for(asyncio.gather(*answers), timeout=10)
+    results = await asyncio.wait_for(asyncio.gather(*answers), timeout=60)
     assert [result.base_offset for result in results] == list(range(1, 11))
     await log.close()
     assert writer_process(directory) is None

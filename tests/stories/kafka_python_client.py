@@ -27,7 +27,7 @@ def main(server: str) -> None:
         refused = True
     producer = KafkaProducer(bootstrap_servers=server)
     sent = [producer.send(TOPIC, b"%d" % n, partition=n % 2) for n in range(20)]
-    offsets = [future.get(timeout=20).offset for future in sent]
+    offsets = [future.get(timeout=60).offset for future in sent]
     producer.close()
     consumer = KafkaConsumer(
         bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=40_000

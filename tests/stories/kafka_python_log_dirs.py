@@ -17,7 +17,7 @@ def main(server: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=server)
     admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
     with KafkaProducer(bootstrap_servers=server) as producer:
-        producer.send(TOPIC, b"a record", partition=1).get(timeout=20)
+        producer.send(TOPIC, b"a record", partition=1).get(timeout=60)
     found = [
         {"broker": broker["broker"], "directory": directory["log_dir"], **partition}
         for broker in admin.describe_log_dirs()

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 def main(server: str, topic: str) -> None:
     """Write one record."""
     with KafkaProducer(bootstrap_servers=server) as producer:
-        print(json.dumps(producer.send(topic, b"a record").get(timeout=30).offset))
+        print(json.dumps(producer.send(topic, b"a record").get(timeout=60).offset))
 
 
 if __name__ == "__main__":

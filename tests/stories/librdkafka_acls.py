@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-_TIMEOUT_S = 20
+_TIMEOUT_S = 60
 
 
 def main(server: str) -> None:

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 TOPIC = "from-librdkafka"
 TIMES = "times-from-librdkafka"
 START_MS = 1_700_000_000_000
-_TIMEOUT_S = 20
+_TIMEOUT_S = 60
 
 
 def main(server: str) -> None:

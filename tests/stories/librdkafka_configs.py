@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-_TIMEOUT_S = 20
+_TIMEOUT_S = 60
 _SET, _DELETE = AlterConfigOpType.SET, AlterConfigOpType.DELETE
 
 

@@ -44,7 +44,7 @@ async def _printed(client: str, *arguments: str) -> Any:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             out, err = await process.communicate()
     except TimeoutError:
         process.kill()

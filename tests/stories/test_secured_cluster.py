@@ -63,14 +63,14 @@ def settings(address: str, name: str, directory: Path) -> dict[str, Any]:
 def produce(address: str, name: str, directory: Path, value: bytes) -> str | None:
     """Produce one record; return the error, if there is one."""
     problems: list[str] = []
-    producer = Producer(settings(address, name, directory) | {"message.timeout.ms": 20_000})
+    producer = Producer(settings(address, name, directory) | {"message.timeout.ms": 60_000})
 
     def delivered(error: Any, _: Any) -> None:
         if error is not None:
             problems.append(error.name())
 
     producer.produce("orders", value, on_delivery=delivered)
-    producer.flush(30)
+    producer.flush(60)
     return problems[0] if problems else None
 
 
@@ -81,7 +81,7 @@ def consume(address: str, name: str, directory: Path) -> bytes:
     consumer.assign([TopicPartition("orders", 0, 0)])
     try:
         # Errors first: it may not use the group, whose coordinator it looks for all the same.
-        while (message := consumer.poll(30)) is not None and message.error():
+        while (message := consumer.poll(60)) is not None and message.error():
             assert message.error().name() == "GROUP_AUTHORIZATION_FAILED"
     finally:
         consumer.close()

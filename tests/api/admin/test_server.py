@@ -45,7 +45,7 @@ def _serving(log: Path) -> Iterator[str]:
         assert service.stdout is not None
         yield f"kafka://{json.loads(service.stdout.readline())['kafka']}"
         service.terminate()
-        assert service.wait(timeout=20) == 0
+        assert service.wait(timeout=60) == 0
 
 
 def test_topics_of_a_service_are_created_listed_described_and_deleted(
@@ -253,7 +253,7 @@ def test_who_stops_waiting_for_an_answer_gets_an_id_to_ask_again_with() -> None:
         connection, _ = asked.accept()
         assert connection.recv(1)
         asking.send_signal(signal.SIGINT)
-        _, err = asking.communicate(timeout=20)
+        _, err = asking.communicate(timeout=60)
         connection.close()
     assert asking.returncode == 130
     assert re.fullmatch(

@@ -95,7 +95,7 @@ class Pair:
 
     async def ended(self) -> None:
         """Wait until nothing moves."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while self.broker.replicas.moves.get(self.replica) is not None:
                 await asyncio.sleep(0)
 
@@ -239,7 +239,7 @@ async def test_deleted_partition_leaves_no_copy(
     )
     replicas = pair.broker.replicas
     assert {each.error_code for each in await replicas.leave(request)} == {0}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while folders(tmp_path):
             await asyncio.sleep(0)
 

@@ -76,7 +76,7 @@ class Pair:
 
     async def has(self, partition: int, end_offset: int) -> None:
         replica = self.follower(partition)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while replica.log.end_offset != end_offset:
                 await replica.moved()
 

@@ -67,7 +67,7 @@ async def exchange(port: int, frame: bytes) -> bytes:
     """Send one frame and return the answer, without its length."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(frame)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         (size,) = LENGTH.unpack(await reader.readexactly(4))
         answer = await reader.readexactly(size)
     writer.close()

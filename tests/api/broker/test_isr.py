@@ -93,7 +93,7 @@ class Leader:
             keep_isr(self.replicas, self.alter, lag_ms_max=LAG_MS, is_live=self._is_live)
         )
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 yield
         finally:
             keeping.cancel()

@@ -81,14 +81,14 @@ class FakeBroker:
 
     async def until(self, kind: type, count: int = 1) -> None:
         """Wait until so many requests of a kind have come."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(self.of(kind)) < count:
                 self.moved.clear()
                 await self.moved.wait()
 
     async def until_offset(self, offset: int | None) -> None:
         """Wait until an offset has been told."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self.told or self.offset != offset:
                 self.moved.clear()
                 await self.moved.wait()
@@ -259,7 +259,7 @@ async def test_failed_deletion_makes_the_replica_ineligible_and_is_tried_again(
             shrink = DeletePartitions(topics=(TopicShrink(topic="a", partitions=1),))
             (result,) = await at.client.delete_partitions(shrink)
             assert result.refusal is None
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while [d.state for d in at.service.image.replica_deletions()] != [
                     DELETION_INELIGIBLE
                 ]:
@@ -267,7 +267,7 @@ async def test_failed_deletion_makes_the_replica_ineligible_and_is_tried_again(
             broker.failing = set()
             topic = at.service.image.topic_by_name("a")
             assert topic is not None
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while len(at.service.image.partitions(topic.topic_id)) > 1:
                     await asyncio.sleep(0.01)
         assert list(at.service.image.replica_deletions()) == []

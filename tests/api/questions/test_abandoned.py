@@ -127,4 +127,4 @@ def test_worker_says_that_it_lives_and_ends_without_its_service(tmp_path: Path) 
         assert process.stdout.read(LENGTH.size) == LENGTH.pack(0)
         # Its input stays open, as if another child of the service had inherited it.
         process.stdout.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
