@@ -10,7 +10,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from records.avro.schema import projected_schema
 from records.errors import RequestError
-from replay.audit.changes import COLUMNS, changed_objects, changes, changes_by_object, net_changes
+from replay.audit.changes import (
+    COLUMNS,
+    changed_objects,
+    changes,
+    changes_by_object,
+    changes_by_principal,
+    net_changes,
+    partition_churn_by_hour,
+)
 from replay.audit.contradictions import first_contradiction
 from replay.audit.digest import digest_lines
 from replay.audit.history import History
@@ -18,6 +26,7 @@ from replay.audit.log_frame import LogFiles, read_around
 from replay.audit.pruning import bounds_of
 from replay.audit.queries import QUERIES
 from replay.audit.queries.query import Parameter, Query
+from replay.audit.records import effect_of
 from replay.audit.selection import EVERYTHING, Selection
 from replay.audit.session import activated, is_remote, separate_session
 from replay.audit.sql_check import (
@@ -28,7 +37,11 @@ from replay.audit.sql_check import (
     is_show_tables,
     parse_query,
 )
-from replay.audit.states import broker_states_sql, partition_states_view
+from replay.audit.states import (
+    broker_states_sql,
+    partition_outages_view,
+    partition_states_view,
+)
 from replay.audit.views import (
     BROKER_MOVES,
     BROKER_MOVES_SQL,
@@ -127,6 +140,17 @@ class Audit:
                 make = net_changes if name == "net_changes" else changes_by_object
                 found = make(history, offsets.first, selection=selection, show_secrets=show_secrets)
                 return _sortable(found, history, selection)
+            case "changes_by_principal":
+                history = self._history(offsets.last, with_origin=True)
+                return changes_by_principal(history, offsets.first, selection=selection)
+            case "partition_churn":
+                history = self._history(offsets.last, with_origin=True)
+                churn = partition_churn_by_hour(history, offsets.first, selection=selection)
+                return _sortable(churn, history, selection)
+            case "partition_outages":
+                history = self._history(offsets.last, with_origin=True)
+                outages = partition_outages_view(history, self._period(offsets))
+                return _sortable(outages, history, selection)
             case "contradictions":
                 return first_contradiction(self._history(offsets.last, with_origin=True))
             case "period":
@@ -166,7 +190,7 @@ class Audit:
         with activated(self.spark):
             if query.compares_states:
                 history = self._history(offsets.last, with_origin=True)
-                offsets = Range(history.effect_of(offsets.first), offsets.last)
+                offsets = Range(effect_of(history, offsets.first), offsets.last)
             self._register(query.reads, offsets, query.selection, show_secrets=show_secrets)
             return self.spark.sql(query.sql, args=chosen)
 

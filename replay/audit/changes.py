@@ -16,19 +16,25 @@ from records.secrets import PUBLIC_CONFIGS, REDACTED, SECRET_FIELDS
 from replay.audit.fold import workers
 from replay.audit.fold.changed_objects import OBJECTS, changed_partitions
 from replay.audit.fold.changes import CHANGES
-from replay.audit.fold.changes_by_object import BY_OBJECT, partition_changes_by_object
+from replay.audit.fold.churn import CHURN, HOUR_MS, partition_churn
 from replay.audit.fold.needed import needed
 from replay.audit.fold.net_changes import NET, net_partition_changes
 from replay.audit.fold.packing import OTHERS, PACKED_SQL, columns_sql
 from replay.audit.fold.partition_changes import FIELDS, KIND, partition_changes
+from replay.audit.fold.summed_changes import (
+    BY_OBJECT,
+    BY_PRINCIPAL,
+    AddUp,
+    by_object,
+    by_principal,
+    summed_partitions,
+)
 from replay.audit.history import BULK, RARE, History
 from replay.audit.records import OF_TOPICS, worked
 from replay.audit.selection import EVERYTHING, Selection
 
 COLUMNS = ("timestamp", "origin")
 """Columns of the envelope that a history must have."""
-
-_HOUR_MS = 3_600_000
 
 SCHEMA = {
     "offset": "long, of the record",
@@ -71,16 +77,35 @@ NET_SCHEMA = {
 }
 """Columns of `net_changes`; those without description are as in the last change."""
 
-BY_OBJECT_SCHEMA = {
-    **{name: SCHEMA[name] for name in ("kind", "id", "name", "principal", "command")},
+_SUMS_SCHEMA = {
     "changes": "long, how many fields changed",
-    "records": "long, how many records changed them",
-    "shared": "array<long>, offsets of those records that may have changed other objects too",
-    "offset": "long, of the last of the records",
     "first": "timestamp, the earliest of the records",
     "last": "timestamp, the latest of the records",
 }
+
+BY_OBJECT_SCHEMA = {
+    **{name: SCHEMA[name] for name in ("kind", "id", "name")},
+    **_SUMS_SCHEMA,
+    "records": "long, how many records changed them",
+    "principals": "array<string>, who changed it, as far as known, sorted",
+}
 """Columns of `changes_by_object`; the name is that at the last of the records."""
+
+BY_PRINCIPAL_SCHEMA = {
+    **{name: SCHEMA[name] for name in ("principal", "command")},
+    **_SUMS_SCHEMA,
+    "records": "long, how many records changed one of the objects",
+    "shared": "array<long>, offsets of the records that may have changed several objects",
+    "objects": "long, how many objects changed",
+}
+"""Columns of `changes_by_principal`, whose rows have different objects."""
+
+CHURN_SCHEMA = {
+    **{name: SCHEMA[name] for name in ("hour", "name", "id")},
+    "leader_changes": "long, changes of the leader, also to and from none",
+    "isr_shrinks": "long, changes that left fewer replicas in sync",
+}
+"""Columns of `partition_churn`; the name is that at the last of the changes."""
 
 _SOURCES = {
     "time": "timestamp",
@@ -151,7 +176,7 @@ def changes_by_object(
     selection: Selection = EVERYTHING,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the changes in effect from an offset on, added up by object, principal and command.
+    """Return the changes in effect from an offset on, added up by object.
 
     Args:
         history: A history with the columns `COLUMNS`.
@@ -162,10 +187,44 @@ def changes_by_object(
     Returns:
         The columns of `BY_OBJECT_SCHEMA`, as far as they are selected.
     """
-    find = partial(partition_changes_by_object, first=first)
-    others = partial(workers.other_changes_by_object, first=first)
-    work = _Work(BY_OBJECT_SCHEMA, BY_OBJECT, find, others)
+    work = _summed(BY_OBJECT_SCHEMA, BY_OBJECT, by_object, first)
     return work.rows(history, selection, show_secrets=show_secrets)
+
+
+def changes_by_principal(
+    history: History, first: int, *, selection: Selection = EVERYTHING
+) -> DataFrame:
+    """Return the changes in effect from an offset on, added up by principal and command.
+
+    A principal and a command may have several rows, each for some of the objects.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        first: The offset.
+        selection: The columns that are needed; more may be returned.
+
+    Returns:
+        The columns of `BY_PRINCIPAL_SCHEMA`, as far as they are selected.
+    """
+    work = _summed(BY_PRINCIPAL_SCHEMA, BY_PRINCIPAL, by_principal, first)
+    return work.rows(history, selection, show_secrets=True)  # it has none
+
+
+def partition_churn_by_hour(
+    history: History, first: int, *, selection: Selection = EVERYTHING
+) -> DataFrame:
+    """Return the partitions and hours with changed leaders or shrunk ISRs from an offset on.
+
+    Args:
+        history: A history with the columns `COLUMNS`.
+        first: The offset.
+        selection: The columns that are needed; more may be returned.
+
+    Returns:
+        The columns of `CHURN_SCHEMA`, as far as they are selected.
+    """
+    work = _Work(CHURN_SCHEMA, CHURN, partial(partition_churn, first=first), None)
+    return work.rows(history, selection, show_secrets=True)  # it has none
 
 
 def net_changes(
@@ -200,13 +259,13 @@ class _Work:
         columns: The columns of the relation.
         schema: The columns of the workers' rows.
         find: Computes the rows of partitions.
-        others: Computes the rows of other objects.
+        others: Computes the rows of other objects; None: there are none.
     """
 
     columns: Iterable[str]
     schema: pyarrow.Schema
     find: Callable[..., Iterator[pyarrow.Table]]
-    others: Callable[..., Iterator[pyarrow.RecordBatch]]
+    others: Callable[..., Iterator[pyarrow.RecordBatch]] | None
 
     def rows(self, history: History, selection: Selection, *, show_secrets: bool) -> DataFrame:
         """Return the selected rows and columns."""
@@ -222,16 +281,21 @@ class _Work:
 
     def _found(self, history: History, selection: Selection, columns: Sequence[str]) -> DataFrame:
         find = partial(self.find, columns=columns)
-        others = partial(self.others, columns=columns)
         sql = columns_sql(self.schema, columns)
-        if selection.is_of_partitions_only:
+        if self.others is None or selection.is_of_partitions_only:
             return of_topics(history, find, sql)
+        others = partial(self.others, columns=columns)
         if selection.has(KIND):
             return of_topics(history, find, sql, others)
         if history.is_one_task:
             return worked(history, RARE, others, sql, with_origin=True).coalesce(1)
         packed = worked(history, RARE, workers.pack_others, PACKED_SQL, with_origin=True)
         return _in_order(history.kept(packed)).mapInArrow(others, sql).coalesce(1)
+
+
+def _summed(columns: Iterable[str], schema: pyarrow.Schema, add_up: AddUp, first: int) -> _Work:
+    find = partial(summed_partitions, first=first, add_up=add_up)
+    return _Work(columns, schema, find, partial(workers.other_sums, first=first, add_up=add_up))
 
 
 def of_topics(
@@ -290,7 +354,7 @@ def _readable(wanted: Sequence[str], *, has_secrets: bool) -> list[str]:
     """Return the SQL of the wanted columns of `SCHEMA`."""
     values = {
         "time": "timestamp_millis(timestamp)",
-        "hour": f"timestamp_millis(timestamp - pmod(timestamp, {_HOUR_MS}))",
+        "hour": f"timestamp_millis(timestamp - pmod(timestamp, {HOUR_MS}))",
         **{name: f"timestamp_millis({_SOURCES[name]})" for name in ("first", "last")},
     }
     if has_secrets:

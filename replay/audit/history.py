@@ -217,15 +217,6 @@ class History:
             is_open = not is_open
         return None
 
-    def effect_of(self, first: int) -> int:
-        """Return the first offset whose record is not part of the state before `first`.
-
-        That is `first` itself, or the start of the transaction that is open there, because all
-        records of a transaction take effect at its end.
-        """
-        marks = [mark for mark in self._found["markers"] if mark.position < first]
-        return marks[-1].position if marks and marks[-1].kind == "begin" else first
-
     def in_effect(self, rows: DataFrame, undone: Sequence[tuple[int, int]]) -> DataFrame:
         """Drop the rows of transactions that were aborted or are still open.
 

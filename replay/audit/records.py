@@ -11,6 +11,8 @@ from pyspark.sql.types import StructType
 from records.avro.schema import envelope_schema
 from replay.audit.decoding.columns import Wanted
 from replay.audit.decoding.reading import POSITION, Reading
+from replay.audit.fold import workers
+from replay.audit.fold.objects import ABORT, BEGIN, END
 from replay.audit.fold.partitions import PARTITION
 from replay.audit.history import BULK, History
 
@@ -27,13 +29,9 @@ _ORIGIN = pyarrow.schema(
 )
 _UNION = "payload"
 
-OF_TOPICS = frozenset(
-    {
-        *_OF_TOPIC,
-        *("BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"),
-        "NamespaceRecord",
-    }
-)
+_MARKERS = frozenset({BEGIN, END, ABORT})
+
+OF_TOPICS = frozenset({*_OF_TOPIC, *_MARKERS, "NamespaceRecord"})
 """Records that the changes of partitions depend on."""
 
 
@@ -63,6 +61,20 @@ def worked(
     count = len(reading.tasks)
     numbers = history.spark.range(0, count, 1, max(count, 1))
     return numbers.mapInArrow(partial(_work, reading=reading, work=work), schema)
+
+
+def effect_of(history: History, first: int) -> int:
+    """Return the first offset whose record is not part of the state before `first`.
+
+    That is `first` itself, or the start of the transaction that is open there, because all records
+    of a transaction take effect at its end.
+    """
+    if first <= history.replayed_from:
+        return first
+    work = partial(workers.last_marker, before=first)
+    rows = worked(history, _MARKERS, work, "position long, is_begin boolean").collect()
+    last = max(rows, default=None)
+    return last.position if last is not None and last.is_begin else first
 
 
 def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:

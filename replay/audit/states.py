@@ -10,9 +10,9 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from replay.audit.changes import of_topics
-from replay.audit.fold.needed import needed
+from replay.audit.fold.outages import OUTAGES, Period, partition_outages
 from replay.audit.fold.packing import columns_sql
-from replay.audit.fold.partition_states import FIELDS, OLD, SHORTAGES, STATES, partition_states
+from replay.audit.fold.partition_states import FIELDS, OLD, STATES, partition_states
 from replay.audit.history import History
 from replay.audit.selection import Selection
 
@@ -47,10 +47,8 @@ def partition_states_view(history: History, period: DataFrame, selection: Select
     Columns, as far as they are selected: id, offset, name, time, record, principal, command,
     reason, in_range, the fields (null once the partition is removed), end_offset and end_time
     (null: the state has not ended), ms long, the state's duration within the range (null if the
-    state ended before the range), is_first (true if no earlier state reaches into the range),
-    is_down (true without a leader), is_under_replicated (true with fewer replicas in sync than
-    assigned), was_down and was_under_replicated (the same of the state before), and old, a struct
-    with the fields of the state before.
+    state ended before the range), is_first (true if no earlier state reaches into the range), and
+    old, a struct with the fields of the state before.
 
     Args:
         history: A history with the columns `changes.COLUMNS`.
@@ -59,7 +57,7 @@ def partition_states_view(history: History, period: DataFrame, selection: Select
     """
     fields = selection.among(FIELDS)
     wanted = selection.among(("id", "offset", *_RECORD, *fields, "end_offset", "end_time", "ms"))
-    wanted += selection.among(("is_first", *SHORTAGES))
+    wanted += selection.among(("is_first",))
     columns = {each for name in wanted for each in _SOURCES.get(name, (name,))}
     sql = [f"{_MADE.get(name, name)} AS {name}" for name in wanted]
     if selection.among((_OLD,)):
@@ -67,7 +65,7 @@ def partition_states_view(history: History, period: DataFrame, selection: Select
         old = ", ".join(f"'{name}', {OLD}{name}" for name in fields)
         sql.append(f"named_struct({old}) AS {_OLD}")
     names = [name for name in STATES.names if name in columns]
-    find = partial(needed(partition_states, 0, selection.where), columns=names)
+    find = partial(partition_states, columns=names)
     states = of_topics(history, find, columns_sql(STATES, names))
     return states.crossJoin(period.alias("period")).selectExpr(*sql)
 
@@ -75,10 +73,34 @@ def partition_states_view(history: History, period: DataFrame, selection: Select
 _OLD = OLD.rstrip("_")
 
 
+def partition_outages_view(history: History, period: DataFrame) -> DataFrame:
+    """Return the partitions that were without a leader or under-replicated, with the time.
+
+    Columns: name, that of the last record, id, outages, unavailable_ms, shortages and
+    under_replicated_ms, all long.
+
+    Args:
+        history: A history with the columns `changes.COLUMNS`.
+        period: The view `period`.
+    """
+    row = period.selectExpr(
+        "first_offset",
+        # Without a record before or in the range, no time is in it.
+        f"coalesce(unix_millis(first_time), {_NEVER_MS}L)",
+        "coalesce(unix_millis(last_time), 0L)",
+    ).first()
+    assert row is not None
+    find = partial(partition_outages, period=Period(*row))
+    return of_topics(history, find, columns_sql(OUTAGES, OUTAGES.names))
+
+
+_NEVER_MS = 1 << 62
+
+
 def broker_states_sql() -> str:
     """Return SQL for the states of all brokers, one row per record that changed a state.
 
-    The columns are those of partitions' states, without is_first, old and the shortages.
+    The columns are those of partitions' states, without is_first and old.
     """
     names = ", ".join(f"'{name}'" for name in _BROKER)
     # A structure tells a field that was removed from one that this row is not about.

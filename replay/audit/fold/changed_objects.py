@@ -8,7 +8,7 @@ import numpy
 import pyarrow
 
 from replay.audit.fold.changes import CHANGES, Row
-from replay.audit.fold.partition_changes import FIELDS, KIND, Events
+from replay.audit.fold.partition_changes import FIELDS, Events
 
 OBJECTS = pyarrow.schema(
     [
@@ -35,20 +35,18 @@ def changed_partitions(
     columns: Sequence[str] = OBJECTS.names,
 ) -> Iterator[pyarrow.Table]:
     """Yield the partitions that records changed; the arguments are as for `partition_changes`."""
-    events = Events(records, undone, spaces, columns)
+    events = Events(records, undone, spaces)
     bits = numpy.zeros(len(events.partition), numpy.int64)
     for bit, field in enumerate(sorted(FIELDS)):
         bits |= events.values(field).changed().astype(numpy.int64) << bit
     (rows,) = numpy.nonzero(bits)
-    found = events.said.take(pyarrow.array(rows))
-    if "kind" in columns:
-        found = found.append_column("kind", pyarrow.repeat(KIND, len(rows)))
-    if "fields" in columns:
-        distinct, codes = numpy.unique(bits[rows], return_inverse=True)
-        lists = [_of_bits(each) for each in distinct.tolist()]
-        fields = pyarrow.array(lists, pyarrow.list_(pyarrow.string()))
-        found = found.append_column("fields", fields.take(pyarrow.array(codes)))
-    yield found.select(columns)
+    found = events.said(rows, columns)
+    distinct, codes = numpy.unique(bits[rows], return_inverse=True)
+    lists = [_of_bits(each) for each in distinct.tolist()]
+    fields = pyarrow.array(lists, pyarrow.list_(pyarrow.string()))
+    found["fields"] = fields.take(pyarrow.array(codes))
+    schema = pyarrow.schema([OBJECTS.field(name) for name in columns])
+    yield pyarrow.table([found[name] for name in columns], schema=schema)
 
 
 def _of_bits(bits: int) -> list[str]:

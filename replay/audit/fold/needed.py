@@ -44,18 +44,3 @@ def removed(changes: Any) -> Any:
     is_other = pc.not_equal(changes["record"], "RemoveTopicRecord")
     is_alone = pc.or_(is_other, pc.equal(changes["kind"], "topics"))
     return pc.and_(pc.and_(changes["in_effect"], changes["after"].is_null()), is_alone)
-
-
-def churned(changes: Any) -> Any:
-    """True if the leader of a partition changed, or its ISR may have shrunk."""
-    before, after = changes["before"], changes["after"]
-    is_shorter = pc.less(pc.count_substring(after, ","), pc.count_substring(before, ","))
-    is_empty = pc.equal(after, "[]")
-    is_churn = pc.or_(pc.equal(changes["field"], "leader"), pc.or_(is_shorter, is_empty))
-    return pc.and_(pc.and_(changes["in_effect"], before.is_valid()), is_churn.fill_null(False))
-
-
-def short(states: Any) -> Any:
-    """True if a partition is without a leader or under-replicated; and of its last state."""
-    is_short = pc.or_(states["is_down"], states["is_under_replicated"])
-    return pc.or_(is_short, states["end_offset"].is_null())

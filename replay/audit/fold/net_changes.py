@@ -9,7 +9,8 @@ import numpy
 import pyarrow
 
 from replay.audit.fold.changes import CHANGES, Row
-from replay.audit.fold.partition_changes import FIELDS, KIND, Events
+from replay.audit.fold.groups import Groups
+from replay.audit.fold.partition_changes import FIELDS, Events
 
 _ORIGIN = ("principal", "command", "reason")
 
@@ -30,8 +31,6 @@ _KEY = itemgetter(*(_PLACES[name] for name in ("kind", "id", "field")))
 _BEFORE, _AFTER = _PLACES["before"], _PLACES["after"]
 _IN_EFFECT, _OFFSET, _TIMESTAMP = (_PLACES[name] for name in ("in_effect", "offset", "timestamp"))
 
-_OF_LAST = ("offset", "id", "name", *_ORIGIN)
-
 
 def net_partition_changes(
     records: pyarrow.Table,
@@ -45,29 +44,24 @@ def net_partition_changes(
 
     The other arguments are as for `partition_changes`.
     """
-    events = Events(records, undone, spaces, {*columns, "offset", "timestamp"})
-    among = events.in_effect & (events.said["offset"].to_numpy() >= first)
-    timestamps = events.said["timestamp"].to_numpy()
+    events = Events(records, undone, spaces)
+    among = events.in_effect & (events.offset >= first)
     schema = pyarrow.schema([NET.field(name) for name in columns])
     for field in FIELDS:
         values = events.values(field)
         (changed,) = numpy.nonzero(values.changed() & among)
-        of = events.partition[changed]
-        (starts,) = numpy.nonzero(numpy.diff(of, prepend=-1))
-        ends = numpy.append(starts[1:], len(of))[: len(starts)]
-        before, after = values.before[changed[starts]], values.after[changed[ends - 1]]
-        latest = numpy.maximum.reduceat(timestamps[changed], starts) if len(starts) else starts
+        groups = Groups.of(events.partition[changed])
+        before, after = values.before[changed[groups.first]], values.after[changed[groups.last]]
         is_net = before != after
-        last = events.said.take(pyarrow.array(changed[ends - 1][is_net]))
-        found = {name: last[name] for name in _OF_LAST if name in columns} | {
-            "kind": pyarrow.repeat(KIND, last.num_rows),
-            "field": pyarrow.repeat(field, last.num_rows),
-            "changes": pyarrow.array((ends - starts)[is_net]),
-            "timestamp": pyarrow.array(latest[is_net]),
+        last = changed[groups.last[is_net]]
+        found = events.said(last, columns) | {
+            "field": pyarrow.repeat(field, len(last)),
+            "before": values.texts_of(before[is_net]),
+            "after": values.texts_of(after[is_net]),
+            "changes": groups.sizes()[is_net],
+            "timestamp": groups.greatest(events.timestamp[changed])[is_net],
         }
-        for name, numbers in (("before", before[is_net]), ("after", after[is_net])):
-            found[name] = values.texts.take(pyarrow.array(numbers, mask=numbers < 0))
-        yield pyarrow.table([found[name] for name in columns], names=list(columns)).cast(schema)
+        yield pyarrow.table([found[name] for name in columns], schema=schema)
 
 
 def net_changes(changes: Iterable[Row], first: int) -> Iterator[Row]:

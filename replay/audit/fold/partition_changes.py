@@ -7,6 +7,7 @@ are compared as numbers of their texts.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -47,42 +48,67 @@ class Values(NamedTuple):
         """Return a mask of the events that change the value."""
         return (self.after != _UNSET) & (self.after != self.before)
 
+    def is_replaced(self) -> Any:
+        """Return a mask of the events that change a value; none is there of what is new or gone."""
+        return (self.before >= 0) & (self.after >= 0) & (self.after != self.before)
+
     def settled(self) -> Any:
         """Return the number of the value after each event; negative if there is none."""
         return numpy.where(self.after == _UNSET, self.before, self.after)
+
+    def texts_of(self, numbers: Any) -> pyarrow.Array:
+        """Return the texts with some numbers, null for a negative one."""
+        return self.texts.take(pyarrow.array(numbers, mask=numbers < 0))
 
 
 class Events:
     """The events of partitions, sorted by partition and position.
 
     Attributes:
-        said: The columns `columns` of changes that are the same for all fields of an event.
         partition: A number of each event's partition.
+        offset, timestamp: Those of each event's record.
         in_effect: A mask of the events that are not of an aborted transaction.
     """
 
     def __init__(
-        self,
-        records: pyarrow.Table,
-        undone: list[tuple[int, int]],
-        spaces: dict[str, str],
-        columns: Collection[str],
+        self, records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
     ) -> None:
         """Find the events of records; the arguments are those of `partition_changes`."""
         records = _with_spans(records, undone)
-        names, removals = _names_and_removals(records, spaces)
+        self._names, removals = _names_and_removals(records, spaces)
         self._events = _events(records, removals)
-        topics = self._events["topic_id"].dictionary_encode()
+        self._topics = self._events["topic_id"].dictionary_encode()
         numbers = self._events["partition_id"].to_numpy()
-        key = topics.indices.to_numpy().astype(numpy.int64) << 32 | numbers
+        key = self._topics.indices.to_numpy().astype(numpy.int64) << 32 | numbers
         self._order = numpy.lexsort((self._events["position"].to_numpy(), key))
         self.partition = key[self._order]
-        self._first = numpy.searchsorted(self.partition, self.partition)
+        (starts,) = numpy.nonzero(numpy.diff(self.partition, prepend=-1))
+        self._first = numpy.repeat(starts, numpy.diff(starts, append=len(key)))
+        self.offset = self._events["position"].to_numpy()[self._order]
+        self.timestamp = self._events["timestamp"].to_numpy()[self._order]
         self._span = self._events["span"].to_numpy()[self._order]
         self.in_effect = self._span < 0
         self._is_removal = self._events["is_removal"].to_numpy(zero_copy_only=False)
-        said = _said(self._events, topics, names, columns)
-        self.said = said.take(pyarrow.array(self._order))
+
+    def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
+        """Return those columns of changes, among some, that all fields of an event share.
+
+        Args:
+            rows: The indices of the events.
+        """
+        places = pyarrow.array(self._order[rows])
+        found = {
+            each: self._events[each].take(places)
+            for each in ("timestamp", "record", *_ORIGIN)
+            if each in columns
+        }
+        found["offset"] = pyarrow.array(self.offset[rows])
+        found["in_effect"] = pyarrow.array(self.in_effect[rows])
+        found["kind"] = pyarrow.repeat(KIND, len(rows))
+        if not {"id", "name"}.isdisjoint(columns):
+            labels = pyarrow.array(self._label[rows])
+            found |= {name: texts.take(labels) for name, texts in self._labels.items()}
+        return {name: values for name, values in found.items() if name in columns}
 
     def values(self, field: str) -> Values:
         """Return the values of a field, one of `FIELDS`."""
@@ -90,6 +116,45 @@ class Events:
         after[self._is_removal] = _REMOVED
         after = after[self._order]
         return Values(_before(after, self._span, self._first), after, texts)
+
+    @cached_property
+    def _label(self) -> Any:
+        """By event, the index of its partition's id and name among `_labels`."""
+        is_other = self._first == numpy.arange(len(self._first))
+        is_other |= numpy.diff(self._name, prepend=-1) != 0
+        return numpy.cumsum(is_other) - 1
+
+    @cached_property
+    def _labels(self) -> dict[str, pyarrow.Array]:
+        """The ids and the names of partitions: again for each name that a topic took."""
+        (starts,) = numpy.nonzero(numpy.diff(self._label, prepend=-1))
+        places = pyarrow.array(self._order[starts])
+        numbers = self._events["partition_id"].take(places).cast(pyarrow.string())
+        texts = map(id_text, self._topics.dictionary.to_pylist())
+        ids = pyarrow.array(texts, pyarrow.string()).take(self._topics.indices.take(places))
+        names = pyarrow.array((name for _, _, name in self._taken), pyarrow.string())
+        taken = pyarrow.array(self._name[starts], mask=self._name[starts] < 0)
+        return {
+            "id": pc.binary_join_element_wise(ids, numbers, "/"),
+            "name": pc.binary_join_element_wise(pc.coalesce(names.take(taken), ids), numbers, "/"),
+        }
+
+    @cached_property
+    def _name(self) -> Any:
+        """By event, the index of the topic's name among `_taken`, -1 if it has none."""
+        of, at = (numpy.array([each[n] for each in self._taken], numpy.int64) for n in (0, 1))
+        _, ranks = numpy.unique(numpy.concatenate([self.offset, at]), return_inverse=True)
+        codes = self.partition >> 32
+        keys = of << 32 | ranks[len(codes) :]
+        found = numpy.searchsorted(keys, codes << 32 | ranks[: len(codes)], "right") - 1
+        return numpy.where(numpy.append(of, -1)[found] == codes, found, -1)
+
+    @cached_property
+    def _taken(self) -> list[tuple[int, int, str]]:
+        """The number of each topic, and each position where it took a name, ascending."""
+        topics = enumerate(self._topics.dictionary.to_pylist())
+        names = ((number, self._names.get(topic, ())) for number, topic in topics)
+        return [(number, at, name) for number, taken in names for at, name in taken]
 
 
 def partition_changes(
@@ -110,20 +175,17 @@ def partition_changes(
         fields: The fields whose changes are needed.
         columns: The columns of `CHANGES` that are needed.
     """
-    events = Events(records, undone, spaces, columns)
+    events = Events(records, undone, spaces)
     schema = pyarrow.schema([CHANGES.field(name) for name in columns])
     for field in fields:
         values = events.values(field)
         (changed,) = numpy.nonzero(values.changed())
-        rows = events.said.take(pyarrow.array(changed))
+        rows = events.said(changed, columns)
         for name, numbers in (("before", values.before), ("after", values.after)):
             if name in columns:
-                found = pyarrow.array(numbers[changed], mask=numbers[changed] < 0)
-                rows = rows.append_column(name, values.texts.take(found))
-        for name, text in (("kind", KIND), ("field", field)):
-            if name in columns:
-                rows = rows.append_column(name, pyarrow.repeat(text, rows.num_rows))
-        yield rows.select(columns).cast(schema)
+                rows[name] = values.texts_of(numbers[changed])
+        rows["field"] = pyarrow.repeat(field, len(changed))
+        yield pyarrow.table([rows[name] for name in columns], schema=schema)
 
 
 def _before(after: Any, span: Any, first: Any) -> Any:
@@ -135,11 +197,12 @@ def _before(after: Any, span: Any, first: Any) -> Any:
         first: The index of the first event of the same partition.
     """
     is_set = after != _UNSET
-    settled = _last_before(is_set & (span < 0), first)
-    aborted = _last_before(is_set, first)
-    # Only in its own transaction, an event sees what was aborted.
-    own = (span >= 0) & (aborted >= 0) & (span[aborted] == span)
-    last = numpy.where(own, aborted, settled)
+    last = _last_before(is_set & (span < 0), first)
+    if (span >= 0).any():
+        aborted = _last_before(is_set, first)
+        # Only in its own transaction, an event sees what was aborted.
+        own = (span >= 0) & (aborted >= 0) & (span[aborted] == span)
+        last = numpy.where(own, aborted, last)
     return numpy.where(last < 0, _REMOVED, after[last])
 
 
@@ -172,9 +235,10 @@ def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple
     names: _Names = defaultdict(list)
     removals: _Removals = []
     decoder = msgspec.json.Decoder(dict[str, Fields])
-    known = _partition_ids(records)
     (rows,) = numpy.nonzero(records["record"].is_valid().to_numpy())
     others = records.select(["position", "record", "topic_id", "span"]).take(pyarrow.array(rows))
+    is_removal = pc.starts_with(others["record"], '{"RemoveTopicRecord"')
+    known = _partition_ids(records, others.filter(is_removal)["topic_id"])
     for row, other in zip(rows.tolist(), others.to_pylist(), strict=True):
         ((name, fields),) = decoder.decode(other["record"]).items()
         if name == "RemoveTopicRecord":
@@ -188,8 +252,10 @@ def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple
     return names, removals
 
 
-def _partition_ids(records: pyarrow.Table) -> dict[bytes, list[int]]:
-    keys = records.filter(records["record"].is_null()).select(["topic_id", "partition_id"])
+def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict[bytes, list[int]]:
+    """Return the ids of all partitions of some topics."""
+    is_one = pc.and_(records["record"].is_null(), pc.is_in(records["topic_id"], topics))
+    keys = records.select(["topic_id", "partition_id"]).filter(is_one)
     found = defaultdict(list)
     for key in keys.group_by(["topic_id", "partition_id"]).aggregate([]).to_pylist():
         found[key["topic_id"]].append(key["partition_id"])
@@ -221,51 +287,31 @@ def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
     return pyarrow.record_batch(arrays, names=table.column_names)
 
 
-def _said(
-    events: pyarrow.RecordBatch,
-    topics: pyarrow.DictionaryArray,
-    names: _Names,
-    columns: Collection[str],
-) -> pyarrow.Table:
-    """Return those of some columns that are the same for all fields of an event."""
-    texts = pyarrow.array(map(id_text, topics.dictionary.to_pylist()), pyarrow.string())
-    ids, numbers = texts.take(topics.indices), events["partition_id"].cast(pyarrow.string())
-    found = {
-        "offset": events["position"],
-        **{each: events[each] for each in ("timestamp", "record", *_ORIGIN)},
-        "in_effect": pc.less(events["span"], 0),
-    }
-    if "id" in columns:
-        found["id"] = pc.binary_join_element_wise(ids, numbers, "/")
-    if "name" in columns:
-        full_names = pc.coalesce(_names_at(topics, events["position"].to_numpy(), names), ids)
-        found["name"] = pc.binary_join_element_wise(full_names, numbers, "/")
-    return pyarrow.table({name: values for name, values in found.items() if name in columns})
-
-
-def _names_at(topics: pyarrow.DictionaryArray, positions: Any, names: _Names) -> pyarrow.Array:
-    """Return the name that each event's topic has at the event's position, null if none."""
-    taken = [
-        (topic, at, name)
-        for topic, topic_id in enumerate(topics.dictionary.to_pylist())
-        for at, name in names.get(topic_id, ())
-    ]
-    of, at, texts = zip(*taken, strict=True) if taken else ((), (), ())
-    both = numpy.concatenate([positions, numpy.array(at, numpy.int64)])
-    _, ranks = numpy.unique(both, return_inverse=True)
-    codes = topics.indices.to_numpy().astype(numpy.int64)
-    keys = numpy.array(of, numpy.int64) << 32 | ranks[len(positions) :]
-    place = numpy.searchsorted(keys, codes << 32 | ranks[: len(positions)], "right") - 1
-    is_named = (place >= 0) & (numpy.append(of, -1)[place] == codes)
-    return pyarrow.array(texts, pyarrow.string()).take(pyarrow.array(place, mask=~is_named))
-
-
 def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
     """Return the number of each value's text, `_UNSET` for null, and the texts by number."""
-    texts = _texts(values.drop_null()).dictionary_encode()
     numbers = numpy.full(len(values), _UNSET)
-    numbers[values.is_valid().to_numpy(zero_copy_only=False)] = texts.indices.to_numpy()
-    return numbers, texts.dictionary
+    is_valid = values.is_valid().to_numpy(zero_copy_only=False)
+    values = values.drop_null()
+    keys = _keys(values).dictionary_encode()
+    numbers[is_valid] = keys.indices.to_numpy()
+    # One of the rows with each number.
+    rows = numpy.empty(len(keys.dictionary), numpy.int64)
+    rows[keys.indices.to_numpy()] = numpy.arange(len(values))
+    return numbers, _texts(values.take(pyarrow.array(rows)))
+
+
+def _keys(values: pyarrow.Array) -> pyarrow.Array:
+    """Return values that are equal where the given ones are; lists as octets, quickly compared."""
+    if not pyarrow.types.is_list(values.type):
+        return values
+    items = values.flatten()
+    if items.type == pyarrow.binary():
+        items = items.dictionary_encode().indices
+    octets = items.to_numpy()
+    ends = numpy.cumsum(pc.list_value_length(values).to_numpy(), dtype=numpy.int32)
+    bounds = numpy.append(numpy.int32(0), ends) * numpy.int32(octets.itemsize)
+    buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(octets)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), len(values), buffers)
 
 
 def _texts(values: pyarrow.Array) -> pyarrow.Array:

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import numpy
 import pyarrow
-import pyarrow.compute as pc
 
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.partition_changes import Events, Values
@@ -27,9 +26,6 @@ FIELDS = {
 OLD = "old_"
 """Prefix of a field's name: its value in the state before."""
 
-SHORTAGES = ("is_down", "is_under_replicated", "was_down", "was_under_replicated")
-"""Without a leader; with fewer replicas in sync than assigned; the same of the state before."""
-
 SAID = ("offset", "timestamp", "id", "name", "record", "principal", "command", "reason")
 
 STATES = pyarrow.schema(
@@ -40,7 +36,6 @@ STATES = pyarrow.schema(
         ("end_timestamp", pyarrow.int64()),
         *FIELDS.items(),
         *((f"{OLD}{name}", type_) for name, type_ in FIELDS.items()),
-        *((name, pyarrow.bool_()) for name in SHORTAGES),
     ]
 )
 """The columns of states. The fields are null once the partition is removed, the end is null if the
@@ -61,42 +56,28 @@ def partition_states(
         records: As for `partition_changes`, and so are `undone` and `spaces`.
         columns: The columns of `STATES` that are needed.
     """
-    events = Events(records, undone, spaces, {*columns, "offset", "timestamp"})
+    events = Events(records, undone, spaces)
     values = {name: events.values(name) for name in FIELDS}
-    is_changed = numpy.any([each.changed() for each in values.values()], axis=0)
-    (rows,) = numpy.nonzero(is_changed & events.in_effect)
-    said = events.said.take(pyarrow.array(rows))
-    found: dict[str, Any] = {name: said[name] for name in said.column_names}
+    rows = state_changes(events, values)
+    found: dict[str, Any] = events.said(rows, columns)
     is_other = numpy.diff(events.partition[rows], prepend=-1, append=-1) != 0
     found["is_first"] = pyarrow.array(is_other[:-1])
-    for name in ("offset", "timestamp"):
-        following = numpy.append(said[name].to_numpy()[1:], 0)[: len(rows)]
+    for name, numbers in (("offset", events.offset), ("timestamp", events.timestamp)):
+        following = numpy.append(numbers[rows][1:], 0)[: len(rows)]
         found[f"end_{name}"] = pyarrow.array(following, mask=is_other[1:])
     for name, each in values.items():
         typed = _typed(each.texts, FIELDS[name])
         for column, numbers in ((name, each.settled()), (f"{OLD}{name}", each.before)):
             if column in columns:
                 found[column] = _taken(typed, numbers[rows])
-    if not {*SHORTAGES}.isdisjoint(columns):
-        found |= _shortages({name: values[name] for name in ("leader", "isr", "replicas")}, rows)
     needed = pyarrow.schema([field for field in STATES if field.name in columns])
     yield pyarrow.table([found[name] for name in needed.names], schema=needed)
 
 
-def _shortages(values: dict[str, Values], rows: Any) -> dict[str, pyarrow.Array]:
-    """Return the columns `SHORTAGES` of some events."""
-    typed = {name: _typed(each.texts, FIELDS[name]) for name, each in values.items()}
-    sizes = {name: pc.list_value_length(typed[name]) for name in ("isr", "replicas")}
-    sizes["leader"] = typed["leader"]
-    found = {}
-    for prefix, numbers in (
-        ("is", {name: each.settled() for name, each in values.items()}),
-        ("was", {name: each.before for name, each in values.items()}),
-    ):
-        leader, isr, replicas = (_taken(sizes[name], numbers[name][rows]) for name in numbers)
-        found[f"{prefix}_down"] = pc.equal(leader, -1).fill_null(False)
-        found[f"{prefix}_under_replicated"] = pc.less(isr, replicas).fill_null(False)
-    return found
+def state_changes(events: Events, values: dict[str, Values]) -> Any:
+    """Return the indices of the events in effect at which a state begins."""
+    is_changed = numpy.any([each.changed() for each in values.values()], axis=0)
+    return numpy.nonzero(is_changed & events.in_effect)[0]
 
 
 def _taken(values: pyarrow.Array, numbers: Any) -> pyarrow.Array:

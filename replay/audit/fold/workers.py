@@ -1,5 +1,6 @@
 """Functions that Spark's Python workers run on batches of records."""
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any
@@ -10,12 +11,12 @@ import pyarrow.compute as pc
 
 from replay.audit.fold.changed_objects import OBJECTS, changed_objects
 from replay.audit.fold.changes import CHANGES, Changes, Row, Said
-from replay.audit.fold.changes_by_object import BY_OBJECT, others_by_object
 from replay.audit.fold.net_changes import NET, net_changes
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
 from replay.audit.fold.packing import packed, packed_by_topic, unpacked
 from replay.audit.fold.partition_changes import partition_changes
 from replay.audit.fold.partitions import SCHEMA, ended, rows_of
+from replay.audit.fold.summed_changes import AddUp, summed_others
 from replay.audit.fold.texts import Sums
 from replay.audit.fold.transactions import TransactionFold
 
@@ -117,6 +118,15 @@ def _context(batches: Batches) -> Context:
     return Context(undone=objects.undone, spaces=objects.names.spaces)
 
 
+def last_marker(batches: Batches, before: int) -> Iterator[pyarrow.RecordBatch]:
+    """Return the last transaction marker before a position, and whether it begins a transaction."""
+    markers = (batch.filter(pc.less(batch["position"], before)) for batch in batches)
+    last = [batch.slice(batch.num_rows - 1) for batch in markers if batch.num_rows][-1:]
+    for marker in last:
+        is_begin = pc.starts_with(marker["record"], f'{{"{BEGIN}"')
+        yield pyarrow.record_batch({"position": marker["position"], "is_begin": is_begin})
+
+
 Find = Callable[[pyarrow.Table, list[tuple[int, int]], dict[str, str]], Iterator[pyarrow.Table]]
 """Computes rows from all records of some topics; takes what `partition_changes` takes."""
 
@@ -181,12 +191,12 @@ def other_net_changes(
     return _selected(found, NET, columns)
 
 
-def other_changes_by_object(
-    batches: Batches, first: int, columns: Sequence[str] = BY_OBJECT.names
+def other_sums(
+    batches: Batches, *, first: int, add_up: AddUp, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes from an offset on, except those of partitions, added up by object."""
+    """Return the changes from an offset on, except those of partitions, added up."""
     objects = pyarrow.Table.from_batches(other_objects(batches), OBJECTS)
-    yield from others_by_object(objects, first, columns).to_batches()
+    yield from summed_others(objects, first=first, add_up=add_up, columns=columns).to_batches()
 
 
 def topic_changes(
@@ -235,11 +245,16 @@ def _selected(
 def _said(batches: Batches) -> Iterator[Said]:
     # Numbers with a fraction stay as Spark wrote them.
     decoder = msgspec.json.Decoder(dict[str, dict[str, Any]], float_hook=str)
-    for batch in batches:
-        columns = (batch[name].to_pylist() for name in ("position", "record", *_ORIGIN))
-        for position, text, timestamp, principal, command, reason in zip(*columns, strict=True):
-            ((name, fields),) = decoder.decode(text).items()
-            yield Said(position, timestamp, principal, command, reason, name, fields)
+    # To look for cycles among all the rows, which have none, takes a third of the time.
+    gc.disable()
+    try:
+        for batch in batches:
+            columns = (batch[name].to_pylist() for name in ("position", "record", *_ORIGIN))
+            for position, text, timestamp, principal, command, reason in zip(*columns, strict=True):
+                ((name, fields),) = decoder.decode(text).items()
+                yield Said(position, timestamp, principal, command, reason, name, fields)
+    finally:
+        gc.enable()
 
 
 def _applied(batches: Batches, fold: TransactionFold | None = None) -> Objects:

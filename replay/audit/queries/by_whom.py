@@ -47,10 +47,9 @@ WHO = Query(
     "changes by principal and command",
     """
     SELECT principal, command, sum(changes) AS changes,
-           sum(records - size(shared)) + size(array_distinct(flatten(collect_list(shared))))
-               AS records,
-           count(*) AS objects, min(first) AS first, max(last) AS last
-    FROM changes_by_object
+           sum(records) + size(array_distinct(flatten(collect_list(shared)))) AS records,
+           sum(objects) AS objects, min(first) AS first, max(last) AS last
+    FROM changes_by_principal
     GROUP BY principal, command
     ORDER BY changes DESC, principal, command
     """,
@@ -63,18 +62,15 @@ WHO = Query(
         "first": _COUNTS["first"],
         "last": _COUNTS["last"],
     },
-    reads=("changes_by_object",),
+    reads=("changes_by_principal",),
 )
 
 OBJECTS = Query(
     "objects",
     "changes by object, and by whom",
     """
-    SELECT kind, max_by(name, offset) AS name, id, sum(changes) AS changes,
-           sum(records) AS records, min(first) AS first, max(last) AS last,
-           sort_array(collect_set(principal)) AS principals
-    FROM changes_by_object
-    GROUP BY kind, id
+    SELECT kind, name, id, changes, records, first, last, principals
+    FROM (SELECT /*+ REPARTITION(1) */ * FROM changes_by_object)
     ORDER BY changes DESC, kind, name, id
     """,
     {

@@ -1,25 +1,16 @@
 """Audit queries about partitions: leaders, ISRs, outages, reassignments, modes, placement."""
 
-from replay.audit.fold.needed import churned, short
 from replay.audit.queries.query import HOUR, ID, OBJECT, ORIGIN, RECORD, Column, Query
 
 _LAST_NAME = Column("string", "topic/partition, by the topic's last name in the range")
 _NOT_OVER = "it is not over"
 
-# A partition that is new, or gone, has no leader before, or after.
 LEADER_CHURN = Query(
     "leader-churn",
     "changes of leader and shrunk ISRs by partition and hour",
     """
-    SELECT hour, max_by(name, offset) AS name, id,
-           count_if(field = 'leader') AS leader_changes,
-           count_if(field = 'isr' AND size(from_json(after, 'array<int>'))
-                                      < size(from_json(before, 'array<int>'))) AS isr_shrinks
-    FROM changes
-    WHERE kind = 'partitions' AND field IN ('leader', 'isr') AND in_effect
-          AND before IS NOT null AND after IS NOT null
-    GROUP BY hour, id
-    HAVING leader_changes > 0 OR isr_shrinks > 0
+    SELECT hour, name, id, leader_changes, isr_shrinks
+    FROM (SELECT /*+ REPARTITION(1) */ * FROM partition_churn)
     ORDER BY leader_changes DESC, isr_shrinks DESC, hour, name, id
     """,
     {
@@ -29,9 +20,7 @@ LEADER_CHURN = Query(
         "leader_changes": Column("bigint", "changes of the leader, also to and from none"),
         "isr_shrinks": Column("bigint", "changes that left fewer replicas in sync"),
     },
-    kinds=("partitions",),
-    fields=("leader", "isr"),
-    where=churned,
+    reads=("partition_churn",),
 )
 
 # Kafka marks an unclean election with the recovery state RECOVERING (1) since 3.2. Before, a leader
@@ -67,17 +56,8 @@ AVAILABILITY = Query(
     "availability",
     "time without a leader, and under-replicated, by partition",
     """
-    SELECT max_by(name, offset) AS name, id,
-           count_if(is_down AND (is_first OR NOT was_down)) AS outages,
-           sum(if(is_down, ms, 0)) AS unavailable_ms,
-           count_if(is_under_replicated AND (is_first OR NOT was_under_replicated)) AS shortages,
-           sum(if(is_under_replicated, ms, 0)) AS under_replicated_ms
-    FROM partition_states
-    WHERE ms IS NOT null
-          -- The last one has the name.
-          AND (is_down OR is_under_replicated OR end_offset IS null)
-    GROUP BY id
-    HAVING outages > 0 OR shortages > 0
+    SELECT name, id, outages, unavailable_ms, shortages, under_replicated_ms
+    FROM (SELECT /*+ REPARTITION(1) */ * FROM partition_outages)
     ORDER BY unavailable_ms DESC, under_replicated_ms DESC, name, id
     """,
     {
@@ -88,8 +68,7 @@ AVAILABILITY = Query(
         "shortages": Column("bigint", "times with fewer replicas in sync than assigned"),
         "under_replicated_ms": Column("bigint", "their length within the range", "ms"),
     },
-    reads=("partition_states",),
-    where=short,
+    reads=("partition_outages",),
 )
 
 REASSIGNMENTS = Query(

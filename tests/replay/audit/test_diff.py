@@ -14,6 +14,7 @@ import pytest
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
+from records.configs import FeatureLevelRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
 from records.text import uuid_text
 from replay.audit.audit import Audit, Range
@@ -78,6 +79,17 @@ def test_nothing_changes_while_no_record_sets_anything(
     files = write_log(tmp_path, batches([BeginTransactionRecord()], [EndTransactionRecord()]))
     with Audit(spark, files) as audit:
         assert by_spark(audit, 0, files.end_offset - 1) == set()
+
+
+def test_a_range_that_begins_inside_a_transaction_has_all_its_changes(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    one, two = (FeatureLevelRecord(name=name, feature_level=1) for name in "ab")
+    history = batches([BeginTransactionRecord()], [one], [two], [EndTransactionRecord()], [one])
+    with Audit(spark, write_log(tmp_path, history)) as audit:
+        both = {("features", name, "feature_level", None, "1") for name in "ab"}
+        assert by_spark(audit, 2, 4) == both
+        assert by_spark(audit, 4, 4) == set()
 
 
 def points(reader: LogReader) -> Iterator[tuple[int, int]]:

@@ -130,7 +130,7 @@ def test_queries_equal_plain_computations_on_a_random_history(
     answers_agree(far_away, files, rows, offsets, FakeLog(history), keep=True)
 
 
-BY_TOPIC = ("who", "diff", "leader-churn", "availability", "reassignments", "placement")
+BY_TOPIC = ("who", "objects", "diff", "leader-churn", "availability", "reassignments", "placement")
 
 
 def test_answers_do_not_depend_on_the_number_of_tasks(

@@ -1,0 +1,55 @@
+"""Counts elections and shrunk ISRs of partitions by hour."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.groups import Groups
+from replay.audit.fold.partition_changes import Events
+
+HOUR_MS = 3_600_000
+
+CHURN = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in ("timestamp", "name", "id")),
+        ("leader_changes", pyarrow.int64()),
+        ("isr_shrinks", pyarrow.int64()),
+    ]
+)
+"""The columns of churn: the start of the hour, the partition and the numbers of changes."""
+
+
+def partition_churn(
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    first: int,
+    columns: Sequence[str] = CHURN.names,
+) -> Iterator[pyarrow.Table]:
+    """Yield the partitions and hours with changes of the leader or shrunk ISRs from an offset on.
+
+    The other arguments are as for `partition_changes`.
+    """
+    events = Events(records, undone, spaces)
+    leader, isr = events.values("leader"), events.values("isr")
+    among = events.in_effect & (events.offset >= first)
+    is_elected = leader.is_replaced() & among
+    (replaced,) = numpy.nonzero(isr.is_replaced() & among)
+    sizes = pc.count_substring_regex(isr.texts, "[0-9]+").to_numpy()
+    is_shrunk = numpy.zeros(len(among), bool)
+    is_shrunk[replaced] = sizes[isr.after[replaced]] < sizes[isr.before[replaced]]
+    (rows,) = numpy.nonzero(is_elected | is_shrunk)
+    hours = events.timestamp // HOUR_MS * HOUR_MS
+    rows = rows[numpy.lexsort((hours[rows], events.partition[rows]))]
+    groups = Groups.of(events.partition[rows], hours[rows])
+    found = events.said(rows[groups.last], columns) | {
+        "timestamp": hours[rows][groups.first],
+        "leader_changes": groups.sums(is_elected[rows]),
+        "isr_shrinks": groups.sums(is_shrunk[rows]),
+    }
+    schema = pyarrow.schema([CHURN.field(name) for name in columns])
+    yield pyarrow.table([found[name] for name in columns], schema=schema)

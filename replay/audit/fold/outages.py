@@ -1,0 +1,94 @@
+"""Adds up the time that partitions are without a leader, and under-replicated."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.groups import Groups
+from replay.audit.fold.partition_changes import Events, Values
+from replay.audit.fold.partition_states import FIELDS, state_changes
+
+_COUNTS = ("outages", "unavailable_ms", "shortages", "under_replicated_ms")
+OUTAGES = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in ("name", "id")),
+        *((name, pyarrow.int64()) for name in _COUNTS),
+    ]
+)
+"""The columns of outages: the partition; times without a leader, times with fewer replicas in sync
+than assigned, and their lengths.
+"""
+
+
+class Period(NamedTuple):
+    """A range of offsets, which begins at `first`; the times in ms at its begin and its end."""
+
+    first: int
+    first_ms: int
+    last_ms: int
+
+
+def partition_outages(
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    period: Period,
+    columns: Sequence[str] = OUTAGES.names,
+) -> Iterator[pyarrow.Table]:
+    """Yield the partitions with outages or shortages in a period.
+
+    The other arguments are as for `partition_changes`.
+    """
+    events = Events(records, undone, spaces)
+    values = {name: events.values(name) for name in FIELDS}
+    rows = state_changes(events, values)
+    groups = Groups.of(events.partition[rows])
+    lengths = _lengths(events.offset[rows], events.timestamp[rows], groups, period)
+    is_known = events.offset[rows] <= period.first
+    is_known[groups.first] = True
+    sums: list[Any] = []
+    is_short, was_short = _under_replicated(values, rows)
+    is_down, was_down = _without_leader(values["leader"], rows)
+    for is_so, was_so in ((is_down, was_down), (is_short, was_short)):
+        among = is_so & (lengths >= 0)
+        sums.append(groups.sums(among & (is_known | ~was_so)))
+        sums.append(groups.sums(numpy.where(among, lengths, 0)))
+    (found,) = numpy.nonzero((sums[0] > 0) | (sums[2] > 0))
+    table = events.said(rows[groups.last[found]], columns)
+    table |= {name: each[found] for name, each in zip(_COUNTS, sums, strict=True)}
+    schema = pyarrow.schema([OUTAGES.field(name) for name in columns])
+    yield pyarrow.table([table[name] for name in columns], schema=schema)
+
+
+def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
+    """Return how long each state of partitions lasted within a period; -1: it ended before."""
+    ends, end_times = (numpy.append(each[1:], 0)[: len(each)] for each in (offsets, times))
+    ends[groups.last], end_times[groups.last] = period.first + 1, period.last_ms
+    begins = numpy.where(offsets >= period.first, times, period.first_ms)
+    return numpy.where(ends > period.first, numpy.maximum(end_times - begins, 0), -1)
+
+
+def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
+    """Return masks of the events after which, and before which, there is no leader."""
+    is_none = numpy.append(pc.equal(leader.texts, "-1").to_numpy(zero_copy_only=False), False)
+    # The last is taken for a negative number, in place of a text's.
+    after, before = leader.settled()[rows], leader.before[rows]
+    return is_none[numpy.maximum(after, -1)], is_none[numpy.maximum(before, -1)]
+
+
+def _under_replicated(values: dict[str, Values], rows: Any) -> tuple[Any, Any]:
+    """Return masks of the events after which, and before which, replicas are not in sync."""
+    isr, replicas = (_sizes(values[name], rows) for name in ("isr", "replicas"))
+    return isr[0] < replicas[0], isr[1] < replicas[1]
+
+
+def _sizes(values: Values, rows: Any) -> tuple[Any, Any]:
+    """Return the sizes of lists after and before events, 0 if there is none."""
+    sizes = numpy.append(pc.count_substring_regex(values.texts, "[0-9]+").to_numpy(), 0)
+    after, before = values.settled()[rows], values.before[rows]
+    return sizes[numpy.maximum(after, -1)], sizes[numpy.maximum(before, -1)]

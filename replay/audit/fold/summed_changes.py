@@ -1,0 +1,175 @@
+"""Adds up the changes of each object, and those by each principal and command."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+import pyarrow
+import pyarrow.compute as pc
+
+from replay.audit.fold.changes import CHANGES
+from replay.audit.fold.groups import Groups
+from replay.audit.fold.partition_changes import FIELDS, Events
+
+_REMOVALS = ("RemoveTopicRecord", "RemovePartitionsRecord")
+"""Records that change partitions and other objects."""
+
+_NEEDED = ("kind", "offset", "timestamp", "principal", "command", "record")
+
+_COUNTS = [
+    ("changes", pyarrow.int64()),
+    ("records", pyarrow.int64()),
+    ("first_timestamp", pyarrow.int64()),
+    ("last_timestamp", pyarrow.int64()),
+]
+
+BY_OBJECT = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in ("kind", "id", "name")),
+        *_COUNTS,
+        ("principals", pyarrow.list_(pyarrow.string())),
+    ]
+)
+"""The columns of changes by object: the object with its last name; how many fields and records;
+times; who changed it, sorted.
+"""
+
+BY_PRINCIPAL = pyarrow.schema(
+    [
+        *(CHANGES.field(name) for name in ("principal", "command")),
+        *_COUNTS,
+        ("shared", pyarrow.list_(pyarrow.int64())),
+        ("objects", pyarrow.int64()),
+    ]
+)
+"""The columns of changes by principal: how many fields and objects; how many records changed only
+one of the objects, and the offsets of all others; times. Rows of the same principal and command are
+added up by the query.
+"""
+
+
+class Changed(NamedTuple):
+    """Changes in effect, those of an object by a record as one.
+
+    Attributes:
+        said: The columns of changes; those of an object are in order.
+        objects: A number of each change's object.
+        changes: How many fields changed.
+        is_shared: A mask of the changes whose record may change other objects, too.
+    """
+
+    said: pyarrow.Table
+    objects: Any
+    changes: Any
+    is_shared: Any
+
+
+def by_object(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
+    """Return changes added up by object: some columns of `BY_OBJECT`."""
+    order = numpy.argsort(changed.objects, kind="stable")
+    groups = Groups.of(changed.objects[order])
+    said = changed.said.take(pyarrow.array(order[groups.last]))
+    found: dict[str, Any] = {name: said[name] for name in ("kind", "id", "name")}
+    found["records"] = groups.sizes()
+    if "principals" in columns:
+        names = sorted({*changed.said["principal"].unique().drop_null().to_pylist()})
+        texts = pyarrow.array(names, pyarrow.string())
+        numbers = pc.index_in(changed.said["principal"], texts).fill_null(-1).to_numpy()[order]
+        bounds, kept = _distinct(groups, numbers, numbers >= 0)
+        found["principals"] = pyarrow.ListArray.from_arrays(bounds, texts.take(kept))
+    return _table(found, changed, order, groups, BY_OBJECT, columns)
+
+
+def by_principal(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
+    """Return changes added up by principal and command: some columns of `BY_PRINCIPAL`."""
+    keys = [_codes(changed.said[name]) for name in ("principal", "command")]
+    order = numpy.lexsort((changed.objects, *keys))
+    keys = [key[order] for key in keys]
+    groups = Groups.of(*keys)
+    said = changed.said.take(pyarrow.array(order[groups.last]))
+    found: dict[str, Any] = {name: said[name] for name in ("principal", "command")}
+    is_object = numpy.zeros(len(order), bool)
+    is_object[Groups.of(*keys, changed.objects[order]).first] = True
+    found["objects"] = groups.sums(is_object)
+    is_shared = changed.is_shared[order]
+    found["records"] = groups.sums(~is_shared)
+    offsets = changed.said["offset"].to_numpy()[order]
+    found["shared"] = pyarrow.ListArray.from_arrays(*_distinct(groups, offsets, is_shared))
+    return _table(found, changed, order, groups, BY_PRINCIPAL, columns)
+
+
+AddUp = Callable[[Changed, Sequence[str]], pyarrow.Table]
+"""`by_object` or `by_principal`."""
+
+
+def summed_partitions(
+    records: pyarrow.Table,
+    undone: list[tuple[int, int]],
+    spaces: dict[str, str],
+    *,
+    first: int,
+    add_up: AddUp,
+    columns: Sequence[str],
+) -> Iterator[pyarrow.Table]:
+    """Yield the changes of partitions from an offset on, added up.
+
+    The other arguments are as for `partition_changes`.
+    """
+    events = Events(records, undone, spaces)
+    counts = sum(events.values(field).changed().astype(numpy.int64) for field in FIELDS)
+    (rows,) = numpy.nonzero((counts > 0) & events.in_effect & (events.offset >= first))
+    said = pyarrow.table(events.said(rows, {*columns, *_NEEDED}))
+    is_shared = pc.is_in(said["record"], pyarrow.array(_REMOVALS)).to_numpy()
+    yield add_up(Changed(said, events.partition[rows], counts[rows], is_shared), columns)
+
+
+def summed_others(
+    objects: pyarrow.Table, *, first: int, add_up: AddUp, columns: Sequence[str]
+) -> pyarrow.Table:
+    """Return the changes of other objects from an offset on, added up.
+
+    Args:
+        objects: The columns `OBJECTS`.
+    """
+    is_needed = pc.and_(objects["in_effect"], pc.greater_equal(objects["offset"], first))
+    # A config that waited for its topic comes after later records.
+    said = objects.filter(is_needed).sort_by("offset")
+    numbers = _codes(pc.binary_join_element_wise(said["kind"], said["id"], "/"))
+    offsets = said["offset"].to_numpy()
+    _, records, counts = numpy.unique(offsets, return_inverse=True, return_counts=True)
+    is_removal = pc.is_in(said["record"], pyarrow.array(_REMOVALS)).to_numpy()
+    fields = pc.list_value_length(said["fields"]).to_numpy().astype(numpy.int64)
+    return add_up(Changed(said, numbers, fields, is_removal | (counts[records] > 1)), columns)
+
+
+def _codes(values: pyarrow.ChunkedArray) -> Any:
+    """Return a number for each value, -1 for null."""
+    numbers = values.combine_chunks().dictionary_encode().indices
+    return numbers.fill_null(-1).to_numpy().astype(numpy.int64)
+
+
+def _table(
+    found: dict[str, Any],
+    changed: Changed,
+    order: Any,
+    groups: Groups,
+    schema: pyarrow.Schema,
+    columns: Sequence[str],
+) -> pyarrow.Table:
+    """Return columns that were found, with the counts and times of groups of sorted changes."""
+    times = changed.said["timestamp"].to_numpy()[order]
+    found["changes"] = groups.sums(changed.changes[order])
+    found["first_timestamp"] = groups.least(times)
+    found["last_timestamp"] = groups.greatest(times)
+    needed = pyarrow.schema([schema.field(name) for name in columns])
+    return pyarrow.table([found[name] for name in columns], schema=needed)
+
+
+def _distinct(groups: Groups, values: Any, among: Any) -> tuple[Any, Any]:
+    """Return the distinct values of each group, sorted, and the bounds of those of each group."""
+    of = numpy.repeat(numpy.arange(len(groups.first)), groups.sizes())[among]
+    values = values[among]
+    order = numpy.lexsort((values, of))
+    kept = order[Groups.of(of[order], values[order]).first]
+    bounds = numpy.searchsorted(of[kept], numpy.arange(len(groups.first) + 1))
+    return pyarrow.array(bounds, pyarrow.int32()), pyarrow.array(values[kept])
