@@ -49,7 +49,7 @@ class Values(NamedTuple):
         return (self.after != _UNSET) & (self.after != self.before)
 
     def is_replaced(self) -> Any:
-        """Return a mask of the events that change a value; none is there of what is new or gone."""
+        """Return a mask of the events that set another value where there was one."""
         return (self.before >= 0) & (self.after >= 0) & (self.after != self.before)
 
     def settled(self) -> Any:
