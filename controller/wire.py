@@ -106,12 +106,11 @@ def _read(form: _Form, raw: bytes, as_type: Any) -> Any:
 
 
 def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
-    if as_type is Any:
+    if type(plain) is as_type or as_type is Any:  # most values are scalars
         return plain
     if as_type is Uuid:
         return _id(plain, place)
-    as_type = getattr(as_type, "__supertype__", as_type)
-    origin, arguments = typing.get_origin(as_type), typing.get_args(as_type)
+    as_type, origin, arguments = _parts(as_type)
     if origin in (typing.Union, UnionType):
         return _built(form, plain, _branch(form, plain, arguments, place), place)
     if origin is tuple:
@@ -128,6 +127,13 @@ def _built(form: _Form, plain: Any, as_type: Any, place: str) -> Any:
     return _checked(plain, type(None) if as_type is None else as_type, place)
 
 
+@functools.cache
+def _parts(as_type: Any) -> tuple[Any, Any, tuple[Any, ...]]:
+    """Return the type that a NewType names, its generic type and that one's arguments."""
+    as_type = getattr(as_type, "__supertype__", as_type)
+    return as_type, typing.get_origin(as_type), typing.get_args(as_type)
+
+
 def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> Any:
     """Return the type in a union that a plain value belongs to.
 
@@ -140,9 +146,9 @@ def _branch(form: _Form, plain: Any, branches: tuple[Any, ...], place: str) -> A
     raise _wrong(place, f"{type(plain).__name__}, not {names}")
 
 
+@functools.cache
 def _plain_types(form: _Form, as_type: Any) -> tuple[type[Any], ...]:
-    as_type = getattr(as_type, "__supertype__", as_type)
-    origin = typing.get_origin(as_type)
+    as_type, origin, _ = _parts(as_type)
     if origin is tuple:
         return (list,)
     if origin is not None:
@@ -164,6 +170,8 @@ def _id(plain: Any, place: str) -> Uuid:
 def _tuple(form: _Form, plain: Any, arguments: tuple[Any, ...], place: str) -> tuple[Any, ...]:
     items = _checked(plain, list, place)
     if len(arguments) == 2 and arguments[1] is ...:
+        if set(map(type, items)) <= {arguments[0]}:
+            return tuple(items)  # of scalars: each is what `_built` returns for it
         arguments = (arguments[0],) * len(items)
     if len(items) != len(arguments):
         raise _wrong(place, f"{len(items)} items, not {len(arguments)}")
