@@ -48,7 +48,7 @@ def watch(path: Path) -> Iterator[Wakeup]:
                 wakeup = stack.enter_context(_inotify(path))
             except OSError as error:
                 _LOG.warning(
-                    "%s: the system tells of no changes (%s), so it is read every %d ms; "
+                    "%s: the system reports no changes (%s), so it is read every %d ms; "
                     "perhaps fs.inotify.max_user_instances is too low",
                     path,
                     error,

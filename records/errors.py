@@ -1,7 +1,7 @@
 """Error classes that a caller can act on. Our own bugs raise AssertionError instead.
 
 Every error has an `Outcome`: what happened to the request. Only the outcome decides whether and how
-to retry. The class tells what is wrong: the request, the stored data, or the service.
+to retry. The class says what is wrong: the request, the stored data, or the service.
 """
 
 from enum import StrEnum

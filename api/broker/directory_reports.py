@@ -1,4 +1,4 @@
-"""Reports of log directories: tells the controller in which directory each replica is.
+"""Reports of log directories: in which directory each replica is, sent to the controller.
 
 When a directory fails, the controller needs this to determine the affected replicas.
 

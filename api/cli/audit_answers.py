@@ -111,4 +111,4 @@ def print_queries() -> None:
 
     rows = [(query.name, query.description) for query in QUERIES.values()]
     rows.append(("sql", "a query of your own over views: log, changes, topics, ..."))
-    print_table(("name", "tells"), rows)
+    print_table(("name", "answers"), rows)

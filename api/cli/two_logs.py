@@ -95,7 +95,7 @@ def _diff_of_answers(log: "Source", other: "Source", request: "ShowDiff", after:
     if only is not None and not before and not now:
         raise _in_neither(only)
     if not request.show_secrets:
-        warn("secrets are not compared: a service tells them only with --show-secrets")
+        warn("secrets are not compared: a service returns them only with --show-secrets")
     changes = [shown(change, request) for change in diff_named(before, now)]
     return changes, replace(about_other, from_=about.as_of)
 

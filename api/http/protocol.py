@@ -286,7 +286,7 @@ class Connection(HttpToolsProtocol):
         self._abort()
 
     def _tell_handlers(self) -> None:
-        # uvicorn tells only that of the newest request, which may still wait for its turn.
+        # uvicorn reports only that of the newest request, which may still wait for its turn.
         for cycle in self._cycles:
             cycle.disconnected = True
             cycle.message_event.set()

@@ -39,7 +39,7 @@ _BEFORE_LOGIN = by_key((API_VERSIONS, *SASL_APIS))
 _KNOWN = by_key(apis.ALL)
 _KEY = struct.Struct(">h")
 _TELLS_SESSION = 1
-"""The first version of SaslAuthenticate that tells how long a session holds."""
+"""The first version of SaslAuthenticate that returns the lifetime of a session."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):

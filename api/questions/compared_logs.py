@@ -41,7 +41,7 @@ class ComparedLog(msgspec.Struct, frozen=True):
     source: BatchSource | None
 
 
-class Told(msgspec.Struct):
+class Differences(msgspec.Struct):
     """Changes that only some logs have, and the logs whose changes could not be read."""
 
     differences: list[NotOnAll] = []
@@ -66,7 +66,7 @@ def compare_logs(places: Sequence[str]) -> tuple[NodesCompared, About]:
         is_one_cluster = len(clusters) <= 1
         found = Comparison([log.index for log in logs])
         ahead = logs[found.ahead]
-        told = _differences(logs, found) if is_one_cluster else Told()
+        result = _differences(logs, found) if is_one_cluster else Differences()
         answer = NodesCompared(
             clusters=clusters,
             nodes=[_node(log) for log in logs],
@@ -74,12 +74,12 @@ def compare_logs(places: Sequence[str]) -> tuple[NodesCompared, About]:
             common_end=found.common_end if is_one_cluster else None,
             divergence=_divergence(logs, found.parting) if is_one_cluster else None,
             behind=_behind(logs, found) if is_one_cluster else {},
-            differences=told.differences,
-            untold=told.untold,
+            differences=result.differences,
+            untold=result.untold,
             remarks=[
                 *_identity_remarks(logs),
                 *(_commit_remarks(logs) if is_one_cluster else ()),
-                *told.remarks,
+                *result.remarks,
             ],
         )
         return answer, _about(ahead)
@@ -127,24 +127,24 @@ def _behind(logs: Sequence[ComparedLog], found: Comparison) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _differences(logs: Sequence[ComparedLog], found: Comparison) -> Told:
-    told = Told()
+def _differences(logs: Sequence[ComparedLog], found: Comparison) -> Differences:
+    result = Differences()
     for branch in found.branches:
         log = logs[branch.head]
         try:
             events = _events(log, branch.start_offset)
         except (ContradictionError, CorruptLogError, RequestError) as error:
-            told.untold.append(log.name)
-            told.remarks.append(f"what {log.name} holds cannot be told: {error}")
+            result.untold.append(log.name)
+            result.remarks.append(f"what {log.name} holds cannot be read: {error}")
             continue
         for event in events:
             on = [logs[i].name for i in found.holders(branch.head, event.to_offset)]
-            told.differences.append(
+            result.differences.append(
                 NotOnAll(
                     from_offset=event.from_offset, to_offset=event.to_offset, text=event.text, on=on
                 )
             )
-    return told
+    return result
 
 
 def _events(log: ComparedLog, from_offset: int) -> list[TimelineEvent]:

@@ -115,7 +115,7 @@ class SocketClient(CommandClient):
     ) -> AppendResult:
         """Commit a batch, atomically; batches are committed in the order of the calls.
 
-        After cancellation the outcome is unknown. An error has an `outcome`, which tells if the
+        After cancellation the outcome is unknown. An error has an `outcome`, which says if the
         batch may be in the log; if the connection was lost, the outcome is unknown.
 
         Args:

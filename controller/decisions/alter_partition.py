@@ -92,7 +92,7 @@ def alter_partition(
             return _result(alteration, partition=partition)
         records.append(record)
         if record.leader not in (request.broker_id, LEADER_UNCHANGED):
-            # The change is written all the same; the error tells the sender that it no longer
+            # The change is written all the same; the error informs the sender that it no longer
             # leads.
             return _refused(alteration, _new_leader(record.leader))
         return _result(alteration, partition=changed(partition, record))

@@ -359,7 +359,7 @@ def _readable(wanted: Sequence[str], *, has_secrets: bool) -> list[str]:
     }
     if has_secrets:
         values |= {
-            # A token's key is its secret; a hash tells tokens apart.
+            # A token's key is its secret; a hash distinguishes tokens.
             name: f"if(kind = 'delegation_tokens', "
             f"'{REDACTED} ' || left(sha2({name}, 256), 16), {name})"
             for name in ("id", "name")

@@ -34,7 +34,7 @@ _OBJECTS = (
     ("RemoveAccessControlEntryRecord", "acl", id_text("{0}.id"), _END, "null"),
     ("UserScramCredentialRecord", "scram", "{0}.name || '/' || {0}.mechanism", _SET, "null"),
     ("RemoveUserScramCredentialRecord", "scram", "{0}.name || '/' || {0}.mechanism", _END, "null"),
-    # A token's id is a secret; a hash tells tokens apart.
+    # A token's id is a secret; a hash distinguishes tokens.
     ("DelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _SET, "null"),
     ("RemoveDelegationTokenRecord", "token", "left(sha2({0}.token_id, 256), 16)", _END, "null"),
 )

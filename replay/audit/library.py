@@ -67,7 +67,7 @@ class AuditedLog:
             self._reader = opened.enter_context(LogReader.open(location))
             if spark is None:
                 spark = opened.enter_context(session(quick=is_small(self._reader)))
-            # PySpark is imported as late as possible: `session` tells what to do without it.
+            # PySpark is imported as late as possible: `session` says what to do without it.
             from replay.audit.audit import Audit
             from replay.audit.committed_files import readable_files
 

@@ -103,7 +103,7 @@ def broker_states_sql() -> str:
     The columns are those of partitions' states, without is_first and old.
     """
     names = ", ".join(f"'{name}'" for name in _BROKER)
-    # A structure tells a field that was removed from one that this row is not about.
+    # A structure distinguishes a field that was removed from one that this row is not about.
     last = ", ".join(
         f"last(if(field = '{name}', struct(after), null)) IGNORE NULLS OVER object AS {name}"
         for name in _BROKER

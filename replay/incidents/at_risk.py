@@ -52,7 +52,7 @@ def _changes(
     end_offset = node.batches.end_offset
     if from_offset >= end_offset:
         return
-    events, told_to, why = _events(node, from_offset, end_offset)
+    events, read_to, why = _events(node, from_offset, end_offset)
     ends = {each.name: common_end(node.batches, each.batches) for each in nodes}
     ends[node.name] = end_offset
     for event in events:
@@ -61,11 +61,11 @@ def _changes(
             is_one = event.kind == PARTITIONS and len(event.objects) == 1
             text = f"{event.objects[0]}: {event.text}" if is_one else event.text
             yield AtRisk(offset=event.from_offset, text=text, on=on, kept=kept)
-    if told_to < end_offset:
+    if read_to < end_offset:
         last = end_offset - 1
-        what = f"record {last}" if told_to == last else f"records {told_to} to {last}"
+        what = f"record {last}" if read_to == last else f"records {read_to} to {last}"
         text = f"{what}, which cannot be replayed: {why}"
-        yield AtRisk(offset=told_to, text=text, on=(node.name,), kept=kept)
+        yield AtRisk(offset=read_to, text=text, on=(node.name,), kept=kept)
 
 
 def _events(

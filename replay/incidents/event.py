@@ -107,7 +107,7 @@ class Group:
         origin = self.first.origin
         effects = ", ".join(
             [
-                _told(count, effect, self._details.get(effect, ()))
+                _text(count, effect, self._details.get(effect, ()))
                 for effect, count in self.counts.items()
             ]
         )
@@ -166,7 +166,7 @@ _GREW = ("ISR%s grew",)
 _OTHERWISE = ("partition%s changed otherwise",)
 
 
-def _told(count: int, effect: str, details: Sequence[str]) -> str:
+def _text(count: int, effect: str, details: Sequence[str]) -> str:
     text = _counted(count, effect)
     return f"{text} ({', '.join(details)})" if details and count <= _DETAILS_MAX else text
 

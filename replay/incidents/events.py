@@ -14,6 +14,7 @@ from records.errors import ContradictionError, RecordPlace
 from records.text import duration_text
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
+from replay.incidents.affected_objects import GOING, affected_objects
 from replay.incidents.causes import BROKER_RECORDS, OWN, Causes, broker_of, is_up
 from replay.incidents.event import (
     BROKERS,
@@ -29,7 +30,6 @@ from replay.incidents.event import (
 from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
-from replay.incidents.touched_objects import GOING, touched_objects
 from replay.incidents.words import detail_of, effect_of
 from replay.loader import BatchSource, check_point, explained, provenance_at
 from replay.transactions import Transactions, rows_within
@@ -87,7 +87,7 @@ class GrowingEvents:
         # A transaction that is open there takes effect in the range, if it does.
         self._begin = min(first, image.provenance.next_offset)
         self._next = min(self._begin, from_offset)
-        self._told, self._transactions = _Events(image, noted), Transactions()
+        self._building, self._transactions = _Events(image, noted), Transactions()
 
     def read(
         self,
@@ -104,42 +104,44 @@ class GrowingEvents:
         """
         if max(self._next, self._from_offset) >= to_offset:
             return
-        told = self._told
+        building = self._building
         unknown_end = min(self._first, to_offset)
         with explained(source):
             for batch in source.batches(self._next, to_offset):
-                told.stateless(rows_within(batch, self._from_offset, unknown_end))
+                building.stateless(rows_within(batch, self._from_offset, unknown_end))
                 rows = rows_within(batch, self._begin, to_offset)
-                told.follow(list(self._transactions.effective(rows)))
-                told.last_time = provenance_at(batch, min(batch.end_offset, to_offset)).timestamp
+                building.follow(list(self._transactions.effective(rows)))
+                building.last_time = provenance_at(
+                    batch, min(batch.end_offset, to_offset)
+                ).timestamp
                 if progress is not None:
                     progress(batch.end_offset)
         self._next = to_offset
-        told.tell_term()
+        building.add_duration_of_term()
 
     def all(self) -> list[TimelineEvent]:
         """Return the events, ordered by their first record."""
-        events = [*self.flaps(), *(group.event() for group in self._told.groups())]
+        events = [*self.flaps(), *(group.event() for group in self._building.groups())]
         return sorted(events, key=lambda event: event.from_offset)
 
     def groups(self) -> Iterable[Group]:
         """Return the groups of records that form the events, except flaps, in a fixed order."""
-        return self._told.groups()
+        return self._building.groups()
 
     def changed_groups(self) -> list[Group]:
         """Return the groups that were made or changed since the last call."""
-        return self._told.changed_groups()
+        return self._building.changed_groups()
 
     @property
     def absences(self) -> int:
         """The number of absences found so far; while it stays the same, so does the result of
         `flaps`.
         """
-        return self._told.flaps.count
+        return self._building.flaps.count
 
     def flaps(self) -> list[TimelineEvent]:
         """Return the events of objects that were lost and regained repeatedly."""
-        return list(self._told.flaps.events())
+        return list(self._building.flaps.events())
 
 
 class _Events:
@@ -164,7 +166,7 @@ class _Events:
         self._batch_start = 0
         # True while no broker's record can take a partition's leader or replica away.
         self._is_calm = True
-        # The last event of each kind whose records are told together because of their batch.
+        # The last event of each kind whose records are one event because of their batch.
         self._latest: dict[str, Group] = {}
         # The event of the active controller, and its text but for how long it lasted.
         self._term: Group | None = None
@@ -219,7 +221,7 @@ class _Events:
         found, self._changed = list(self._changed), {}
         return found
 
-    def tell_term(self) -> None:
+    def add_duration_of_term(self) -> None:
         """Add to the event that began the current controller's term how long the term has lasted so
         far.
         """
@@ -277,7 +279,7 @@ class _Events:
         if isinstance(record, topics.RemoveTopicRecord | topics.MoveTopicRecord):
             self._state.forget_label(record.topic_id)
         if isinstance(record, topics.MoveTopicRecord):
-            group.names.update(dict.fromkeys(touched_objects(record, self._state)))
+            group.names.update(dict.fromkeys(affected_objects(record, self._state)))
 
     def _note(self, row: Envelope) -> None:
         self._other(row)
@@ -288,7 +290,7 @@ class _Events:
         """Add a record to the group of its kind in its batch; return the group."""
         record, state = row.payload, self._state
         group = self._batch_group(_KINDS.get(type(record), OTHERS), row)
-        names, effect = touched_objects(record, state), effect_of(record, state)
+        names, effect = affected_objects(record, state), effect_of(record, state)
         group.add_detailed(row, names, effect, detail_of(record, state))
         return group
 
@@ -339,7 +341,7 @@ class _Events:
 
     def _caused_group(self, row: Envelope, cause: int) -> Group:
         if cause >= self._batch_start:
-            # Told with the broker's record, which may come later in the batch.
+            # Reported with the broker's record, which may come later in the batch.
             return self._group(cause, BROKERS, row, cause)
         group = self._caused[cause] = self._group((PARTITIONS, cause), PARTITIONS, row, cause)
         return group

@@ -30,7 +30,7 @@ def contradiction_in(node: NodeFacts) -> ContradictionError | None:
     except ContradictionError as error:
         return error
     except (CorruptLogError, UnknownHistoryError):
-        return None  # The rule tells of damage.
+        return None  # The rule reports the damage.
     return None
 
 

@@ -16,19 +16,19 @@ def with_notes(
     to_offset: int,
 ) -> list[TimelineEvent]:
     """Return events and the notes about offsets in [from_offset, to_offset), sorted by offset."""
-    told = told_notes(notes, source, from_offset, to_offset)
-    return sorted([*events, *told], key=attrgetter("from_offset"))
+    pinned = note_events(notes, source, from_offset, to_offset)
+    return sorted([*events, *pinned], key=attrgetter("from_offset"))
 
 
-def told_notes(
+def note_events(
     notes: Iterable[NoteRecord], source: BatchSource, from_offset: int, to_offset: int
 ) -> Iterator[TimelineEvent]:
     """Yield the notes about offsets in [from_offset, to_offset) as events."""
     first = max(from_offset, source.start_offset)
-    return _told((note for note in notes if first <= note.at_offset < to_offset), source)
+    return _events((note for note in notes if first <= note.at_offset < to_offset), source)
 
 
-def _told(notes: Iterable[NoteRecord], source: BatchSource) -> Iterator[TimelineEvent]:
+def _events(notes: Iterable[NoteRecord], source: BatchSource) -> Iterator[TimelineEvent]:
     for note in notes:
         at = note.at_offset
         (row, *_) = next(iter(source.batches(at, at + 1))).rows

@@ -11,8 +11,8 @@ from records import brokers, configs, control, partitions, security, topics
 from records.base import Uuid
 from replay.acl_words import acl_text
 from replay.image.configs import BROKER, RESOURCE_NAMES
+from replay.incidents.affected_objects import affected_objects
 from replay.incidents.live_state import LiveState
-from replay.incidents.touched_objects import touched_objects
 
 _ZK_MIGRATION = {0: "none", 1: "pre-migration", 2: "migrating", 3: "done"}
 
@@ -135,5 +135,5 @@ def _partitions(topic_id: Uuid, ids: Sequence[int], state: LiveState) -> str:
 
 def _object(record: Any, state: LiveState) -> str:
     """Return the name of a record's object, such as `quota user=ann/producer_byte_rate`."""
-    kind, _, label = next(iter(touched_objects(record, state))).partition(":")
+    kind, _, label = next(iter(affected_objects(record, state))).partition(":")
     return f"{kind} {label}"

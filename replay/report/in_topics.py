@@ -32,18 +32,18 @@ class InTopics:
         Args:
             image: Returns the image after the record that made the change.
         """
-        is_told, was_told = self.has(touched), self._was_told(touched)
-        if is_told and not was_told:
+        is_reported, was_reported = self.has(touched), self._was_reported(touched)
+        if is_reported and not was_reported:
             yield touched._replace(before=None)
             yield from partitions_of(image(), touched.key)
-        elif was_told and not is_told:
+        elif was_reported and not is_reported:
             yield touched._replace(after=None)
             for each in partitions_of(image(), touched.key):
                 yield each._replace(before=each.after, after=None)
-        elif is_told:
+        elif is_reported:
             yield touched
 
-    def _was_told(self, touched: Touched) -> bool:
+    def _was_reported(self, touched: Touched) -> bool:
         if touched.kind != "topic" or touched.before is None or touched.after is None:
             return self.has(touched)
         return escaped(touched.before["name"]) in self._labels

@@ -14,7 +14,7 @@ from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
 from replay.report.eventful import MostEventful, weighed
 from replay.report.in_topics import InTopics
 from replay.report.object_changes import EffectiveRow, ObjectChanges, Touched, objects_of
-from replay.report.told_events import EventsMark, Told, ToldEvents, encoded_events
+from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, encoded_events
 from replay.timeline import Timeline
 
 FORMAT = 1
@@ -106,7 +106,7 @@ class GrowingReport:
         self._columns.add(_place_of(image, self.start), objects)
         self._before = self._columns.touches
         self._chains = Chains(image, self._columns.origin)
-        self._events = ToldEvents(image, first, self.start) if self._is_whole else None
+        self._events = ReportEvents(image, first, self.start) if self._is_whole else None
         self._terms = Terms()
         self._window = MostEventful()
         # By the offset that was the last: where everything stood.
@@ -137,10 +137,10 @@ class GrowingReport:
                 be used again.
         """
         self._read(timeline.source, last, progress)
-        told = [] if self._events is None else self._events.all(timeline, last + 1)
+        events = [] if self._events is None else self._events.all(timeline, last + 1)
         header, encoded = self._columns.encoded()
         header |= {"format": FORMAT, "terms": self._terms.found} | about
-        return self._packed(timeline, last, _START, header, encoded, told)
+        return self._packed(timeline, last, _START, header, encoded, events)
 
     def after(
         self,
@@ -169,7 +169,7 @@ class GrowingReport:
         mark = self._marks.get(known)
         if mark is None or not self._columns.can_go_on(mark.columns):
             return None
-        has_flaps, told = (
+        has_flaps, events = (
             (False, [])
             if self._events is None
             else self._events.changed(timeline.source, mark.events)
@@ -179,7 +179,7 @@ class GrowingReport:
         terms = max(0, mark.terms - 1)
         header |= {"after": known, "terms": self._terms.found[terms:], "terms_at": terms}
         header |= {"flaps": has_flaps} | about
-        return self._packed(timeline, last, mark, header, encoded, told)
+        return self._packed(timeline, last, mark, header, encoded, events)
 
     def _packed(
         self,
@@ -188,11 +188,11 @@ class GrowingReport:
         since: _Mark,
         header: dict[str, Any],
         encoded: dict[str, bytes],
-        told: Sequence[Told],
+        events: Sequence[ReportEvent],
     ) -> Report:
         words, of_words = self._chains.encoded(since.chains)
-        events, of_events = encoded_events(told)
-        header |= words | events
+        event_words, of_events = encoded_events(events)
+        header |= words | event_words
         header |= {
             "first": self._first,
             "history_from": self.start,
@@ -226,7 +226,7 @@ class GrowingReport:
                 self._events.forget(next(iter(self._marks.values())).events)
 
     def _add(self, each: EffectiveRow) -> None:
-        row, touched = each.row, self._told(each.touched)
+        row, touched = each.row, self._only_in_topics(each.touched)
         self._window.add(weighed(each._replace(touched=touched)))
         if touched:
             type_ = type(row.payload).__name__
@@ -234,11 +234,11 @@ class GrowingReport:
             self._columns.add(place, touched)
             self._chains.add(row)
 
-    def _told(self, touched: list[Touched]) -> list[Touched]:
+    def _only_in_topics(self, touched: list[Touched]) -> list[Touched]:
         found = self._in_topics
         if found is None:
             return touched
-        return [told for each in touched for told in found.of(each, lambda: self._changes.image)]
+        return [part for each in touched for part in found.of(each, lambda: self._changes.image)]
 
     def _followed(
         self, source: BatchSource, end: int, progress: Progress

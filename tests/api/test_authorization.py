@@ -95,7 +95,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A request with two items, one of which a right allows.
 
     Attributes:
-        result: What comes back with the right alone, as `results_of` tells it.
+        result: What comes back with the right alone, as `results_of` returns it.
         other: Where a request has one item: the second one, which is refused.
         is_question: True if nothing is written.
     """

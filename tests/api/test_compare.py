@@ -163,7 +163,7 @@ def test_contradiction_is_told_and_leaves_the_comparison(metalog: Metalog, tmp_p
     _node(tmp_path / "b", *_START, node_id=2)
     answer = metalog("compare", tmp_path / "a", tmp_path / "b", "--json")
     assert answer.json["common_end"] == 2
-    assert "cannot be told: " in answer.json["remarks"][0]
+    assert "cannot be read: " in answer.json["remarks"][0]
 
 
 def test_equal_logs_have_none_ahead_and_one_log_named_twice_is_no_copy(

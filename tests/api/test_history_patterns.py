@@ -70,7 +70,7 @@ def test_only_blocks_that_name_what_matches_are_decoded() -> None:
 
 
 def told_by(log: FakeLog, text: str, first: int) -> list[tuple[Any, ...]]:
-    """Return what the history of a pattern tells; nothing if no object ever matches."""
+    """Return the history of a pattern; empty if no object ever matches."""
     start, end, name = load_image(log, first - 1), log.end_offset, parse_object(text)
     found = history_matching(log, name, first, end, start, shown=lambda _, label: label)
     try:

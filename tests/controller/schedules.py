@@ -264,7 +264,7 @@ class Schedule:
         self._cluster.do(alter_partition, request)
 
     def _report(self, rng: Random) -> None:
-        """A broker tells how deletions went, sometimes twice, sometimes of none."""
+        """A broker reports how deletions went, sometimes twice, sometimes of none."""
         for broker_id in self._heard():
             if rng.random() < 0.6:
                 self._report_of(broker_id, lambda: rng.random() < 0.8)

@@ -101,7 +101,7 @@ def _kafka(released: Any, current: Any, where: str) -> Iterator[str]:
     if before == now:
         return
     if before is None or now is None:
-        yield f"{where}: Kafka's layout was added or removed; it tells how old records were encoded"
+        yield f"{where}: Kafka's layout was added or removed; old records were encoded by it"
         return
     for name in before.keys() | now.keys():
         if name == "versions":

@@ -27,7 +27,7 @@ _COPIED = (
     "benchmarks",
     "docs",
 )
-# What tells that a step was forgotten, and that nothing else broke.
+# What shows that a step was forgotten, and that nothing else broke.
 _TESTS = (
     "tests/golden/test_golden_logs.py",
     "tests/golden/test_compatibility.py",

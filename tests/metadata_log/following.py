@@ -24,7 +24,7 @@ END = NoteRecord(at_offset=0, author="writer", text="the end")
 
 
 def line(batch: Batch) -> str:
-    """One line that tells a batch, content and all."""
+    """One line for a batch, with its content."""
     content = hashlib.sha256(repr([_plain(row) for row in batch.rows]).encode()).hexdigest()
     return f"{batch.base_offset} {batch.end_offset} {batch.leader_epoch} {content}"
 

@@ -1,7 +1,7 @@
 """The chain of CRCs goes on from one segment to the next.
 
 Each damage here leaves whole blocks with the right offsets, and files of the right length: only the
-CRC of what stood before a border tells that it is not what was written.
+CRC of what stood before a border shows that it is not what was written.
 """
 
 import logging

@@ -307,7 +307,7 @@ def test_long_is_read_as_written(value: int) -> None:
 
 
 def _plainly_encoded(value: int) -> bytes:
-    """Avro's zigzag integer as its specification tells it, bit by bit."""
+    """Avro's zigzag integer as its specification defines it, bit by bit."""
     rest = value * 2 if value >= 0 else -value * 2 - 1
     out = []
     while True:

@@ -38,7 +38,7 @@ class Fault:
 
 
 class Faults:
-    """Counts the calls, and tells which fail.
+    """Counts the calls, and decides which fail.
 
     Attributes:
         happened: How many calls failed, those for a full disk included.

@@ -34,7 +34,7 @@ from tests.stories.processes import World, soon
 
 
 class Partitions:
-    """Creates topics and reads and writes partitions, by the addresses that Metadata tells."""
+    """Creates topics and reads and writes partitions, by the addresses that Metadata returns."""
 
     def __init__(self, client: MetadataClient) -> None:
         self.client = client
@@ -103,7 +103,7 @@ class Partitions:
         return response.responses[0].partition_responses[0]
 
     async def produce(self, name: str, *some: bytes, partition: int = 0) -> None:
-        """Write to whoever leads, until it is taken."""
+        """Write to the current leader, until it is accepted."""
 
         async def is_taken() -> bool:
             found = await self.partition(name, partition)
@@ -139,7 +139,7 @@ class Partitions:
         return response.responses[0].partitions[0]
 
     async def read(self, name: str, count: int, partition: int = 0) -> list[bytes]:
-        """Read from whoever leads, until there are so many values."""
+        """Read from the current leader, until there are so many values."""
 
         async def has_all() -> list[bytes]:
             found = await self.partition(name, partition)

@@ -47,7 +47,7 @@ async def test_stale_reads_are_fenced_and_stale_state_is_staged(world: World, de
             written = await some.try_produce(at, "stale", b"x", topic_id=topic_id, acks=1)
             codes = (fetched.error_code, listed.error_code, written.error_code)
             assert {name_of(code) for code in codes} == {error}
-        # Whoever names no id is served as before there were ids.
+        # A client that names no id is served as before there were ids.
         assert values((await some.try_fetch(at, "stale")).records or b"") == [b"old", b"x"]
 
         # Stale state: the word of the deletion is lost, that of the new topic comes through.

@@ -36,7 +36,7 @@ def add(
         typer.Option(
             "--author",
             metavar="NAME",
-            help="Whose note it is, if not of whoever runs the command.",
+            help="The author of the note; by default the user who runs the command.",
             show_default=False,
         ),
     ] = None,

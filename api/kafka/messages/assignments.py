@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs messages: a broker tells the controller the log directories of replicas.
+"""AssignReplicasToDirs messages: a broker reports the log directory of each replica.
 
 Source: KIP-858.
 """

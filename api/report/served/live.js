@@ -1,4 +1,4 @@
-// Live: follows the stream of newer columns, continues it after a lost connection, and tells the bar.
+// Live: follows the stream of newer columns, continues it after a lost connection, and reports to the bar.
 
 import { renewedData } from "report/data.js";
 import { EventStream, unlessSilent } from "served/event_stream.js";

@@ -147,7 +147,7 @@ def test_lists_and_descriptions_are_those_of_the_log(
         there = metalog(*arguments, "--server", url)
         here = metalog(*arguments, "--log", log)
         assert (there.code, there.out) == (here.code, here.out), arguments
-        # A log also tells why something is absent.
+        # A log also says why something is absent.
         assert here.err.startswith(there.err.rstrip()), arguments
 
 

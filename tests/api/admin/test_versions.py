@@ -11,7 +11,7 @@ from tests.api.services import serving
 
 @pytest.fixture
 def versions(metalog: Metalog, log: Path) -> dict[str, int]:
-    """The version of each object, as `image` tells it; `orders` and the cluster have configs."""
+    """The version of each object, as `image` shows it; `orders` and the cluster have configs."""
     for resource in ("topic/orders", "cluster"):
         name = "retention.ms" if resource != "cluster" else "log.retention.ms"
         assert metalog("configs", "set", resource, f"{name}=1", "--log", log).code == 0

@@ -204,7 +204,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who holds a lock")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports who holds a lock")
 def test_a_directory_in_use_is_refused(metalog: Metalog, tmp_path: Path) -> None:
     source = Cluster(tmp_path).node("n1", history())
     holder = subprocess.Popen(

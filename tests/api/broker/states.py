@@ -1,4 +1,4 @@
-"""What a controller tells brokers of partitions."""
+"""The states of partitions that a controller sends to brokers."""
 
 from typing import Any
 

@@ -99,7 +99,7 @@ async def test_follower_joins_when_it_has_what_clients_were_shown(replica: Repli
     assert wanted(replica) is None
     replica.fetched_by(SECOND, 1, 0)
     assert wanted(replica) == (ME, SECOND)
-    assert wanted(replica, live=(3,)) is None, "whoever is not there cannot join"
+    assert wanted(replica, live=(3,)) is None, "a broker that is not live cannot join"
 
 
 def test_follower_that_left_must_be_heard_of_again(replica: Replica) -> None:

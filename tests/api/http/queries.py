@@ -106,6 +106,6 @@ QUERIES: dict[str, list[Query | None]] = {
         ],
     ],
 }
-"""Queries of each question, in the order of its command lines. None: what that one counts, whoever
-asks over HTTP counts itself.
+"""Queries of each question, in the order of its command lines. None: a command line that only
+prints counts of an answer, for which HTTP has no query.
 """

@@ -1,4 +1,4 @@
-"""A broker's own listener tells a tenant nothing of another one.
+"""A broker's own listener shows a tenant nothing of another one.
 
 Each cluster has a broker that leads every partition, in real folders. Requests that a broker does
 not answer itself go to its controller in an envelope.

@@ -1,6 +1,6 @@
 """A tenant gets the same answers whether or not another tenant exists.
 
-So no answer tells a name, an id, a count, a size or an error of another's: of any command, of any
+So no answer reveals a name, an id, a count, a size or an error of another's: of any command, of any
 question, at any point. Requests are random, of the types in the tables; a new command is asked for
 by being in them. Offsets, epochs, versions and times of the log are shared, and equal here.
 """

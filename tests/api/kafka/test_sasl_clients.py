@@ -63,7 +63,7 @@ def librdkafka_client(
 async def service(
     directory: Path, ca: Authority, protocol: SecurityProtocol = SecurityProtocol.SASL_SSL
 ) -> AsyncIterator[Serving]:
-    """Run a service that tells its clients that its own address is a broker's."""
+    """Run a service that returns its own address as a broker's."""
     security = SecurityOptions(
         tls=ca.issue("server"),
         client_auth=ClientAuth.REQUIRED,

@@ -152,7 +152,7 @@ def test_which_records_clash_and_on_which_node(
     assert CLASH in arrived.err
     assert CLASH in checked.err
     text = metalog("compare", *clashing).out
-    assert f"note: what {node} holds cannot be told: {CLASH}" in text
+    assert f"note: what {node} holds cannot be read: {CLASH}" in text
     assert f"they part at offset 2982: epoch 2 in {node}, epoch 1 in " in text
     assert "changes nothing" not in text
 

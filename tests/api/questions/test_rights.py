@@ -112,7 +112,7 @@ async def test_with_the_right_to_one_topic_only_that_is_told(tmp_path: Path) -> 
         # A pattern would tell what else there is.
         assert await _answered(at, "history", ShowHistory(object="topic:*")) == CLUSTER_REFUSED
         assert await _answered(at, "dump", ShowRows()) == CLUSTER_REFUSED
-        # A report tells of the whole cluster, but for one of topics.
+        # A report is about the whole cluster, except one of topics.
         assert await _answered(at, "report", ShowReport()) == CLUSTER_REFUSED
         (piece,) = await _answered(at, "report", ShowReport(topics=("a",)))
         told = {

@@ -1,4 +1,4 @@
-"""`verify` lists every damage with its place, and tells it from what is harmless."""
+"""`verify` lists every damage with its place, and distinguishes it from what is harmless."""
 
 import asyncio
 import random

@@ -1,7 +1,7 @@
 """One Spark session for all tests: starting one takes seconds.
 
 A test that runs too long is ended by ending Spark's Java process: an exception that a signal raises
-in the middle of an answer would leave the rest of the answer to the next test. Whoever comes next
+in the middle of an answer would leave the rest of the answer to the next test. The next test
 gets a new process.
 """
 
@@ -43,7 +43,7 @@ class SharedSpark:
             self._forget()
 
     def end_process(self) -> None:
-        """End Java: whoever waits for it gets an error."""
+        """End Java: a thread that waits for it gets an error."""
         self._is_ended = True
         self._process().kill()
 

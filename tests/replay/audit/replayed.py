@@ -1,4 +1,4 @@
-"""Changes as replay tells them, in the words of the audit's relation."""
+"""Changes as replay sees them, in the words of the audit's relation."""
 
 import json
 from typing import Any

@@ -70,7 +70,7 @@ def test_no_archive_is_made_where_none_can_be(tmp_path: Path) -> None:
     found = java(tmp_path / "java")
     assert options(tmp_path / "archives", found, make=False) == ""
     assert options(tmp_path / "with space", found) == ""
-    # A folder that cannot be made, whoever runs the test.
+    # A folder that cannot be made, by root either.
     (tmp_path / "file").touch()
     assert options(tmp_path / "file" / "archives", found) == ""
 

@@ -1,4 +1,4 @@
-"""Exports into a bucket: each change once, whatever died when, and whoever else was writing."""
+"""Exports into a bucket: each change once, after any crash and beside other writers."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

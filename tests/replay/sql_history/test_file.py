@@ -158,7 +158,7 @@ def _set(name: str, value: str) -> ConfigRecord:
 def test_configs_that_moved_with_a_topic_are_answered_as_by_a_replay(
     in_tables: int, url: URL
 ) -> None:
-    """The record that set a value to what it was is in no table, but blame tells it."""
+    """The record that set a value to what it was is in no table, but blame shows it."""
     history = batches(
         [namespace("n"), namespace("m")],
         [_set("n:orders", "1")],

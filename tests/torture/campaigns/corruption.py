@@ -34,7 +34,7 @@ _FAILURES_MAX = 20
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """A case: its number, what tells it from equal ones, and the question to ask."""
+    """A case: its number, what distinguishes it from equal ones, and the question to ask."""
 
     point: int
     key: int

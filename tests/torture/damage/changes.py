@@ -233,7 +233,7 @@ def _removed(specimen: Specimen, name: str) -> Damage:
     return Damage(
         what=f"{name} removed",
         files={n: data for n, data in specimen.files.items() if n != name},
-        # An error may name the file that is missed, or the one that tells.
+        # An error may name the missing file, or the one that names it.
         names=(name, *specimen.spans),
         is_harmless=name.endswith(".index"),
     )

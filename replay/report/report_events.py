@@ -12,7 +12,7 @@ from records.control import NoteRecord
 from replay.image.metadata import MetadataImage
 from replay.incidents.event import Group, TimelineEvent
 from replay.incidents.events import GrowingEvents
-from replay.incidents.pinned_notes import told_notes
+from replay.incidents.pinned_notes import note_events
 from replay.loader import BatchSource
 from replay.report import varints
 from replay.timeline import Timeline
@@ -20,7 +20,7 @@ from replay.timeline import Timeline
 _FLAP, _GROUP, _NOTE = range(3)
 
 
-class Told(NamedTuple):
+class ReportEvent(NamedTuple):
     """An event with its key; the first `known` objects are left out, as the reader has them."""
 
     key: int
@@ -29,14 +29,14 @@ class Told(NamedTuple):
 
 
 class EventsMark(NamedTuple):
-    """Mark in `ToldEvents`: the numbers of reads, absences and notes so far."""
+    """Mark in `ReportEvents`: the numbers of reads, absences and notes so far."""
 
     growths: int = 0
     absences: int = 0
     notes: int = 0
 
 
-class ToldEvents:
+class ReportEvents:
     """The events of a range whose end can be moved up."""
 
     def __init__(self, image: MetadataImage, from_offset: int, first: int) -> None:
@@ -75,16 +75,16 @@ class ToldEvents:
         del self._growths[:count]
         self._forgotten += max(0, count)
 
-    def all(self, timeline: Timeline, to_offset: int) -> list[Told]:
+    def all(self, timeline: Timeline, to_offset: int) -> list[ReportEvent]:
         """Return all events, in order."""
         notes: Iterable[NoteRecord] = self._written
         if to_offset != timeline.source.end_offset:
             notes = timeline.notes_about(to_offset)  # also those that were written later
-        groups = (Told(3 * each.number + _GROUP, each.event()) for each in self._groups)
-        told = [*self._flaps(), *groups, *self._notes(timeline.source, notes, to_offset)]
-        return sorted(told, key=lambda each: each.event.from_offset)
+        groups = (ReportEvent(3 * each.number + _GROUP, each.event()) for each in self._groups)
+        events = [*self._flaps(), *groups, *self._notes(timeline.source, notes, to_offset)]
+        return sorted(events, key=lambda each: each.event.from_offset)
 
-    def changed(self, source: BatchSource, since: EventsMark) -> tuple[bool, list[Told]]:
+    def changed(self, source: BatchSource, since: EventsMark) -> tuple[bool, list[ReportEvent]]:
         """Return the events that are new or changed since a mark.
 
         Returns:
@@ -94,43 +94,43 @@ class ToldEvents:
         known: dict[int, int] = {}
         for growth in reversed(self._growths[since.growths - self._forgotten :]):
             known |= growth
-        told = [
-            Told(3 * number + _GROUP, self._groups[number].event(), objects)
+        grown = [
+            ReportEvent(3 * number + _GROUP, self._groups[number].event(), objects)
             for number, objects in known.items()
         ]
         has_flaps = self._events.absences != since.absences
         new = islice(self._written, since.notes, None)
         notes = self._notes(source, new, source.end_offset, since.notes)
-        return has_flaps, [*(self._flaps() if has_flaps else ()), *told, *notes]
+        return has_flaps, [*(self._flaps() if has_flaps else ()), *grown, *notes]
 
     def _write(self, note: NoteRecord) -> None:
         if note.at_offset >= self._from_offset:
             self._written[note] = None
 
-    def _flaps(self) -> Iterator[Told]:
+    def _flaps(self) -> Iterator[ReportEvent]:
         for number, event in enumerate(self._events.flaps()):
-            yield Told(3 * number + _FLAP, event)
+            yield ReportEvent(3 * number + _FLAP, event)
 
     def _notes(
         self, source: BatchSource, notes: Iterable[NoteRecord], to_offset: int, first: int = 0
-    ) -> Iterator[Told]:
-        numbered = enumerate(told_notes(notes, source, self._from_offset, to_offset), first)
-        return (Told(3 * number + _NOTE, event) for number, event in numbered)
+    ) -> Iterator[ReportEvent]:
+        numbered = enumerate(note_events(notes, source, self._from_offset, to_offset), first)
+        return (ReportEvent(3 * number + _NOTE, event) for number, event in numbered)
 
 
-def encoded_events(told: Sequence[Told]) -> tuple[dict[str, Any], dict[str, bytes]]:
+def encoded_events(report_events: Sequence[ReportEvent]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return header fields and columns of events; the header lists each object name once."""
     names: dict[str, int] = {}
     texts: dict[str, int] = {}
     origins: dict[tuple[str | None, ...], int] = {(None, None, None): 0}
     kinds: dict[str, int] = {}
-    events = [each.event for each in told]
+    events = [each.event for each in report_events]
     numbers = [
         [names.setdefault(name, len(names)) for name in each.event.objects[each.known :]]
-        for each in told
+        for each in report_events
     ]
     columns = {
-        "event_key": varints.unsigned(each.key for each in told),
+        "event_key": varints.unsigned(each.key for each in report_events),
         "event_from": varints.deltas(event.from_offset for event in events),
         "event_to": varints.unsigned(event.to_offset - event.from_offset for event in events),
         "event_time": varints.deltas(event.time for event in events),

@@ -38,7 +38,7 @@ GOING: frozenset[type[Record]] = frozenset(
 """Records whose objects have their names before them; those of all others after them."""
 
 
-def touched_objects(record: Any, state: LiveState) -> Iterable[str]:
+def affected_objects(record: Any, state: LiveState) -> Iterable[str]:
     """Return the names of the objects that a record touches.
 
     Args:
