@@ -1,6 +1,11 @@
-"""Records as plain JSON values: ids as 22 characters, other bytes as base64."""
+"""Records as plain JSON values: ids as 22 characters, other bytes as base64.
+
+JSON has only finite numbers: the others are the strings `Infinity`, `-Infinity` and `NaN`, as in
+the JSON that Kafka's own tools print.
+"""
 
 import functools
+import math
 import typing
 from collections.abc import Callable
 from types import UnionType
@@ -14,6 +19,8 @@ from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
 
 # Fields that exist only because an Avro record must have one.
 _HIDDEN = frozenset({"placeholder"})
+
+_NOT_FINITE = {text: float(text) for text in ("Infinity", "-Infinity", "NaN")}
 
 R = TypeVar("R", bound=Record)
 
@@ -106,6 +113,8 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
         convert = uuid_text
     elif inner is bytes:
         convert = bytes_text
+    elif inner is float:
+        convert = _number
     elif typing.get_origin(inner) is tuple:
         item = _converter(typing.get_args(inner)[0])
         convert = list if item is None else lambda value: [item(element) for element in value]
@@ -114,6 +123,12 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
     else:
         return None
     return convert if inner is hint else lambda value: None if value is None else convert(value)
+
+
+def _number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
 
 
 def _maybe_record(value: Any) -> Any:
@@ -138,6 +153,8 @@ def _parsed(value: Any, hint: Any, where: str) -> Any:
             return parse_uuid(value)
         if hint is bytes:
             return parse_bytes(value)
+        if hint is float and isinstance(value, str) and value in _NOT_FINITE:
+            return _NOT_FINITE[value]
         if typing.get_origin(hint) is tuple:
             item = typing.get_args(hint)[0]
             return tuple(_parsed(element, item, where) for element in value)

@@ -1,9 +1,11 @@
 """Records as JSON and back."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 
 from records.base import Record, Uuid
+from records.configs import ClientQuotaRecord
 from records.control import NoOpRecord
 from records.json import from_json, to_json
 from records.partitions import PartitionChangeRecord
@@ -18,6 +20,16 @@ TOPIC_ID = Uuid(bytes(range(16)))
 @settings(max_examples=200, deadline=None)
 def test_record_is_read_as_printed(record: Record) -> None:
     assert from_json(type(record).__name__, to_json(record)) == record
+
+
+@pytest.mark.parametrize("text", ["Infinity", "-Infinity", "NaN"])
+def test_number_that_is_not_finite_is_a_string(text: str) -> None:
+    record = ClientQuotaRecord(entity=(), key="request_percentage", value=float(text), remove=False)
+    printed = msgspec.json.decode(msgspec.json.encode(to_json(record)))
+    assert printed["value"] == text
+    found = from_json("ClientQuotaRecord", printed)
+    assert isinstance(found, ClientQuotaRecord)
+    assert repr(found.value) == repr(record.value)
 
 
 def test_ids_are_22_characters_and_fields_that_mean_nothing_are_left_out() -> None:
