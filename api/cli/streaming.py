@@ -156,15 +156,20 @@ def append(
 
 
 def _expected_version(text: str) -> "ExpectedVersion":
-    from controller.decisions.versions import ExpectedVersion, parse_version
+    from controller.decisions.versions import ExpectedVersion, parse_version, versioned_object
+    from records.errors import RequestError
 
     name, _, version = text.rpartition("=")
     try:
-        return ExpectedVersion(name, parse_version(version))
+        expected = ExpectedVersion(name, parse_version(version))
+        versioned_object(name)
+    except RequestError as error:
+        raise typer.BadParameter(str(error), param_hint="--expect") from None
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is not OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
         ) from None
+    return expected
 
 
 def _batch_size(text: str) -> int:
@@ -284,5 +289,5 @@ async def _print_rows(
                 printed += 1
                 if printed == count:
                     return
-            # Whoever reads this waits for it.
+            # The reader waits for it.
             sys.stdout.flush()

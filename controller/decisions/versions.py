@@ -10,7 +10,7 @@ import msgspec
 
 from records.errors import Outcome, RequestError
 from replay.image.metadata import MetadataImage
-from replay.time_travel.objects import parse_object
+from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 
 ABSENT = "absent"
@@ -96,18 +96,29 @@ def parse_version(text: str) -> int | None:
     return None if text == ABSENT else int(text)
 
 
-def version_of(image: MetadataImage, name: str) -> int | None:
-    """Return the version of an object in an image, None if it does not exist.
+def versioned_object(name: str) -> ObjectName:
+    """Parse the name of an object that has a version.
 
     Raises:
         RequestError: INVALID_REQUEST, the name is malformed or of a kind without versions.
     """
-    object_ = parse_object(name)
-    if object_.kind.name not in VERSIONED_KINDS or object_.field is not None:
+    kind, _, rest = name.partition(":")
+    if kind not in VERSIONED_KINDS or not rest or "#" in name:
+        kinds = ", ".join(VERSIONED_KINDS)
         raise RequestError(
             "INVALID_REQUEST",
-            f"{name!r} has no version; name a {', '.join(VERSIONED_KINDS)} without a field",
+            f"{name!r} has no version; write KIND:NAME, KIND one of {kinds}",
         )
+    return parse_object(name)
+
+
+def version_of(image: MetadataImage, name: str) -> int | None:
+    """Return the version of an object in an image, None if it does not exist.
+
+    Raises:
+        RequestError: as `versioned_object`.
+    """
+    object_ = versioned_object(name)
     key = object_.key(image)
     return None if key is None else object_version(image, object_.kind.name, key)
 

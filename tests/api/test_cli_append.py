@@ -189,6 +189,13 @@ def test_a_version_that_is_none_is_wrong_usage(log: Path, append: Append, text: 
     assert append(("--log", log), a_note("n"), options=("--expect", text)).code == 2
 
 
+@pytest.mark.parametrize("name", ["user:ann", "broker:1", "cluster", "topic:", "topic:a#name"])
+def test_only_what_has_a_version_can_be_expected(log: Path, append: Append, name: str) -> None:
+    refused = append(("--log", log), a_note("n"), options=("--expect", f"{name}=1"))
+    assert refused.code == 2
+    assert f"'{name}' has no version; write KIND:NAME" in " ".join(refused.err.split())
+
+
 def test_a_run_that_is_repeated_appends_nothing_twice(
     metalog: Metalog, log: Path, append: Append, where: tuple[str, object]
 ) -> None:
