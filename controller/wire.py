@@ -14,7 +14,7 @@ are decoded by their type annotations: structs, tuples, mappings, unions, enumer
 import enum
 import functools
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import Any, NamedTuple
 
@@ -196,12 +196,25 @@ def _struct(form: _Form, plain: Any, cls: type[msgspec.Struct], place: str) -> A
             inner = f"{place}.{key}"
             fields[field.name] = _built(form, values.pop(key), as_type, inner)
         elif field.required:
+            _refuse_unknown(form, values, cls, place)
             raise _wrong(place, f"the field {field.name} is missing")
-    if values and not form.is_lenient:
-        known = ", ".join(field.encode_name for field, _ in _typed_fields(cls))
-        unknown = ", ".join(map(str, values))
-        raise _wrong(place, f"{cls.__name__} has no {unknown}; its fields are {known}")
+    if values:
+        _refuse_unknown(form, values, cls, place)
     return cls(**fields)
+
+
+def _refuse_unknown(
+    form: _Form, values: Iterable[str], cls: type[msgspec.Struct], place: str
+) -> None:
+    known = [
+        field.encode_name if form.structure is dict else field.name
+        for field, _ in _typed_fields(cls)
+    ]
+    unknown = [str(name) for name in values if name not in known]
+    if unknown and not form.is_lenient:
+        raise _wrong(
+            place, f"{cls.__name__} has no {', '.join(unknown)}; its fields are {', '.join(known)}"
+        )
 
 
 @functools.cache

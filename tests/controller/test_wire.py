@@ -69,6 +69,7 @@ def test_values_come_back_as_they_were(value: Any, as_type: Any) -> None:
             DeleteTopics,
             "DeleteTopics has no more; its fields are topics, ",
         ),
+        ({"topic": []}, DeleteTopics, "DeleteTopics has no topic; its fields are topics"),
         ({}, DeleteTopics, "the field topics is missing"),
         ({"topics": [], "validate_only": 1}, CreateTopics, "validate_only: int, not bool"),
         (True, int, "value: bool, not int"),
