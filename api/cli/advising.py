@@ -7,6 +7,7 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json
+from api.cli.asking import kafka_path
 from api.cli.errors import FOUND
 from api.cli.output import print_json, print_line
 from api.cli.prose import print_prose
@@ -32,6 +33,7 @@ def advise(
             metavar="DIR...",
             help="Directories of all surviving controllers and brokers.",
             show_default=False,
+            parser=kafka_path,
         ),
     ],
     voters: Annotated[

@@ -47,6 +47,13 @@ def log_path(text: str) -> Path:
     return Path(text)
 
 
+def kafka_path(text: str) -> Path:
+    """Parse the path of Kafka's own files; reject a URL."""
+    if "://" in log_place(text):
+        raise bad_parameter(f"Kafka's files are read from a directory; copy those of {text} to one")
+    return Path(text)
+
+
 class Source(NamedTuple):
     """The source of answers: a log directory, an archive's URL, or a running service."""
 

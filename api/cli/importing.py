@@ -7,6 +7,7 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import Json
+from api.cli.asking import kafka_path, log_path
 from api.cli.errors import CORRUPT
 from api.cli.output import print_json, print_line, progress
 from api.cli.typer_app import App
@@ -28,9 +29,16 @@ app.add_typer(importing)
 def kraft(
     source: Annotated[
         Path,
-        typer.Argument(metavar="SOURCE", help="A __cluster_metadata-0 directory, or its parent."),
+        typer.Argument(
+            metavar="SOURCE",
+            help="A __cluster_metadata-0 directory, or its parent.",
+            parser=kafka_path,
+        ),
     ],
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="Where the mirror will be.")],
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="Where the mirror will be.", parser=log_path),
+    ],
     noop: Annotated[
         str, typer.Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
     ] = "collapse",

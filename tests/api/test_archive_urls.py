@@ -285,6 +285,16 @@ def test_command_that_needs_a_directory_says_how_to_get_one(metalog: Metalog, co
     assert "needs a log directory; `metalog restore s3://bucket/cold LOG` makes one" in answer.err
 
 
+@pytest.mark.parametrize("command", ["advise URL", "import kraft URL LOG"])
+def test_files_of_kafka_in_a_bucket_are_refused_by_their_url(
+    metalog: Metalog, command: str
+) -> None:
+    words = ["s3://bucket/cold" if word == "URL" else word for word in command.split()]
+    answer = metalog(*words)
+    assert answer.code == 2
+    assert "read from a directory; copy those of s3://bucket/cold to one" in answer.err
+
+
 def test_archive_in_a_bucket_holds_no_snapshots(metalog: Metalog, bucket: str) -> None:
     answer = metalog("digest", bucket, "--by", "snapshot")
     assert answer.code == 3
