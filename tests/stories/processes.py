@@ -22,7 +22,7 @@ READY_S = 120.0
 """Starting Python on a busy machine takes its time."""
 
 SOON_S = 60.0
-"""Only so that it ends: a busy machine takes ten times as long as a quiet one."""
+"""Only so that it ends: on a busy machine 20 s were too short."""
 
 _STOP_S = 60.0
 
