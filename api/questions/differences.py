@@ -12,7 +12,7 @@ from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_label
 from replay.time_travel.diff import diff_images
 from replay.time_travel.objects import parse_object
-from replay.time_travel.short_lived import RECORDS_MAX, Passed, passed_objects
+from replay.time_travel.short_lived import RECORDS_MAX, Passed, PassedObjects
 
 
 class ShowDiff(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +42,12 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
     between: Iterable[ObjectChange] = ()
     with past.progress("replaying", min(before, at) + 1) as advance:
         if wanted and abs(at - before) <= RECORDS_MAX:
-            old, new = past.timeline.images_at(before, at, advance)
-            found = diff_images(old, new)
-            ends = (old, new) if before <= at else (new, old)
-            passed = passed_objects(past.timeline.source, *ends)
-            between = (_shown_passed(each, request) for each in passed)
+            earlier, later = sorted((before, at))
+            old = past.timeline.image(earlier, progress=advance)
+            followed = PassedObjects(old, later + 1)
+            new = past.timeline.image(later, start=old, watch=followed.follow)
+            found = diff_images(old, new) if before <= at else diff_images(new, old)
+            between = (_shown_passed(each, request) for each in followed.passed(new))
         else:
             found = past.timeline.diff(before, at, only, progress=advance)
             between = (PASSED_UNKNOWN,) if wanted else ()

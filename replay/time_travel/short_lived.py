@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
+from metadata_log.batch import Batch
 from records import brokers, configs, partitions, security, topics
 from records.base import Record, Uuid
 from records.text import uuid_text
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
-from replay.loader import BatchSource
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS, Key
-from replay.transactions import effective_rows
+from replay.transactions import Transactions, rows_within
 
 RECORDS_MAX = 100_000
 """Callers do not look for such objects in a longer range: reading it takes too long."""
@@ -54,38 +54,52 @@ class Passed(msgspec.Struct, frozen=True):
     to_offset: int
 
 
-def passed_objects(source: BatchSource, old: MetadataImage, new: MetadataImage) -> list[Passed]:
-    """Return the objects that existed only between two images, ordered by kind and first record.
+class PassedObjects:
+    """The objects that existed only between two images, found while the later one is replayed."""
 
-    Left out are the partitions and configs of a topic that came and went, because the topic is
-    listed, and configs that only moved with their topic.
+    def __init__(self, old: MetadataImage, end_offset: int) -> None:
+        """Start at the earlier image; records from `end_offset` on are left out."""
+        self._old = old
+        self._end_offset = end_offset
+        self._transactions = Transactions()
+        self._lives = _Lives(old)
 
-    Args:
-        old: The earlier image.
+    def follow(self, batch: Batch) -> None:
+        """Take note of what a batch makes and removes; batches come in order.
 
-    Raises:
-        CorruptLogError: the log is damaged in this range.
-    """
-    first = max(old.provenance.next_offset, source.history_start)
-    end = new.provenance.next_offset
-    lives = _Lives(old)
-    if first < end:
-        for row in effective_rows(source.batches(first, end), first, end):
+        Raises:
+            ContradictionError: a misplaced marker of a transaction; names the offset.
+        """
+        rows = rows_within(batch, self._old.provenance.next_offset, self._end_offset)
+        for row in self._transactions.effective(rows):
             if type(row.payload) in _FOLLOWED:
-                lives.follow(row.payload, row.offset)
-    passed = [each for each in lives.ended() if not _exists(old, *each) and not _exists(new, *each)]
-    gone = {key for kind, key in passed if kind == "topic"}
-    names = {lives.names[topic_id] for topic_id in gone}
-    order = list(KINDS)
-    return sorted(
-        (
-            Passed(f"{kind}:{lives.label(kind, key)}", *lives.span(kind, key))
-            for kind, key in passed
-            if not (kind == "partition" and key[0] in gone)
-            and not (kind == "config" and key[0] == TOPIC and key[1] in names)
-        ),
-        key=lambda each: (order.index(each.object.partition(":")[0]), each.from_offset),
-    )
+                self._lives.follow(row.payload, row.offset)
+
+    def passed(self, new: MetadataImage) -> list[Passed]:
+        """Return the objects, ordered by kind and first record.
+
+        Left out are the partitions and configs of a topic that came and went, because the topic is
+        listed, and configs that only moved with their topic.
+
+        Args:
+            new: The later image.
+        """
+        lives, old = self._lives, self._old
+        passed = [
+            each for each in lives.ended() if not _exists(old, *each) and not _exists(new, *each)
+        ]
+        gone = {key for kind, key in passed if kind == "topic"}
+        names = {lives.names[topic_id] for topic_id in gone}
+        order = list(KINDS)
+        return sorted(
+            (
+                Passed(f"{kind}:{lives.label(kind, key)}", *lives.span(kind, key))
+                for kind, key in passed
+                if not (kind == "partition" and key[0] in gone)
+                and not (kind == "config" and key[0] == TOPIC and key[1] in names)
+            ),
+            key=lambda each: (order.index(each.object.partition(":")[0]), each.from_offset),
+        )
 
 
 class _Lives:

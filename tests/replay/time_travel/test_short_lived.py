@@ -14,7 +14,7 @@ from replay.image.provenance import Provenance
 from replay.loader import load_image
 from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS, Key
-from replay.time_travel.short_lived import Passed, passed_objects
+from replay.time_travel.short_lived import Passed, PassedObjects
 from replay.transactions import effective_rows
 from tests.histories import random_history
 from tests.replay.builders import FakeLog, batches, partition, topic, uid
@@ -24,6 +24,14 @@ FOLLOWED = (
     *("topic", "partition", "namespace", "broker", "controller"),
     *("config", "acl", "quota", "scram", "token"),
 )
+
+
+def passed_objects(log: FakeLog, old: MetadataImage, new: MetadataImage) -> list[Passed]:
+    """Return what a replay from one image to the other finds."""
+    end = new.provenance.next_offset
+    found = PassedObjects(old, end)
+    load_image(log, end - 1, start=old, watch=found.follow)
+    return found.passed(new)
 
 
 RETENTION = ConfigRecord(resource_type=TOPIC, resource_name="t", name="retention.ms", value="1")
