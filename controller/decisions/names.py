@@ -48,6 +48,8 @@ def check_topic_name(name: str) -> None:
         raise invalid_topic_name(
             f"{name!r} has {len(name)} characters; {TOPIC_NAME_LENGTH_MAX} are allowed"
         )
+    if TIER_SEPARATOR in name:
+        raise invalid_topic_name(f"{name!r}: ':' ends a namespace, which has a field of its own")
     if not _TOPIC_NAME.fullmatch(name):
         raise invalid_topic_name(
             f"{name!r} has characters other than ASCII letters, digits, '.', '_' and '-'"
