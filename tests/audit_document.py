@@ -1,4 +1,4 @@
-"""docs/audit.md: of each query its SQL, its columns and a row of its answer; and the notebook.
+"""Generates docs/audit.md: the SQL, columns and a result row of each query; and the notebook.
 
 `python -m tests.audit_document` writes them; a test compares.
 """
@@ -46,11 +46,11 @@ topic, an ACL, a credential and a quota.
 
 
 def written(text: str, spark: "SparkSession", demo: Path, folder: Path) -> str:
-    """Return the document with the sections of all queries, and with what its programs print.
+    """Return the document with the sections of all queries and the output of its programs.
 
     Args:
-        demo: A log that `metalog demo` made.
-        folder: An empty one.
+        demo: A log written by `metalog demo`.
+        folder: An empty folder.
     """
     sections = _query_sections(spark, demo, folder)
     (folder / "log").symlink_to(demo)
@@ -78,7 +78,7 @@ def _query_sections(spark: "SparkSession", demo: Path, folder: Path) -> str:
 
 
 def _afternoon(last: Batch) -> list[Batch]:
-    """Return what happens after the demo, one record a minute."""
+    """Return batches that follow the demo, one record a minute."""
     acl_id = uid("acl")
     acl = AccessControlEntryRecord(
         id=acl_id,

@@ -36,11 +36,11 @@ def chromium() -> Iterator[Browser]:
 
 
 class Pages:
-    """Pages of a browser, for one test after the other: an empty page costs half of a test's CPU.
+    """Browser pages that tests use in turn: opening an empty page costs half of a test's CPU.
 
     Attributes:
-        asked: URLs that the pages asked for since `forget`.
-        errors: Errors that they threw since then, and what they wrote to the console.
+        asked: URLs that the pages requested since `forget`.
+        errors: Errors that the pages threw or wrote to the console since `forget`.
     """
 
     def __init__(self, browser: Browser) -> None:
@@ -50,7 +50,7 @@ class Pages:
         self.errors: list[str] = []
 
     def forget(self) -> None:
-        """Forget what pages asked for and what went wrong."""
+        """Clear the lists of requests and errors."""
         self.asked.clear()
         self.errors.clear()
 

@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority, and what it issues, as PEM files."""
+"""Certificates for tests: an authority and the certificates it issues, as PEM files."""
 
 import datetime as dt
 from pathlib import Path

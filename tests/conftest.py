@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Fixtures and hooks shared by the tests of all packages."""
 
 import contextlib
 import gc
@@ -72,9 +72,10 @@ settings.load_profile("any machine")
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Hands out groups of tests, in the order in which they were collected.
+    """Assigns groups of tests to processes, in the order in which they were collected.
 
-    `--dist loadgroup` of xdist 3.8 groups nothing with pytest 9.2: it sets a field that is gone.
+    `--dist loadgroup` of xdist 3.8 groups nothing with pytest 9.2: it sets a field that no longer
+    exists.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -82,7 +83,7 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def group_of(nodeid: str) -> str:
-    """Return the group of a test: those of one run in one process, for they share fixtures."""
+    """Return the group of a test; the tests of a group share fixtures and run in one process."""
     if nodeid.startswith(SPARK_TESTS) and not nodeid.startswith(OWN_SPARK_TESTS):
         return "spark"
     if nodeid.startswith(PAGES):
@@ -92,7 +93,7 @@ def group_of(nodeid: str) -> str:
 
 
 def rank_of(nodeid: str) -> int:
-    """Return where a test stands in LONG_FIRST; all others come last."""
+    """Return the position of a test in LONG_FIRST; all others come last."""
     if nodeid.startswith(_ENDS_SPARK):
         return LONG_FIRST.index(_ENDS_SPARK)
     ranks = (rank for rank, prefix in enumerate(LONG_FIRST) if nodeid.startswith(prefix))
@@ -116,7 +117,9 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Do without the garbage collector: what collecting makes is kept to the end."""
+    """Collect without the garbage collector: the collected objects are kept until the end
+    anyway.
+    """
     gc.disable()
     try:
         return (yield)
@@ -126,10 +129,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the long groups begin first: else all processes but one end early.
+    """Start the long groups first, so that all processes end at about the same time.
 
-    Spark plans for long on a busy machine, and the fixture `spark` has a time limit of its own,
-    below this one, that leaves the next test a session that works.
+    Spark takes long to plan on a busy machine. The fixture `spark` has its own time limit, below
+    that of the test, so that the next test gets a working session.
     """
     for item in items:
         in_spark = item.get_closest_marker("spark") is not None
@@ -142,14 +145,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked_commands() -> Iterator[None]:
-    """Let commands that begin with METALOG be forked."""
+    """Fork commands that begin with METALOG instead of starting a new interpreter."""
     with forked_commands.forking():
         yield
 
 
 @pytest.fixture(scope="session")
 def demo_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small demo, made once; tests must not change it."""
+    """A small demo log, written once; tests must not change it."""
     directory = tmp_path_factory.mktemp("demo") / "log"
     assert run(["demo", str(directory), "--topics", "20", "--changes", "400", "--json"]) == 0
     return directory
@@ -164,7 +167,7 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture
 def s3_environment(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a client needs to know of that server."""
+    """Set the environment variables with which a client finds that server."""
     for name, value in environment(s3_url).items():
         monkeypatch.setenv(name, value)
 
@@ -199,7 +202,7 @@ def migrated_postgres_url(postgres: URL) -> Iterator[URL]:
 
 @pytest.fixture
 def snapshots_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """A database without snapshots, of the kind that the parameter names: SQLite if none does."""
+    """A database without snapshots, of the kind in the parameter; by default SQLite."""
     if getattr(request, "param", "sqlite") == "sqlite":
         return default_url(tmp_path)
     url: URL = request.getfixturevalue("migrated_postgres_url")

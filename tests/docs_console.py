@@ -1,8 +1,8 @@
 """The console blocks of the documents, run in order in a directory with a fresh demo log.
 
-`python -m tests.docs_console FILE...` writes what the commands print into the documents; the test
-compares. A block is fenced with ```console; lines that begin with `$ ` are commands, the others
-are what they print, both streams.
+`python -m tests.docs_console FILE...` writes the output of the commands into the documents; the
+test compares. A block is fenced with ```console; lines that begin with `$ ` are commands, the
+others are their output on both streams.
 """
 
 import contextlib
@@ -58,15 +58,15 @@ def commands(block: str) -> list[str]:
 
 
 def asks_spark(block: str) -> bool:
-    """True if a command of a block starts Spark."""
+    """True if a command of the block starts Spark."""
     return any(map(_IN_SPARK.match, commands(block)))
 
 
 def run_block(block: str, directory: Path) -> str:
-    """Run a block's commands and return the block as it must read.
+    """Run the commands of a block, and return the block with their output.
 
-    Commands for Spark run in this process, and use its session if it has one: a command with a
-    session of its own takes up to 29 s of CPU, where it also makes the archive of Java's classes.
+    Spark commands run in this process, and use its session if it has one: a command with a session
+    of its own takes up to 29 s of CPU, where it also makes the archive of Java's classes.
     """
     shown = []
     for command in commands(block):
@@ -124,7 +124,9 @@ def _run_in_shell(
 
 
 def _run_forked_before_shell(own: re.Match[str], directory: Path, output: int) -> None:
-    """Run `metalog ... | ...` or `metalog ... > ...`: the shell gets what `metalog` prints."""
+    """Run `metalog ... | ...` or `metalog ... > ...`: `metalog` is forked, a shell runs the
+    rest.
+    """
     rest = own[3] if own[2] == "|" else f"cat >{own[3]}"
     with _start_forked(own[1], directory, stdout=subprocess.PIPE, stderr=output) as process:
         assert process.stdout is not None
@@ -135,7 +137,7 @@ def _run_forked_before_shell(own: re.Match[str], directory: Path, output: int) -
 def _start_forked(
     words: str, directory: Path, *, stdout: int, stderr: int
 ) -> "subprocess.Popen[bytes]":
-    """Start `metalog` in a forked process: a page has a hundred of them."""
+    """Start `metalog` in a forked process, because a page has up to a hundred commands."""
     return subprocess.Popen(
         [*METALOG, *shlex.split(words)], cwd=directory, stdout=stdout, stderr=stderr
     )

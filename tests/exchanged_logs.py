@@ -1,4 +1,4 @@
-"""Logs that can be mistaken for one another: of another cluster, and forks of one history.
+"""Logs that can be confused with each other: of different clusters, or forks of one history.
 
 All end at the same offsets with the same epochs, so that only their content differs.
 """
@@ -18,7 +18,9 @@ CLUSTER = "test-cluster"
 
 
 def write_epoch(directory: Path, salt: str, batches: int = 3) -> None:
-    """Go on writing a log in an epoch of its own; `salt` makes the records its own."""
+    """Append to a log in a new epoch; `salt` makes its records different from those of other
+    logs.
+    """
     asyncio.run(_write_epoch(directory, salt, batches))
 
 
@@ -41,7 +43,7 @@ def new_log(directory: Path, salt: str, *, cluster_id: str = CLUSTER) -> Path:
 
 
 def forks(directory: Path) -> tuple[Path, Path]:
-    """Write one epoch, copy the log, and let both copies go on for two epochs."""
+    """Write one epoch, copy the log, and continue each copy for two epochs with other records."""
     common = directory / "common"
     create_log(common, CLUSTER)
     write_epoch(common, "both")

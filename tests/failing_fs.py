@@ -1,7 +1,6 @@
-"""A file system that stops working at its n-th call: what a process that dies there leaves.
+"""A file system that stops working at its n-th call, as if the process were killed there.
 
-A sync is a call like any other, but waits for no disk: a process that dies loses nothing that it
-wrote.
+A sync counts as a call but does not sync: a killed process loses nothing that it wrote.
 """
 
 import errno
@@ -15,14 +14,14 @@ _T = TypeVar("_T")
 
 
 class Calls:
-    """Counts calls, and refuses the one numbered `fail_at` (from 0) and all after it."""
+    """Counts calls; the call number `fail_at` (from 0) and all later ones fail."""
 
     def __init__(self, fail_at: int | None = None) -> None:
         self.fail_at = fail_at
         self.made = 0
 
     def call(self, action: Callable[[], _T]) -> _T:
-        """Do it, unless the end has come."""
+        """Run the action, unless calls fail by now."""
         number = self.made
         self.made += 1
         if self.fail_at is not None and number >= self.fail_at:
@@ -31,7 +30,7 @@ class Calls:
 
 
 class FailingFs:
-    """The operating system's file system, until its end."""
+    """The operating system's files, until the call at which everything fails."""
 
     def __init__(self, fail_at: int | None = None) -> None:
         self.calls = Calls(fail_at)
@@ -64,7 +63,7 @@ class FailingFs:
 
 
 class FailingFile:
-    """A file of it; a write that fails leaves half of its bytes."""
+    """A file of `FailingFs`; the write that fails has written half of its bytes."""
 
     def __init__(self, calls: Calls, file: File) -> None:
         self._calls = calls

@@ -1,8 +1,9 @@
-"""Processes forked from one that has imported what they need: importing takes most of a start.
+"""Processes forked from one that has imported all modules: importing is most of a start's time.
 
-A process starts a command with `subprocess` or asyncio like any other, inside `forking`. If it
-begins with a marker, a server forks it; elsewhere the same words start Python. Either way the new
-process is a child of the caller, with its own pid, streams, environment, working directory and end.
+Inside `forking`, a process starts commands with `subprocess` or asyncio as usual. If a command
+begins with a marker, a server forks it; without a server the same words start Python. Either way
+the new process is a child of the caller, with its own pid, streams, environment, working directory
+and exit code.
 """
 
 import contextlib
@@ -33,8 +34,8 @@ _PLAIN = (False, -1, None, None, None, -1, None)
 def forking(marker: tuple[str, ...], module: str, *arguments: str) -> Iterator[None]:
     """Fork commands that begin with a marker while the body runs.
 
-    The first one starts the server, a module that is run with a socket's number and these arguments
-    and that calls `serve`.
+    The first such command starts the server: a module that is run with the number of a socket and
+    these arguments, and that calls `serve`.
     """
     with contextlib.ExitStack() as stack:
         server = _Server(stack, (module, arguments))
@@ -55,7 +56,7 @@ def forking(marker: tuple[str, ...], module: str, *arguments: str) -> Iterator[N
 
 
 class _Server:
-    """The process that forks, started when it is first needed."""
+    """The process that forks; started when it is first needed."""
 
     def __init__(self, stack: contextlib.ExitStack, program: tuple[str, Iterable[str]]) -> None:
         self._stack = stack
@@ -106,7 +107,7 @@ class _Server:
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Become the parent of orphans among the descendants while the body runs."""
+    """Become the parent of orphaned descendants while the body runs."""
     libc = ctypes.CDLL(None)
     assert libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     try:
@@ -116,10 +117,10 @@ def _adopting() -> Iterator[None]:
 
 
 def serve(number: int) -> list[str] | None:
-    """Answer each request on a socket with a process id, until the other side ends.
+    """Answer each request on a socket with a process id, until the other side closes it.
 
     Returns:
-        In each forked process, which has become what was asked for, the arguments; then None.
+        In each forked process: the arguments of its command. In the server: None at the end.
     """
     gc.collect()
     gc.freeze()
@@ -142,7 +143,7 @@ def serve(number: int) -> list[str] | None:
 
 
 def _fork_orphan() -> int:
-    """Fork a process whose parent has ended; return 0 in it, and its id here."""
+    """Fork a process whose parent exits at once; return 0 in it, and its process id here."""
     reader, writer = os.pipe()
     between = os.fork()
     if between:
@@ -163,7 +164,7 @@ def _fork_orphan() -> int:
 
 
 def _become(request: dict[str, Any], streams: list[int]) -> None:
-    """Take over what a new process is given."""
+    """Take over the working directory, environment and streams of a request."""
     os.environ.clear()
     os.environ.update(pair.split("=", 1) for pair in request["environment"])
     os.chdir(request["cwd"])

@@ -1,8 +1,8 @@
 """`metalog` in processes forked from one that has imported it.
 
-A test starts `[*METALOG, "serve", ...]`. At its end the process waits for threads, calls what is
-registered with `atexit` and flushes its streams, but runs no destructors. Tests about the start
-itself run `python -m api.cli`, and so does the story of a secured cluster.
+A test starts `[*METALOG, "serve", ...]`. When it ends, the process waits for threads, calls the
+functions registered with `atexit` and flushes its streams, but runs no destructors. Tests of the
+start itself run `python -m api.cli`, and so does the story of a secured cluster.
 """
 
 import atexit
@@ -48,10 +48,10 @@ def main() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """End a command at the last step of a normal end, before Python takes its modules apart.
+    """Exit a command right before Python would destroy its modules.
 
-    That writes to each page that is shared with the server, so it copies them: two thirds of the
-    CPU time of a short command.
+    That would write to each page shared with the server, and so copy it: two thirds of the CPU time
+    of a short command.
     """
     if not codes:
         return

@@ -1,8 +1,8 @@
 """Random histories that a controller could have written, for property tests of any reader.
 
-They hold every record type that a log can hold: transactions that end, that are aborted and that
-stay open, runs of NoOps, several leader epochs, times that now and then go back, unknown records,
-origins. Only the two records that frame a checkpoint are left out.
+They contain every record type that a log can contain: transactions that end, are aborted or stay
+open, runs of NoOps, several leader epochs, times that sometimes go back, unknown records, origins.
+Only the two records at the start and end of a checkpoint are left out.
 """
 
 import copy
@@ -27,9 +27,9 @@ def random_history(
     """Return a history of that many batches from offset 0, the same for the same `rng`.
 
     Args:
-        times_go_back: Let the clock step back now and then, as the clocks of real clusters do. A
-            log of our own never holds such times.
-        noop_runs: Let runs of NoOps occur. Only imported logs hold them.
+        times_go_back: Let the clock go back sometimes, like the clocks of real clusters. An own log
+            never contains such times.
+        noop_runs: Include runs of NoOps, which only occur in imported logs.
     """
     history = _History(rng, times_go_back=times_go_back, noop_runs=noop_runs)
     while len(history.batches) < batches:
@@ -148,7 +148,7 @@ class _History:
 
 
 def _oldest_version(record: RegisterBrokerRecord) -> int:
-    """Return the oldest layout version that holds all that is said of a broker."""
+    """Return the oldest layout version that has all fields that are set."""
     if record.log_dirs:
         return 3
     if record.is_migrating_zk_broker:

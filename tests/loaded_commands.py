@@ -1,4 +1,4 @@
-"""All commands with what they import, for processes that are forked to run one."""
+"""Imports all commands and their modules, for processes that are forked to run one."""
 
 import importlib
 import pkgutil

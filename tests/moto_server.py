@@ -1,6 +1,6 @@
-"""Moto's S3 alone on a host and port; run as `-m tests.moto_server HOST PORT`.
+"""Moto's S3 alone on a host and port: `python -m tests.moto_server HOST PORT`.
 
-`moto.server` looks for the service of each request: it lists its modules on the disk, which takes a
+`moto.server` looks up the service of each request by listing its modules on the disk, which takes a
 third of the time of a request.
 """
 
@@ -15,7 +15,7 @@ class _Quiet(MotoRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_request(self, *_: object) -> None:
-        """Print nothing."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

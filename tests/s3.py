@@ -1,6 +1,6 @@
-"""A real S3 server in a process of its own, on a free port of the loopback address.
+"""A real S3 server in a separate process, on a free port of the loopback address.
 
-`S3_STORE` in the environment names it: `moto`, the default, or `seaweedfs`.
+The environment variable `S3_STORE` chooses it: `moto`, the default, or `seaweedfs`.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def _moto_server() -> Iterator[str]:
 
 
 def environment(url: str) -> dict[str, str]:
-    """What a client needs to know; the server takes any credentials."""
+    """Return the environment variables for a client; the server accepts any credentials."""
     return {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -64,7 +64,7 @@ def environment(url: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def client_of(url: str) -> Iterator[None]:
-    """Let clients of this process use a server, for a fixture of a wider scope than a test's."""
+    """Make clients in this process use a server, for a fixture with a wider scope than a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment(url).items():
             patch.setenv(name, value)
@@ -82,22 +82,22 @@ def new_place(url: str) -> str:
 
 @dataclass
 class Requests:
-    """What a client asked of an S3 server: (method, object's name, bytes answered), in order."""
+    """The requests to an S3 server, in order: (method, object name, bytes in the response)."""
 
     url: str
     made: list[tuple[str, str, int]] = field(default_factory=list)
 
     def bytes_of(self, suffix: str) -> int:
-        """How many bytes of objects whose names end so were answered."""
+        """Return the number of bytes received from objects whose names end with `suffix`."""
         return sum(size for _, name, size in self.made if name.endswith(suffix))
 
 
 @contextlib.contextmanager
 def counted(url: str, *, lists_e_tags: bool = True) -> Iterator[Requests]:
-    """Run a proxy before an S3 server that counts what is asked and answered.
+    """Run a proxy in front of an S3 server that counts requests and responses.
 
     Args:
-        lists_e_tags: False to answer like a store whose listings hold no ETags.
+        lists_e_tags: False to answer like a store whose listings have no ETags.
     """
     upstream = urllib.parse.urlsplit(url)
     assert upstream.hostname
@@ -126,7 +126,7 @@ def counted(url: str, *, lists_e_tags: bool = True) -> Iterator[Requests]:
         do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _forward  # noqa: N815
 
         def log_message(self, *arguments: object) -> None:
-            """Print nothing."""
+            """Log nothing."""
 
     proxy = http.server.ThreadingHTTPServer((_HOST, 0), Handler)
     proxy.daemon_threads = True

@@ -1,6 +1,7 @@
-"""How many cases the suite draws: a part of them, and all with SAMPLES=whole (`make heavy`).
+"""The number of cases that the suite runs: a part of them, or all with SAMPLES=whole (`make
+heavy`).
 
-Where Hypothesis draws them, each run draws others.
+Cases drawn by Hypothesis differ from run to run.
 """
 
 import os
@@ -19,12 +20,12 @@ _Test = TypeVar("_Test", bound=Callable[..., Any])
 
 
 def cases(whole: int, part: int) -> int:
-    """Return how many cases to run; the test needs the mark `sampled`."""
+    """Return the number of cases to run; the test needs the mark `sampled`."""
     return whole if IS_WHOLE else part
 
 
 def drawn(whole: int, part: int) -> Callable[[_Test], _Test]:
-    """Let Hypothesis draw so many cases for a test."""
+    """Set the number of cases that Hypothesis draws for a test."""
 
     def mark(test: _Test) -> _Test:
         drawing = settings(max_examples=cases(whole, part), deadline=None)

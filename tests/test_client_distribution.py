@@ -1,4 +1,4 @@
-"""The client distribution in a fresh environment, beside an `api` of the application's own."""
+"""The client distribution in a fresh environment, in an application with its own package `api`."""
 
 import asyncio
 import hashlib
@@ -116,7 +116,7 @@ for number in range(60):
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that runs Python with the client alone, in the application's folder."""
+    """The command that runs Python in the application's folder with only the client installed."""
     folder = tmp_path_factory.mktemp("application")
     shutil.copytree(ROOT / "client", folder / "client")
     offline = ("--quiet", "--no-index", "--no-deps")
@@ -178,7 +178,7 @@ def test_answers_that_are_lost_half_way_are_asked_for_again(
 
 @contextmanager
 def cutting(url: str) -> Iterator[str]:
-    """Yield a URL under which every answer is lost twice: in the head, and in the body."""
+    """Yield a URL at which every response is cut off twice: in the head, and in the body."""
     host, _, port = url.removeprefix("http://").rpartition(":")
     before: Counter[bytes] = Counter()
 
@@ -200,7 +200,7 @@ def cutting(url: str) -> Iterator[str]:
 
 @contextmanager
 def listening(handle: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Yield the port of a server that handles each connection, and then closes it."""
+    """Yield the port of a server that calls `handle` for each connection, and then closes it."""
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:

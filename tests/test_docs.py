@@ -1,4 +1,4 @@
-"""The documents are true: their examples are built, and their commands run."""
+"""The documents are true: their examples are generated, and their commands are run."""
 
 import re
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ HEADER = SegmentHeader(cluster_id=CLUSTER_ID, base_offset=4096, leader_epoch=7)
 
 
 def example(name: str) -> str:
-    """The one example of that name in the log format, without white space."""
+    """Return the only example of that name in the log format document, without white space."""
     (found,) = re.findall(rf"^```{name}\n(.*?)^```$", LOG_FORMAT, re.MULTILINE | re.DOTALL)
     return "".join(str(found).split())
 
@@ -127,7 +127,7 @@ def console_blocks() -> Iterator[tuple[str, str]]:
 
 
 def pages() -> list[ParameterSet]:
-    """Each document; those with commands for Spark share its session with other tests."""
+    """Return each document; those with Spark commands share a session with other tests."""
     found = []
     for name in DOCUMENTS:
         text = (ROOT / name).read_text()

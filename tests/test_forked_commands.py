@@ -1,4 +1,4 @@
-"""A forked command is a process as one that is started: to its parent, and to itself."""
+"""A forked command is like a started process, for its parent and for itself."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The random histories hold what property tests count on."""
+"""The random histories contain everything that the property tests rely on."""
 
 import itertools
 import random

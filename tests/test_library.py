@@ -1,4 +1,4 @@
-"""The examples of docs/library.md run as they stand, one after the other in one directory."""
+"""The examples of docs/library.md run unchanged, one after the other in one directory."""
 
 import os
 import re

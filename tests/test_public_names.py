@@ -1,4 +1,4 @@
-"""Rooms export what is public, and importing a room costs next to nothing."""
+"""Packages export their public names, and importing a package takes almost no time."""
 
 import ast
 import importlib

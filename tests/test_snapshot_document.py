@@ -1,6 +1,6 @@
-"""What docs/snapshots.md shows is what a real PostgreSQL server answers.
+"""The output in docs/snapshots.md is that of a real PostgreSQL server.
 
-`python -m tests.test_snapshot_document` writes the outputs into it.
+`python -m tests.test_snapshot_document` writes the output into it.
 """
 
 import os
@@ -21,7 +21,9 @@ HOST, DATABASE, EMPTY = "db.example", "metadata", "empty"
 
 
 class _Place:
-    """Runs the document's commands: a log in a directory, and a server under the name shown."""
+    """Runs the document's commands: with a log in a directory, and a server under the name
+    shown.
+    """
 
     def __init__(self, server: URL, database: URL, empty: URL, directory: Path) -> None:
         self._server = server
@@ -34,7 +36,7 @@ class _Place:
         }
 
     def run(self, block: str) -> str:
-        """Return a block as it must read."""
+        """Return a block with the output of its commands."""
         for shown, real in self._names.items():
             block = block.replace(shown, real)
         found = run_block(block, self._directory)

@@ -1,4 +1,4 @@
-"""A real log, as Kafka writes it, of which some records contradict the state before them."""
+"""A log as Kafka writes it, in which some records contradict the state before them."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ WRONG_EPOCH, REGISTERED, NOT_THERE, REMOVED, END = 12, 2, 14, 10, 17
 
 
 def write_kraft_log(folder: Path) -> Path:
-    """Write the log as a directory of Kafka's; return it."""
+    """Write the log to a directory in Kafka's format; return the directory."""
     directory = folder / PARTITION_DIRECTORY
     directory.mkdir(parents=True)
     content, offset = b"", 0

@@ -1,4 +1,4 @@
-"""`metalog` on a disk whose syncs fail from the moment on that a file appears.
+"""`metalog` on a disk whose syncs fail once a given file exists.
 
 python -m tests.api.failing_sync FILE serve LOG ...
 """

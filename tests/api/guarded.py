@@ -1,4 +1,4 @@
-"""A service whose authorizer a test sets."""
+"""A service with an authorizer whose rights a test sets."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -31,12 +31,12 @@ Right = tuple[Operation, Resource]
 
 
 class Rights:
-    """Allows everything, until rights are named.
+    """Allows everything, until a test sets rights.
 
     Attributes:
-        only: What is allowed; None is everything.
-        but: What is refused of everything.
-        asked: Who was asked about, and for what.
+        only: The rights that are allowed; None for all.
+        but: Rights that are refused although `only` is None.
+        asked: The checks that were made: caller and right.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Rights:
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
     ) -> bool:
-        """Return whether a right is among those that are given."""
+        """Return whether a right is allowed."""
         self.asked.append((caller, operation, resource))
         right = (operation, resource)
         return right not in self.but and (self.only is None or right in self.only)
@@ -59,7 +59,9 @@ _filled_log: dict[str, bytes] = {}
 
 @contextlib.asynccontextmanager
 async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
-    """A service with topics, namespaces, subscriptions, and removals under way; all is allowed."""
+    """A service with topics, namespaces, subscriptions and ongoing removals; everything is
+    allowed.
+    """
     if not _filled_log:
         async with _serving(directory / "first") as (at, _):
             await _fill(at)
@@ -74,7 +76,7 @@ async def guarded(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
 
 @contextlib.asynccontextmanager
 async def _serving(directory: Path) -> AsyncIterator[tuple[Server, Rights]]:
-    """A service on the log in a directory; all is allowed."""
+    """A service on the log in a directory; everything is allowed."""
     rights = Rights()
     settings = Settings(
         authorizer=rights, static_configs={DELETE_PARTITIONS_ENABLED: "true", SECRET_KEY: "key"}

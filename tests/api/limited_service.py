@@ -1,4 +1,4 @@
-"""`metalog serve` in a process of its own that may open few files, and peers in raw bytes."""
+"""`metalog serve` in a process with a limit of open files, and clients that send raw bytes."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ class Served:
     """A running service.
 
     Attributes:
-        kafka, socket: Where it listens on loopback.
+        kafka, socket: Ports of the listeners on loopback.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path, errors: Path) -> None:
@@ -32,7 +32,7 @@ class Served:
         self.kafka = self.socket = 0
 
     async def is_ready(self) -> None:
-        """Wait for the line that says so."""
+        """Wait for the line that reports that the service is ready."""
         assert self._process.stdout is not None
         async with asyncio.timeout(READY_S):
             line = await self._process.stdout.readline()
@@ -43,33 +43,33 @@ class Served:
 
     @property
     def errors(self) -> str:
-        """What was written to standard error."""
+        """Return what the process wrote to standard error."""
         return self._errors.read_text()
 
     @property
     def descriptors(self) -> int:
-        """How many files it has open."""
+        """Return the number of open files of the process."""
         return len(os.listdir(f"/proc/{self._process.pid}/fd"))
 
     @property
     def memory_bytes(self) -> int:
-        """Resident memory."""
+        """Return the resident memory of the process."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return next(int(row.split()[1]) for row in status.splitlines() if "VmRSS" in row) * 1024
 
     async def stop(self) -> int:
-        """End it in order; return its exit code."""
+        """Shut the service down cleanly; return its exit code."""
         if self._process.returncode is None:
             self._process.terminate()
         return await self.ended()
 
     async def ended(self) -> int:
-        """Wait for its end; return its exit code."""
+        """Wait until the process ends; return its exit code."""
         return await processes.ended(self._process, READY_S)
 
 
 async def start(directory: Path, descriptors: int | None = None) -> Served:
-    """Start a service on a new log; it is not ready yet."""
+    """Start a service on a new log, without waiting until it is ready."""
     log = directory / "log"
     create_log(log, uuid_text(bytes(range(16))))
     command = ["serve", str(log), "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0", "--json"]
@@ -86,7 +86,7 @@ async def start(directory: Path, descriptors: int | None = None) -> Served:
 
 @contextlib.asynccontextmanager
 async def served(directory: Path, descriptors: int | None = None) -> AsyncIterator[Served]:
-    """Run a service while the body runs; its end must be in order."""
+    """Run a service while the body runs; it must shut down cleanly afterwards."""
     service = await start(directory, descriptors)
     try:
         await service.is_ready()
@@ -105,7 +105,7 @@ class Peers:
         self._open: list[socket.socket] = []
 
     async def connect(self, port: int) -> socket.socket:
-        """Open one more; its peer may close it at once."""
+        """Open one more connection; the server may close it at once."""
         connection = socket.socket()
         self._open.append(connection)
         connection.setblocking(False)
@@ -113,7 +113,7 @@ class Peers:
         return connection
 
     def close(self) -> None:
-        """Close all."""
+        """Close all connections."""
         while self._open:
             self._open.pop().close()
 
@@ -129,12 +129,12 @@ def closing_peers() -> Iterator[Peers]:
 
 
 def half_frame(announced: int, sent: int) -> bytes:
-    """Return the first bytes of a frame of either protocol."""
+    """Return the first bytes of a frame, valid for both protocols."""
     return struct.pack(">I", announced) + bytes(sent)
 
 
 async def is_closed(connection: socket.socket, within_s: float = 30.0) -> bool:
-    """Return whether the other side closes a connection in time; what it says is dropped."""
+    """Return whether the server closes a connection in time; received data is dropped."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(within_s):

@@ -1,4 +1,4 @@
-"""`metalog serve` as a process of its own, and what can be done to it from outside."""
+"""`metalog serve` in a process of its own, and the faults that tests can cause in it."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ class Served:
     """A running service.
 
     Attributes:
-        process: Ended by `serving` if it still runs.
-        kafka, socket, http: Where it is asked, as URLs; "" where HTTP is not served.
+        process: The process; `serving` ends it if it still runs.
+        kafka, socket, http: URLs of the listeners; "" if HTTP is not served.
     """
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
@@ -36,7 +36,7 @@ class Served:
         return host, int(port)
 
     def limit_files(self, size_bytes: int) -> None:
-        """Let no file of the process grow beyond a size: to it the disk is full."""
+        """Limit the size of the files of the process, so that the disk seems full to it."""
         _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
 
@@ -45,17 +45,17 @@ class Served:
         self.limit_files(active_segment(self.log).stat().st_size)
 
     def ended(self) -> int:
-        """Wait for its end; return its exit code."""
+        """Wait until the process ends; return its exit code."""
         return self.process.wait(timeout=60)
 
 
 def http_url(address: str) -> str:
-    """Return the URL of a listener that a service names so."""
+    """Return the URL of a listener from its address in the ready line."""
     return address if "://" in address else f"http://{address}"
 
 
 def socket_url(ready: str) -> str:
-    """Return the URL of a socket that a service names so."""
+    """Return the URL of a socket from its name in the ready line."""
     if ready.startswith("unix:"):
         return ready
     return f"socket+{ready}" if "://" in ready else f"socket://{ready}"
@@ -91,5 +91,5 @@ def serving(
 
 
 def active_segment(log: Path) -> Path:
-    """The segment that the writer appends to."""
+    """Return the segment to which the writer appends."""
     return max(log.glob("0*.avro"))

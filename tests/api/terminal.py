@@ -1,4 +1,4 @@
-"""`metalog` as people run it: in a terminal of some width."""
+"""Runs `metalog` in a terminal of a given width."""
 
 import errno
 import fcntl
@@ -20,11 +20,11 @@ def on_terminal(
     typed: str = "",
     **environment: str,
 ) -> str:
-    """Return what a terminal is sent on standard output, without colours.
+    """Return what a command prints on a terminal's standard output, without colours.
 
     Args:
-        typed: What a person types; it must end the command.
-        with_errors: Also what goes to standard error, where progress bars are shown.
+        typed: The input typed by the user; it must end the command.
+        with_errors: Also return standard error, where progress bars are shown.
         environment: Further variables.
     """
     terminal, ours = pty.openpty()

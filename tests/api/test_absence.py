@@ -1,4 +1,6 @@
-"""Never existed, removed, and before the kept history are three different answers."""
+"""Three different answers about an absent object: it never existed, it was removed, or the kept
+history does not go back far enough.
+"""
 
 import shutil
 from pathlib import Path
@@ -37,7 +39,9 @@ ADMIN_VERBS = {
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same log, whole, and cut after `old` was removed: `gone` came and went since."""
+    """The same log, complete and cut after `old` was removed; `gone` was created and removed
+    later.
+    """
     whole = tmp_path_factory.mktemp("absence") / "whole"
     _run("init", whole)
     for broker in ("1", "2", "9"):

@@ -1,4 +1,4 @@
-"""A service whose authorizer are the log's ACLs."""
+"""A service that authorizes with the ACLs in its log."""
 
 from pathlib import Path
 

@@ -93,7 +93,7 @@ def put_large(large_log: Path, s3_url: str) -> str:
 
 @pytest.fixture
 def large_bucket(put_large: str, requests: Requests) -> str:
-    """The archive of the large log in a bucket, of which all requests are counted."""
+    """The archive of the large log in a bucket, with all requests counted."""
     return put_large
 
 
@@ -101,7 +101,7 @@ def large_bucket(put_large: str, requests: Requests) -> str:
 def requests(
     s3_environment: None, s3_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Requests]:
-    """What is asked of the S3 server from here on."""
+    """The requests to the S3 server from now on."""
     with counted(s3_url) as found:
         monkeypatch.setenv("AWS_ENDPOINT_URL", found.url)
         yield found
@@ -191,7 +191,7 @@ def test_replay_reads_each_byte_about_once(
 def test_history_of_one_object_fetches_each_byte_once_in_few_requests(
     metalog: Metalog, tmp_path: Path, s3_place: str, requests: Requests
 ) -> None:
-    """A block must be decompressed to be searched, so all of them are fetched."""
+    """All blocks are fetched, because a block must be decompressed to be searched."""
     log = tmp_path / "log"
     size = asyncio.run(write_one_segment(log, size_bytes_min=8_000_000))
     with LogReader.open(log) as reader:

@@ -17,7 +17,7 @@ _NAME = "ssl.key.password"
 
 
 def _steps(path: Path) -> Path:
-    """A transaction that sets a secret and makes a namespace."""
+    """Write the steps of a transaction that sets a secret and creates a namespace."""
     change = {"name": _NAME, "value": _SECOND}
     resource = {"resource_type": 4, "resource_name": "1", "changes": [change]}
     steps = [
@@ -30,7 +30,7 @@ def _steps(path: Path) -> Path:
 
 @pytest.fixture(scope="module", params=["log", "kafka"])
 def log(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A log whose requests brought secrets, in process or across a connection."""
+    """A log with requests that contained secrets, sent in process or over a connection."""
     directory = tmp_path_factory.mktemp("asked")
     log = directory / "log"
     assert run(["init", str(log)]) == 0

@@ -1,6 +1,6 @@
-"""What callers may not do is refused item by item, through every command, by every way in.
+"""Every command, over every interface, refuses exactly the items for which the caller lacks rights.
 
-The tables of requests are compared with those of the service: what is added there must be added
+The tables of requests are compared with those of the service, so each new command must be added
 here.
 """
 
@@ -92,11 +92,11 @@ def _config(resource_type: int, name: str, config: str) -> ResourceChange:
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """A request with two items, one of which a right allows.
+    """A request with two items, one of which is allowed by a right.
 
     Attributes:
-        result: What comes back with the right alone, as `results_of` returns it.
-        other: Where a request has one item: the second one, which is refused.
+        result: The results if the caller has only this right, as `results_of` returns them.
+        other: If the request has one item only: the second request, which is refused.
         is_question: True if nothing is written.
     """
 
@@ -112,7 +112,7 @@ def _shrinks(count: int) -> tuple[TopicShrink, ...]:
 
 
 def _of_cluster(request: Any, operation: Operation, *, is_question: bool = False) -> Case:
-    """A request that needs a right on the cluster for everything in it."""
+    """Return a request whose items all need a right on the cluster."""
     return Case(request=request, right=(operation, CLUSTER), result=None, is_question=is_question)
 
 
@@ -355,7 +355,7 @@ def test_every_command_is_tried() -> None:
 
 
 def results_of(response: Any) -> list[Any] | None:
-    """Return each item's error, or what a list names; None: the response has no items."""
+    """Return the error of each item, or the names in a list; None if the response has no items."""
     if isinstance(response, TopicsDescribed):
         response = response.topics
     if not isinstance(response, tuple) or not response:
@@ -377,7 +377,7 @@ by_each_way = pytest.mark.parametrize("way", WAYS)
 
 
 async def refusals(client: CommandClient | HttpClient, command: str, request: Any) -> list[Any]:
-    """Return the errors with which a request is answered; of a list what it names."""
+    """Return the errors in the answer to a request; for a list, the names in it."""
     try:
         answer = await client.run(command, request)
     except RequestError as error:

@@ -1,4 +1,4 @@
-"""The log stores caller and trace of each request; request ids belong to their caller."""
+"""The log stores the caller and trace of each request; request ids are unique per caller."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ ANN, BOB = Caller(principal="User:ann"), Caller(principal="User:bob")
 
 
 class At:
-    """A service with all its listeners, and what its log holds."""
+    """A service with all its listeners, and the content of its log."""
 
     def __init__(self, log: Path, running: Serving, rights: Rights) -> None:
         self.log, self.service, self.rights = log, running.service, rights
@@ -62,7 +62,7 @@ class At:
         return last_origin(self.log)
 
     async def connect(self, way: str) -> MetadataClient | SocketClient:
-        """Return a client that calls itself `script`."""
+        """Return a client with the client id `script`."""
         if way == "kafka":
             return await MetadataClient.connect(self.kafka, client_id="script")
         return await SocketClient.connect("127.0.0.1", self.socket, client_id="script")

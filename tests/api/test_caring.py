@@ -1,4 +1,4 @@
-"""verify, repair, backup, restore, archive, retain: answers and exit codes."""
+"""verify, repair, backup, restore, archive, retain: output and exit codes."""
 
 import asyncio
 import datetime
@@ -19,7 +19,7 @@ from tests.own_logs import content, write_history
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of five epochs, made once; tests must not change it."""
+    """A log of five epochs, written once; tests must not change it."""
     directory = tmp_path_factory.mktemp("care") / "log"
     return asyncio.run(write_history(directory, seed=5, batches=40))
 

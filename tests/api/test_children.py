@@ -1,4 +1,4 @@
-"""What a running service has done by children goes on after one could not be started."""
+"""A service keeps using child processes after one of them could not be started."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The command line: its answers."""
+"""The output of the command line."""
 
 import os
 import re

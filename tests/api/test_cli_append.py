@@ -1,4 +1,4 @@
-"""`metalog append`: the same rules over every connection, and repeated runs."""
+"""`metalog append`: the same rules over every connection, and when it is repeated."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def log(metalog: Metalog, tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["log", "kafka", "socket"])
 def where(request: pytest.FixtureRequest, log: Path) -> Iterator[tuple[str, object]]:
-    """The option that names where to append: each way there is."""
+    """The option that names the log or service, for each way to append."""
     if request.param == "log":
         yield "--log", log
         return
@@ -263,7 +263,11 @@ def test_a_file_that_is_cut_in_another_way_is_no_repetition(
 def test_what_the_log_has_forgotten_of_a_file_is_not_appended_again(
     metalog: Metalog, log: Path, append: Append, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log remembers the last requests only: of a long file the end, not the beginning."""
+    """The log remembers only the last requests, so it knows the end of a long file but not its
+    start.
+
+    The command must not append the start again.
+    """
     monkeypatch.setattr("metadata_log.request_window.REQUEST_WINDOW_OFFSETS", 20)
     assert limits.REQUEST_WINDOW_OFFSETS > 20
     lines = [a_note(str(n)) for n in range(50)]
@@ -291,7 +295,7 @@ def test_a_refusal_in_between_says_what_stands_and_where_to_go_on(
 
 
 def a_large_file(path: Path, count: int) -> Path:
-    """Notes of random text, which does not become smaller when it is compressed."""
+    """Write notes of random text, which compression does not make smaller."""
     rng = Random(7)
     path.write_text("".join(f"{a_note(f'{n} {rng.randbytes(500).hex()}')}\n" for n in range(count)))
     return path

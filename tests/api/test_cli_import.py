@@ -1,4 +1,4 @@
-"""`metalog import kraft`: what it reports, and what it refuses without leaving anything."""
+"""`metalog import kraft`: what it prints, and what it refuses without leaving files behind."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def source(generated: Path, tmp_path: Path) -> Path:
-    """A copy to spoil."""
+    """A copy of the log that tests may damage."""
     return shutil.copytree(generated, tmp_path / "source" / generated.name)
 
 

@@ -1,4 +1,4 @@
-"""Records in and out as lines: append and tail."""
+"""Records written and read as JSON lines: append and tail."""
 
 import asyncio
 import io
@@ -41,7 +41,7 @@ def log(metalog: Metalog, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def append(metalog: Metalog, log: Path, tmp_path: Path) -> Append:
-    """Append lines, given as documents or as text."""
+    """Append lines, given as JSON documents or as text."""
 
     def call(*lines: object, options: tuple[object, ...] = ()) -> Answer:
         texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
@@ -52,7 +52,9 @@ def append(metalog: Metalog, log: Path, tmp_path: Path) -> Append:
 
 
 def written(metalog: Metalog, log: Path) -> list[Any]:
-    """What stands in the log beside what its writers add: announcements, a new log's levels."""
+    """Return the records of the log, without those that its writers add by themselves
+    (announcements, the feature levels of a new log).
+    """
     return [row for row in metalog("dump", log, "--json").lines if not by_a_writer(row)]
 
 

@@ -1,4 +1,4 @@
-"""`metalog compare`: who is behind, where logs part, and what stands on which node only."""
+"""`metalog compare`: lagging nodes, where logs diverge, and records that only one node has."""
 
 import shutil
 from pathlib import Path
@@ -203,7 +203,9 @@ def _first_batch(partition: Path) -> bytes:
 def test_a_zero_checkpoint_is_what_format_wrote_and_proves_nothing(
     metalog: Metalog, tmp_path: Path
 ) -> None:
-    """Both are voters of a dynamic quorum; the second was formatted and has fetched nothing."""
+    """Both nodes are voters of a dynamic quorum; the second was formatted and has fetched
+    nothing.
+    """
     voter, formatted = (
         _node(tmp_path / name, *batches, node_id=number)
         for number, (name, batches) in enumerate((("a", _START), ("b", ())), 1)

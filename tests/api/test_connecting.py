@@ -1,4 +1,4 @@
-"""Addresses of the wrong listener, and what a client says of them."""
+"""Clients that connect to the wrong listener, and their error messages."""
 
 from pathlib import Path
 

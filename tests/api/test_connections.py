@@ -1,4 +1,6 @@
-"""Which connections get a place, which are closed for others, and which are closed in time."""
+"""Which connections get a place, which are closed in favour of others, and which after a
+timeout.
+"""
 
 import asyncio
 
@@ -13,7 +15,7 @@ BROKERS_TOO = Quota(name="brokers too", places_max=8, reserve=2)
 
 
 class Peer:
-    """One connection: its place, and why it was closed."""
+    """One connection: its place, and the reason why it was closed."""
 
     def __init__(self, connections: Connections, quota: Quota = CLIENTS) -> None:
         self.closed: str | None = None
@@ -24,7 +26,7 @@ class Peer:
         self.closed = reason
 
     def ask(self) -> None:
-        """Send a whole request, which is not answered yet."""
+        """Send a whole request, which stays unanswered for now."""
         self.place.frame_begun()
         self.place.frame_ended()
         self.place.request_begun()
@@ -126,7 +128,7 @@ async def test_place_is_given_back_once() -> None:
 
 
 async def swept(peer: Peer) -> str | None:
-    """Wait until a connection is closed, and return why; None if another one outlives it."""
+    """Wait until a connection is closed, and return the reason."""
     async with asyncio.timeout(60):
         while peer.closed is None:
             await asyncio.sleep(0.01)
@@ -135,7 +137,7 @@ async def swept(peer: Peer) -> str | None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits of tenths of a second."""
+    """Set limits of tenths of a second."""
     monkeypatch.setattr(limits, "SWEEP_S", 0.01)
     monkeypatch.setattr(limits, "STALL_TIMEOUT_S", 0.1)
 

@@ -1,4 +1,4 @@
-"""A mirror whose records contradict the state before them: what is said of it, and what works."""
+"""A mirror whose records contradict the state before them: what commands report, and which work."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def imported(kafka: Path, tmp_path: Path) -> Path:
-    """A mirror that contradicts itself."""
+    """A mirror with such records."""
     import_directory(open_directory(kafka), tmp_path / "log")
     return tmp_path / "log"
 

@@ -1,4 +1,4 @@
-"""Debugging commands say plainly what is wrong with a request, by the right exit code."""
+"""Debugging commands report wrong requests with a clear error and the right exit code."""
 
 import io
 import sys

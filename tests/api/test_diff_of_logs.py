@@ -1,4 +1,6 @@
-"""Question 19: where did this cluster drift from that one, or from what it was? Ids left aside."""
+"""Question 19: the differences between two clusters, or between a cluster and its past, without
+ids.
+"""
 
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from tests.api.services import serving
 
 @pytest.fixture
 def logs(metalog: Metalog, tmp_path: Path) -> tuple[Path, Path]:
-    """Two clusters that were set up alike, but for two configs, a topic and an ACL."""
+    """Two clusters that were set up equally, except for two configs, a topic and an ACL."""
 
     def made(name: str, retention: str, *more: tuple[object, ...]) -> Path:
         log = tmp_path / name

@@ -1,4 +1,4 @@
-"""Every JSON document names the log position that it is about."""
+"""Every JSON document contains the log position for which it holds."""
 
 import shutil
 from pathlib import Path
@@ -141,7 +141,7 @@ def test_no_command_is_left_out() -> None:
 
 @pytest.fixture
 def filled(metalog: Metalog, demo_log: Path, tmp_path: Path) -> dict[str, str]:
-    """A log whose history was cut, and what commands need beside it."""
+    """A log whose history was cut, and other files that commands need."""
     whole, log = tmp_path / "whole", tmp_path / "log"
     shutil.copytree(demo_log, whole)
     # Each writer begins a segment; only whole segments can go.

@@ -1,4 +1,6 @@
-"""A base checkpoint of another cluster or of a fork is refused by whatever would start from it."""
+"""A base checkpoint of another cluster or of a fork is refused by every command that would start
+from it.
+"""
 
 import asyncio
 import shutil
@@ -21,13 +23,13 @@ def another_cluster(directory: Path) -> tuple[Path, Path]:
 
 
 def same_cluster(directory: Path) -> tuple[Path, Path]:
-    """Two histories that only share the cluster id."""
+    """Two histories that have nothing in common except the cluster id."""
     return new_log(directory / "one", "one"), new_log(directory / "two", "two")
 
 
 @pytest.fixture(params=[another_cluster, same_cluster, forks])
 def exchanged(request: pytest.FixtureRequest, tmp_path: Path, metalog: Metalog) -> Path:
-    """A log whose base is that of another one, retained at the same offset and epoch."""
+    """A log with the base checkpoint of another one, retained at the same offset and epoch."""
     make: Callable[[Path], tuple[Path, Path]] = request.param
     one, two = make(tmp_path)
     for log in (one, two):

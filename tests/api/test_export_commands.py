@@ -1,4 +1,4 @@
-"""`export kraft --as commands`: quoting, differences, secrets, and what no command says."""
+"""`export kraft --as commands`: quoting, differences, secrets, and what commands cannot express."""
 
 import shlex
 import shutil
@@ -48,7 +48,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log, made once; tests work on copies."""
+    """A log, written once; tests work on copies."""
     directory = tmp_path_factory.mktemp("commands")
     log, password = directory / "log", directory / "password"
     password.write_text("pencil\n")

@@ -11,7 +11,7 @@ from tests.api.conftest import Metalog
 
 @pytest.fixture
 def own(metalog: Metalog, tmp_path: Path) -> Path:
-    """A log of our own with a topic in a namespace, one that loses a partition, and a plain one."""
+    """A log with a topic in a namespace, a topic that loses a partition, and an ordinary topic."""
     log = tmp_path / "own"
     assert metalog("init", log).code == 0
     for arguments in (

@@ -1,4 +1,4 @@
-"""A repeated request, whose first answer got lost, is carried out once."""
+"""A request that is repeated because its first answer got lost is executed once."""
 
 import asyncio
 import hashlib
@@ -56,7 +56,7 @@ _TOPICS = CreateTopics(
 
 
 async def _ask_and_hang_up(at: Server, command: str, request: Any, request_id: str) -> None:
-    """Send a request, and let the connection die before the answer can be read."""
+    """Send a request, and close the connection before the answer can be read."""
     before = at.service.image.provenance.next_offset
     _, writer = await asyncio.open_connection("127.0.0.1", at.port)
     body = RunCommandRequest(command=command, payload=to_wire(request), request_id=request_id)
@@ -192,7 +192,7 @@ async def test_a_service_with_other_settings_gives_the_first_answer(tmp_path: Pa
 
 
 async def _write_without_answers(log: Path, request: CreateNamespace) -> None:
-    """Write a request as releases did that kept no answers."""
+    """Write a request like earlier releases, which stored no answers."""
     origin = Origin(principal="User:ann", command="namespaces create", client="metalog")
     origin = identified(origin, "r1", "namespaces create", to_wire(request))
     record = NamespaceRecord(namespace_id=new_id(Random(1)), name=request.name)
@@ -300,7 +300,7 @@ class _Done(msgspec.Struct, frozen=True):
 
 
 def _note_much(context: Context, count: int) -> ControllerResult[_Done]:
-    """A decision of more records than fit one batch."""
+    """Decide more records than fit in one batch."""
     records = (NoOpRecord(),) * count
     return ControllerResult(response=_Done(context.next_offset), records=records, atomic=False)
 

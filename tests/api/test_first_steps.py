@@ -1,4 +1,6 @@
-"""First steps of a new user: help, variables, points, folders that are not logs."""
+"""First steps of a new user: help, environment variables, offsets and times, folders without a
+log.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A fork is an own log that goes on from the state of another."""
+"""A fork is an own log that continues from the state of another log."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A service keeps the SQL history of its log by itself, in a process of its own."""
+"""A service keeps the SQL history of its log by itself, in a separate process."""
 
 import asyncio
 import shutil
@@ -152,7 +152,7 @@ async def test_questions_are_answered_from_the_tables_in_another_database(
 
 
 def _history(log: Path, database: str | None) -> list[Any]:
-    """Answer as a service of the log does that keeps its SQL history in this database."""
+    """Return the answer of a service that keeps its SQL history in this database."""
     request = to_wire(ShowHistory(object="config:topic/asked"))
     page = PagedLog(log).page("history", request, "end", sql_history=database)
     found: list[Any] = msgspec.msgpack.decode(page.payload)

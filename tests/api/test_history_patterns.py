@@ -1,4 +1,4 @@
-"""`history` of a pattern: each line names its object, and nothing hidden is found out."""
+"""`history` of a pattern: each line names its object, and hidden objects are not revealed."""
 
 import json
 import random

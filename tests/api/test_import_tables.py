@@ -1,4 +1,4 @@
-"""`import kraft --tables`: records of a fork by their names and fields, from Kafka's own files."""
+"""`import kraft --tables`: records of Kafka forks, decoded with message definitions of the fork."""
 
 import json
 from pathlib import Path
@@ -177,7 +177,7 @@ def test_tables_go_with_a_backup_and_stay_when_the_mirror_grows(
 
 
 def test_tables_go_with_an_archive(metalog: Metalog, files: LogFiles, tmp_path: Path) -> None:
-    """The archive takes sealed segments: the source has two."""
+    """The archive stores the tables too; it takes sealed segments, so the source has two."""
     files.segment(6, batch(6, 1, unknown(V0)))
     log, archive = tmp_path / "log", tmp_path / "archive"
     tables = tmp_path / "tables"

@@ -1,4 +1,4 @@
-"""Short commands import little: importing takes most of the time they run."""
+"""Short commands import few modules, because importing takes most of their time."""
 
 import json
 import subprocess

@@ -17,7 +17,7 @@ from tests.forked_commands import METALOG
 
 
 class _Log:
-    """A logger that writes JSON, and what it wrote."""
+    """A logger that writes JSON, and its output."""
 
     def __init__(self) -> None:
         self._stream = io.StringIO()

@@ -1,4 +1,4 @@
-"""`metalog info` on how far snapshots and SQL history are behind a log."""
+"""`metalog info` shows how far the snapshots and the SQL history lag behind the log."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A service with few descriptors, or with slow clients, keeps working."""
+"""A service with few file descriptors, or with slow clients, keeps working."""
 
 import asyncio
 from pathlib import Path

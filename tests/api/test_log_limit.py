@@ -1,4 +1,4 @@
-"""A place in the code that logs again and again is cut short, and lines left out are counted."""
+"""Repeated log lines of one place in the code are limited, and the omitted ones are counted."""
 
 import io
 import logging
@@ -11,7 +11,7 @@ LINES_MAX = OF_THE_PROCESS.lines_max
 
 
 class Log:
-    """A logger, its clock, and what it has printed."""
+    """A logger, its clock, and its output."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

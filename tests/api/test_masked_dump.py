@@ -1,4 +1,4 @@
-"""`dump --mask-hosts`: records to be given away name no host, and say all else."""
+"""`dump --mask-hosts` prints records without host names and otherwise unchanged."""
 
 from pathlib import Path
 from typing import Any

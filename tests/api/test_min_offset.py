@@ -1,4 +1,4 @@
-"""A question waits for an offset, so that a client reads its own writes wherever it asks."""
+"""A question waits for an offset, so that a client reads its own writes over every connection."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def noted(client: CommandClient, text: str = "one") -> int:
-    """Change something; return its offset. The same note twice is one."""
+    """Write a note; return its offset. The same note written twice is one request."""
     return (await client.run(AddNote(at_offset=0, text=text))).end_offset - 1
 
 
@@ -75,7 +75,7 @@ async def test_service_that_does_not_wait_is_not_believed(
     client: CommandClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def ignored(*_: object) -> None:
-        """As a service of an earlier release."""
+        """Return at once, like a service of an earlier release."""
 
     monkeypatch.setattr(Answers, "_holds", ignored)
     with pytest.raises(RequestError) as refused:

@@ -1,4 +1,4 @@
-"""Commands say how many records this release did not understand, and since when."""
+"""Commands report how many records this release did not understand, and where the first one is."""
 
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def damage(log: Path) -> str:
 
 
 def place_in(answer: Answer) -> dict[str, object]:
-    """Return what an answer in JSON says of its position; a stream does it in its last line."""
+    """Return the position in a JSON answer; a stream has it in its last line."""
     if answer.out.startswith("{\n"):
         document: dict[str, object] = answer.json
         return document
@@ -157,7 +157,9 @@ def test_answer_that_cannot_be_counted_names_the_reason(
 
 @pytest.fixture
 def mirror(tmp_path: Path) -> Path:
-    """A mirror with a record of an unknown version, an unknown type, and an unknown tag twice."""
+    """A mirror with a record of an unknown version, one of an unknown type, and an unknown tag in
+    two records.
+    """
     source = tmp_path / PARTITION_DIRECTORY
     source.mkdir()
     tagged = Extra(unknown_tags=(UnknownTag(path="", tag=300, value=b"new"),))

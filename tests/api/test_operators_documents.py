@@ -1,4 +1,4 @@
-"""What operators copy from docs/running.md, and the manual page, are what programs take."""
+"""The files that operators copy from docs/running.md, and the manual page, are valid."""
 
 import json
 import re

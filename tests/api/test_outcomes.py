@@ -1,6 +1,6 @@
-"""What an error says of a request that failed, and what the log says of it afterwards.
+"""The error of a failed request agrees with what the log contains afterwards.
 
-Each row of the tables in docs/socket.md and docs/reliability.md happens to a `metalog serve`.
+Each row of the tables in docs/socket.md and docs/reliability.md is reproduced with `metalog serve`.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ FAMILIES = {
 
 
 def table(document: str, first_column: str) -> list[list[str]]:
-    """Return the rows of the table whose head begins with a column."""
+    """Return the rows of the table whose first column has the heading `first_column`."""
     lines = (ROOT / "docs" / document).read_text().splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith(f"| {first_column} |"))
     rows = []
@@ -81,7 +81,7 @@ def batch(record: Record) -> NewBatch:
 
 
 def notes_after_the_next_start(log: Path) -> list[str]:
-    """Return the notes that the next writer finds: it decides what of the tail is kept."""
+    """Return the notes after a new writer has recovered the log, which may cut its tail."""
 
     async def start() -> None:
         await (await MetadataLog.open(log)).close()
@@ -230,7 +230,9 @@ PARTITIONS = 6_000
 
 
 def _lack_room_in_between(log: Path, tmp_path: Path, metalog: Metalog) -> str:
-    """Unregister a broker of 12,000 partitions with room for the first batch of it only."""
+    """Unregister a broker of 12,000 partitions when there is disk space for the first batch
+    only.
+    """
     at = ("--log", log)
     for broker_id in (1, 2):
         metalog("brokers", "register", broker_id, *at)
@@ -260,7 +262,7 @@ def _lack_room_in_between(log: Path, tmp_path: Path, metalog: Metalog) -> str:
 
 
 def _growth(log: Path, metalog: Metalog, *command: object) -> int:
-    """Return by how many bytes a command makes the segment of a service grow."""
+    """Return the number of bytes by which a command makes the segment of a service grow."""
     with _silently_serving(log) as served:
         start = active_segment(log).stat().st_size
         assert metalog(*command, "--server", served.kafka).code == 0
@@ -268,7 +270,7 @@ def _growth(log: Path, metalog: Metalog, *command: object) -> int:
 
 
 def _silently_serving(log: Path) -> AbstractContextManager[Served]:
-    """Serve brokers that say nothing, and fence none of them for it."""
+    """Serve a log whose brokers send no heartbeats, without fencing them."""
     return serving(log, "--session-timeout-ms", 600_000)
 
 

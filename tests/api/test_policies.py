@@ -1,4 +1,4 @@
-"""Policies of an operator, named to `serve` as Kafka names them."""
+"""Policies written by an operator, named to `serve` like in Kafka."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ def configs(planned):
 
 @pytest.fixture
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The name of a module that processes of this test can import."""
+    """The name of a module with policies that processes of this test can import."""
     (tmp_path / "rules_of_ours.py").write_text(_POLICY)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -1,11 +1,11 @@
-"""Large frames share a bounded memory: the smallest first, and slow ones lose their share."""
+"""Large frames share a bounded memory: smaller frames go first, and slow ones lose their share."""
 
 from api.transport import limits
 from api.transport.receive_budget import ReceiveBudget, Share
 
 
 class Frames:
-    """A budget with a clock that the test sets, and what it told."""
+    """A budget with a clock that the test sets, and the events that the budget reported."""
 
     def __init__(self, bytes_max: int = 100) -> None:
         self.now = 0.0

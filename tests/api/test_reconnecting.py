@@ -1,4 +1,4 @@
-"""Clients that connect again: what they retry, and that nothing is lost or done twice."""
+"""Clients that reconnect: which requests they retry; nothing is lost or done twice."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ def _note(text: str, request_id: str | None = None) -> NewBatch:
 
 
 class Unreliable:
-    """A server that disconnects after the first append it reads, and answers those after it."""
+    """A server that disconnects after the first append it reads, and answers later ones."""
 
     def __init__(self) -> None:
         self.received: list[str] = []

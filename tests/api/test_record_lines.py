@@ -1,4 +1,4 @@
-"""Records as JSON lines: what is read is what `from_json` reads, with its errors."""
+"""Records as JSON lines are read like `from_json` reads them, with the same errors."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""`metalog import kraft --follow`: a recorder beside a live node, stopped and killed."""
+"""`metalog import kraft --follow` copies the log of a live node, and is stopped and killed."""
 
 import json
 import signal
@@ -101,7 +101,7 @@ def test_contradiction_is_told_when_the_recorder_ends(node: Node, tmp_path: Path
 
 
 def test_recorder_that_is_killed_again_and_again_loses_nothing(tmp_path: Path) -> None:
-    """Three starts of the command line take seconds; each is killed in the midst of its work."""
+    """Three starts of the command take seconds; each process is killed while it works."""
     random = Random(5)
     node, log = Node(tmp_path / "node"), tmp_path / "log"
     for _ in range(3):

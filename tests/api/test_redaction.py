@@ -1,4 +1,4 @@
-"""No command prints secrets unless an option asks for them."""
+"""Commands print secrets only with an option for it."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""SIGHUP: files are read again while the service runs; wrong ones change nothing."""
+"""SIGHUP: a running service reads its files again; invalid files change nothing."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ RIGHTS = ("--authorizer", "acl", *(f"--super-user={each}" for each in SUPER_USER
 
 
 class At:
-    """A service with TLS everywhere, and its files."""
+    """A service with TLS on all listeners, and its files."""
 
     def __init__(self, directory: Path) -> None:
         self.ca = Authority(directory)
@@ -54,7 +54,7 @@ class At:
         self.served.process.send_signal(signal.SIGHUP)
 
     def shown(self) -> dict[str, str]:
-        """The name in the certificate that each listener shows."""
+        """Return the name in the certificate of each listener."""
         return {
             each: _common_name(getattr(self.served, each), self.ca.path)
             for each in ("kafka", "socket", "http")
@@ -218,7 +218,7 @@ async def test_signal_during_the_start_is_acted_on_when_all_is_known() -> None:
 
 
 def survives_hangups(process: "subprocess.Popen[str]") -> bool:
-    """True once the signal is blocked or handled."""
+    """True if the process blocks or handles SIGHUP."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     masks = [line.split()[1] for line in status.splitlines() if line[:7] in ("SigBlk:", "SigCgt:")]
     return any(int(mask, 16) & 1 << signal.SIGHUP - 1 for mask in masks)

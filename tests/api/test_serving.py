@@ -1,4 +1,4 @@
-"""What `serve` and `broker` refuse, and how they end."""
+"""What `serve` and `broker` refuse, and how they exit."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""metalog shell: the tree, moves in time, scripts, and a terminal."""
+"""metalog shell: the tree of objects, moves in time, scripts, and terminal use."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A log and the service that writes it, which changes nothing meanwhile."""
+    """A log, and the service that writes it, with no changes during the tests."""
     log = tmp_path_factory.mktemp("shell") / "log"
     made = ["demo", str(log), "--topics", "6", "--brokers", "3", "--changes", "200", "--seed", "7"]
     assert run(made) == 0
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 
 @pytest.fixture(params=["log", "service"])
 def ask(request: pytest.FixtureRequest, metalog: Metalog, served: tuple[Path, str]) -> Ask:
-    """Run lines of the shell over a log, and over its service."""
+    """Run lines in a shell of the log directory, and in one of its service."""
     log, server = served
     where = [log] if request.param == "log" else ["--server", server]
 

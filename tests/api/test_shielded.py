@@ -1,4 +1,4 @@
-"""A refusal that comes after its caller has gone is not logged as an error."""
+"""A refusal is not logged as an error if its caller has already disconnected."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""`metalog shrink`: a small log that still shows it, and a test that runs."""
+"""`metalog shrink` writes a small log that still has the problem, and a test that runs."""
 
 import runpy
 from pathlib import Path
@@ -12,7 +12,7 @@ _LEADERLESS = "partitions.exists(p, size(p.isr) < size(p.replicas))"
 
 
 def run_test(folder: Path) -> list[str]:
-    """Run the tests of the written file, as pytest does; return their names."""
+    """Run the tests in the written file with pytest; return their names."""
     found = runpy.run_path(str(folder / "test_shrunk.py"))
     names = [name for name in found if name.startswith("test_")]
     for name in names:

@@ -1,4 +1,6 @@
-"""Snapshots in a database that is named: kept there, and read by every verb that replays."""
+"""Snapshots in a database that an option names: stored there, and used by every command that
+replays.
+"""
 
 import shutil
 import sys

@@ -1,4 +1,4 @@
-"""A service makes snapshots of its log by itself, each in a process of its own."""
+"""A service makes snapshots of its log by itself, each in a separate process."""
 
 import shutil
 import sys
@@ -40,7 +40,7 @@ def newest(log: Path) -> int:
 
 
 def running_on(log: Path) -> list[str]:
-    """Return the commands of all processes that name a log."""
+    """Return the commands of all processes that have the log in their arguments."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,4 @@
-"""`metalog sql sync`, and plain SQL on what it made."""
+"""`metalog sql sync`, and plain SQL on the tables that it fills."""
 
 import sqlite3
 from collections.abc import Sequence

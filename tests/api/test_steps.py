@@ -1,4 +1,4 @@
-"""metalog history --next and --prev: one change, seen from a point."""
+"""metalog history --next and --prev: the next or previous change, seen from an offset or time."""
 
 from bisect import bisect_left, bisect_right
 from pathlib import Path

@@ -51,7 +51,7 @@ async def client(request: pytest.FixtureRequest, log: Path) -> AsyncIterator[Cli
 
 
 async def _taken(batches: AsyncGenerator[Batch, None], end: int) -> list[Batch]:
-    """Return what a subscription yields up to an offset."""
+    """Return the batches of a subscription up to an offset."""
     found: list[Batch] = []
     async with asyncio.timeout(60), aclosing(batches):
         async for batch in batches:
@@ -62,7 +62,7 @@ async def _taken(batches: AsyncGenerator[Batch, None], end: int) -> list[Batch]:
 
 
 def _in_log(log: Path, first: int = 0) -> list[Batch]:
-    """Return the committed batches of a log as a subscriber sees them."""
+    """Return the committed batches of a log in the form that subscribers get."""
     with LogReader.open(log) as reader:
         return [
             Batch.of(
@@ -194,7 +194,7 @@ async def test_a_record_of_a_later_release_is_refused_by_name(
 async def test_subscribers_at_the_end_are_answered_from_memory(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One commit reaches all of them without a process that reads the log."""
+    """One commit reaches all of them, and no process reads the log for it."""
     async with serving(ServeOptions(log=log, socket=LOCAL)) as running:
         assert running.socket is not None
 

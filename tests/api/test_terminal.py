@@ -1,4 +1,4 @@
-"""Tables on a terminal: nothing that names or dates something is cut."""
+"""Tables on a terminal: names and times are never cut."""
 
 import re
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of long names, whose last records are of today."""
+    """A log with long names, whose last records are of today."""
     log = tmp_path_factory.mktemp("terminal") / "log"
     assert run(["init", str(log)]) == 0
     for number in ("1", "2", "3"):
@@ -117,7 +117,7 @@ def _change(log: Path, *arguments: str) -> None:
 
 
 def _values(document: Any, names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of some fields, wherever they stand."""
+    """Yield the texts of some fields, at any depth of a document."""
     for name, value in document.items() if isinstance(document, dict) else ():
         if name in names and value is not None:
             texts = value if isinstance(value, list) else [value]

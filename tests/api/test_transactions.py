@@ -1,4 +1,4 @@
-"""Several commands as one request: all of them, or none."""
+"""Several commands in one request: all of them are executed, or none."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What a command prints as JSON is a typed answer: no verb puts a document together by hand.
+"""The JSON output of every command is a typed answer: no command builds a document from dicts.
 
-The type checker refuses anything but structures in calls of `print_json`; these tests see to it
-that there is no way around the printer.
+The type checker accepts only structures in calls of `print_json`; these tests check that nothing
+else prints JSON.
 """
 
 import ast
@@ -24,7 +24,7 @@ OTHER_DICTS = {"admin/admin_client.py:_fields", "quick.py:_values"}
 
 @functools.cache
 def syntax_trees() -> dict[str, list[ast.AST]]:
-    """The nodes of each module of the command line but the printer."""
+    """Return the syntax nodes of each module of the command line, except those of the printer."""
     return {
         str(path.relative_to(ROOT)): list(ast.walk(ast.parse(path.read_text())))
         for path in sorted(set(ROOT.rglob("*.py")) - {PRINTER})
@@ -33,7 +33,7 @@ def syntax_trees() -> dict[str, list[ast.AST]]:
 
 
 def calls() -> Iterator[tuple[str, ast.Call, str]]:
-    """Yield the place of each call, the call, and the name of what is called."""
+    """Yield the place of each call, the call, and the name of the called function."""
     for module, nodes in syntax_trees().items():
         for node in nodes:
             if isinstance(node, ast.Call):

@@ -1,4 +1,4 @@
-"""`metalog upgrade-check`: what stands in the way of another version, and nothing else."""
+"""`metalog upgrade-check` lists everything that prevents an upgrade, and nothing else."""
 
 import shutil
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A service archives its log and drops old history by itself, and its metrics tell."""
+"""A service archives its log and drops old history by itself; metrics show both."""
 
 import shutil
 import time

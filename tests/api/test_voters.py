@@ -1,4 +1,4 @@
-"""Who votes in the quorum of an imported log, since when, and at which addresses."""
+"""The voters of an imported log's quorum, since when they vote, and their addresses."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ DYNAMIC = KRaftVersionRecord(version=0, kraft_version=1)
 
 
 def voters(*hosts: str) -> VotersRecord:
-    """Return the set of voters 1, 2, ... on these hosts; an empty name is no voter."""
+    """Return the set of voters 1, 2, ... on these hosts; an empty name stands for no voter."""
     return VotersRecord(
         version=0,
         voters=tuple(
@@ -52,7 +52,9 @@ def leader_change(*voter_ids: int) -> LeaderChangeMessage:
 
 @pytest.fixture
 def dynamic(tmp_path: Path, metalog: Metalog) -> Path:
-    """A quorum that was formatted with voter 1; voter 2 came, moved, and voter 1 left."""
+    """A quorum that was formatted with voter 1; voter 2 was added and moved, voter 1 was
+    removed.
+    """
     files = LogFiles(tmp_path / "node")
     files.checkpoint(0, 0, [batch(0, 0, HEADER, DYNAMIC, voters("a")), batch(3, 0, FOOTER)])
     files.segment(

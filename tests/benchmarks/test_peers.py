@@ -1,4 +1,4 @@
-"""The benches are fair: every side stores the same records, and results are checked."""
+"""The benchmarks are fair: every side stores the same records, and the results are checked."""
 
 import itertools
 import sqlite3

@@ -9,7 +9,7 @@ from tests.clients.steps import WAIT_S, Steps
 
 
 def main(server: str, topic: str) -> None:
-    """Do each operation, and print what became of it."""
+    """Run each operation, and print its outcome."""
     steps = Steps()
     admin = KafkaAdminClient(bootstrap_servers=server)
     partition = TopicPartition(topic, 0)

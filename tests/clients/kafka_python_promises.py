@@ -27,7 +27,7 @@ _USER = "promised"
 
 
 def main(server: str, topic: str) -> None:
-    """Do each operation, and print what became of it."""
+    """Run each operation, and print its outcome."""
     admin = KafkaAdminClient(bootstrap_servers=server)
     steps = Steps()
     topics = _Topics(admin, topic)

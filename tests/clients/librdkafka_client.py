@@ -11,7 +11,7 @@ _TIMEOUT_S = 60
 
 
 def main(server: str, topic: str) -> None:
-    """Do each operation, and print what became of it."""
+    """Run each operation, and print its outcome."""
     steps = Steps()
     to = {"bootstrap.servers": server}
     admin = AdminClient(to)

@@ -30,7 +30,7 @@ _WAIT_S = 60
 
 
 def main(server: str, topic: str) -> None:
-    """Do each operation, and print what became of it."""
+    """Run each operation, and print its outcome."""
     admin = AdminClient({"bootstrap.servers": server})
     steps = Steps()
 

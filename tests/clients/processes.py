@@ -1,4 +1,4 @@
-"""Programs of this folder that use a client, run as processes of their own."""
+"""Runs the client programs of this folder as separate processes."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ _MODULES = ROOT / "requirements" / "node_modules"
 
 
 def require(client: str) -> None:
-    """Skip a client that is not installed, but in CI."""
+    """Skip the test if the client is not installed, except in CI."""
     needed = {
         "kafkajs": (_MODULES / "kafkajs").exists() and shutil.which("node"),
         "platformatic": (_MODULES / "@platformatic").exists() and shutil.which("node"),
@@ -26,7 +26,7 @@ def require(client: str) -> None:
 
 
 def command(program: str) -> tuple[str, ...]:
-    """Return the command of a program, by its file name."""
+    """Return the command that runs a program, by its file name."""
     path = ROOT / "tests" / "clients" / program
     if path.suffix == ".py":
         return sys.executable, "-m", f"tests.clients.{path.stem}"
@@ -34,7 +34,7 @@ def command(program: str) -> tuple[str, ...]:
 
 
 async def printed(program: str, *arguments: str) -> dict[str, str]:
-    """Return what became of the operations of a program, by their names."""
+    """Run a program; return the outcomes of its operations, by name."""
     process = await asyncio.create_subprocess_exec(
         *command(program),
         *arguments,

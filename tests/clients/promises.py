@@ -1,8 +1,8 @@
-"""What clients promise by their own documentation, written down before it is run.
+"""What the documentation of clients promises, compared with what they do with our cluster.
 
-Each entry has the operation, the promise in our words, where it stands, and what the client's
-program in this folder has to print for it. Where a cluster of ours answers something else, `here`
-says what, and `why`.
+Each entry has the operation, the promise in our words, its source, and the expected output of the
+client's program in this folder. Where our cluster answers something else, `here` has that answer
+and `why` the reason.
 
     python -m tests.clients.promises    writes the table into docs/clients.md
 """
@@ -36,7 +36,7 @@ class Promise(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> str:
-        """What a cluster of ours answers."""
+        """The answer of our cluster."""
         return self.result if self.here is None else self.here
 
 
@@ -337,7 +337,7 @@ def rows() -> Iterator[str]:
 
 
 def differences() -> list[str]:
-    """Return a line for each promise that a cluster of ours does not keep."""
+    """Return a line for each promise that our cluster does not keep."""
     return [
         f"- {client}, `{each.operation}`: {each.result} is promised; {each.why}."
         for client, promises in PROMISES.items()
@@ -347,7 +347,7 @@ def differences() -> list[str]:
 
 
 def written() -> str:
-    """Return the part of the document that is made from this table."""
+    """Return the part of the document that is generated from this table."""
     return "\n".join([BEGIN, *rows(), "", *(differences() or ["All of it is kept."]), END])
 
 

@@ -1,4 +1,4 @@
-"""What became of a client's operations: yes, no, a text, or the name of the error."""
+"""The outcomes of a client's operations: yes, no, a text, or the name of the error."""
 
 import json
 import os
@@ -11,9 +11,9 @@ WAIT_S = 4
 
 
 def in_time(ask: Callable[[], str], expected: str) -> str:
-    """Ask until the answer is the expected one, at most 60 s; return the last answer.
+    """Call `ask` until it returns the expected answer, at most 60 s; return the last answer.
 
-    Brokers learn of a change after the controller has answered; until then they may answer with
+    Brokers receive a change after the controller has answered; until then they may answer with
     errors.
     """
     deadline = time.monotonic() + 60
@@ -30,13 +30,13 @@ def _answer(ask: Callable[[], str]) -> str:
 
 
 class Steps:
-    """Operations by name, in the order in which they were done."""
+    """The outcomes of operations by name, in the order in which they were run."""
 
     def __init__(self) -> None:
         self._found: dict[str, str] = {}
 
     def take(self, name: str, action: Callable[[], bool | str]) -> None:
-        """Do an operation, and note what became of it."""
+        """Run an operation, and record its outcome."""
         try:
             result = action()
         except Exception as error:
@@ -46,11 +46,11 @@ class Steps:
         self._found[name] = result
 
     def take_in_time(self, name: str, ask: Callable[[], bool]) -> None:
-        """Ask until the answer is yes, at most 60 s, and note the last answer."""
+        """Call `ask` until it returns True, at most 60 s, and record the last answer."""
         self.take(name, lambda: in_time(lambda: "yes" if ask() else "no", "yes"))
 
     def end(self) -> None:
-        """Print all of them as JSON, and leave at once: clients in retries would not."""
+        """Print all outcomes as JSON, and exit at once: clients that retry would not end."""
         sys.stdout.write(json.dumps(self._found) + "\n")
         sys.stdout.flush()
         os._exit(0)

@@ -7,7 +7,7 @@ from tests.conformance.report import logs, outcomes, table
 
 
 def main() -> int:
-    """Print the table, and with --differences each batch that came out otherwise; return 0."""
+    """Print the table, and with --differences each batch that was decided differently; return 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument(
         "--differences", action="store_true", help="print each batch that came out otherwise"

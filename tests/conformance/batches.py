@@ -26,12 +26,12 @@ _LEVEL_OF_3_6 = 12
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one batch.
+    """The result for one batch.
 
     Attributes:
         kind: The types of its records, each once, in their order.
-        is_inferred: A trigger could be inferred for everything in it.
-        difference: What was decided otherwise; None when nothing was.
+        is_inferred: True if a trigger was inferred for every record.
+        difference: The first decision that differs from the log; None if there is none.
     """
 
     offset: int
@@ -41,12 +41,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_equal(self) -> bool:
-        """True if every record came out as in the log, and in its version."""
+        """True if every record was decided as in the log, with the same version."""
         return self.is_inferred and self.difference is None
 
 
 def decided_batches(reader: LogReader) -> Iterator[Outcome]:
-    """Decide each batch of a log that holds anything besides NoOps and control records.
+    """Decide each batch of a log that has records other than NoOps and control records.
 
     Raises:
         CorruptLogError: the log is damaged.
@@ -78,7 +78,7 @@ def _as_counted(rows: Rows, not_counted: int) -> Rows:
     before 3.3 name no metadata.version (KIP-778).
 
     Args:
-        not_counted: How many records were written by elections since the last batch of others.
+        not_counted: Number of records written by elections since the last other batch.
     """
     record = rows[0].payload
     if not isinstance(record, RegisterBrokerRecord):
@@ -90,7 +90,7 @@ def _as_counted(rows: Rows, not_counted: int) -> Rows:
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The first `count` rows of a rest, as one decision."""
+    """The first `count` rows of the remaining ones, as one decision."""
 
     count: int
     is_inferred: bool
@@ -103,7 +103,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def first_step(rows: Rows, state: State, settings: Settings) -> Step:
-    """Find the trigger that writes the first rows; if none does, the first one is told of."""
+    """Find the trigger that writes the first rows; if there is none, return the step of the first
+    trigger, with its difference.
+    """
     records = [row.payload for row in rows]
     differences = []
     for trigger in triggers_of(records, state.image):

@@ -1,7 +1,7 @@
-"""Triggers of what a fork takes over as it is: no state decides what these records say, or hardly.
+"""Triggers of records that a fork copies unchanged, because (almost) no state determines them.
 
-As in `controller.forks.candidates`, a trigger has only what a request brings: the levels that a log
-was formatted with, what a controller says of itself, the broker that wants producer ids.
+As in `controller.forks.candidates`, a trigger has only what a request contains: the feature levels
+that a log was formatted with, the registration of a controller, the broker that needs producer ids.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,10 +39,10 @@ _Candidates = Iterator[Trigger]
 
 
 def triggers_of(records: Sequence[Any], image: MetadataImage) -> _Candidates:
-    """Yield the triggers from which the first of some records can come.
+    """Yield the triggers that can have written the first of some records.
 
-    None if that record says what is so already: then nothing asked for it, or a release of Kafka
-    that writes more than it needs to.
+    There is none if that record changes nothing: then it had no trigger, or a release of Kafka
+    wrote more than it needs to.
     """
     if _repeats(records[0], image):
         return

@@ -22,7 +22,9 @@ figure, until theirs were read to explain them."""
 
 
 class Shares(msgspec.Struct):
-    """How many batches there are, of how many a trigger was inferred, how many came out equal."""
+    """Number of batches, of those with an inferred trigger, and of those that were decided
+    equally.
+    """
 
     batches: int = 0
     inferred: int = 0
@@ -41,12 +43,14 @@ class Shares(msgspec.Struct):
 
     @property
     def of_inferred(self) -> float:
-        """Share of those with a trigger that are equal, in percent."""
+        """Share of the batches with an inferred trigger that are equal, in percent."""
         return 100 * self.equal / max(self.inferred, 1)
 
 
 def logs() -> Iterator[DataSet]:
-    """Yield one log of each cluster, the longest: its nodes hold copies of the same decisions."""
+    """Yield the longest log of each cluster: the nodes of a cluster hold copies of the same
+    decisions.
+    """
     longest: dict[tuple[str, str], DataSet] = {}
     for each in data_sets():
         key = each.name, each.cluster_id or each.node

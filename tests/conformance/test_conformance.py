@@ -80,7 +80,9 @@ def test_nine_of_ten_batches_are_decided_as_kafka_did() -> None:
 def test_no_trigger_knows_what_the_decision_computes(
     kind: type[Record], mirrors: list[Path]
 ) -> None:
-    """A trigger that took such a field from the record would write the changed record, too."""
+    """Change a computed field of a record: a trigger that copied it would write the changed record
+    too.
+    """
     tried = 0
     for mirror in mirrors:
         with LogReader.open(mirror) as reader:
@@ -89,7 +91,9 @@ def test_no_trigger_knows_what_the_decision_computes(
 
 
 def _assert_noticed(reader: LogReader, kind: type[Record]) -> int:
-    """Change a record of a kind where it stands first in a batch; return how many were tried."""
+    """Change the first record of each batch if it has this type; return the number of changed
+    records.
+    """
     settings = Settings(cluster_id=reader.cluster_id, accepts_unknown_configs=True)
     timeline = Timeline.of(reader)
     tried = 0

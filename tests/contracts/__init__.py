@@ -1,1 +1,1 @@
-"""What every implementation of an interface must do, run on each of them."""
+"""Contract tests: the required behaviour of an interface, run on each implementation."""

@@ -1,4 +1,4 @@
-"""The contract of `Admin`: over a directory, in the service's process, over both protocols."""
+"""The contract of `Admin`: on a directory, in the service's process, and over both protocols."""
 
 import contextlib
 from collections.abc import AsyncIterator

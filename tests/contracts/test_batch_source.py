@@ -1,4 +1,4 @@
-"""The contract of a source of batches: a log, copies of it, a mirror, one in memory."""
+"""The contract of `BatchSource`: a log, copies of it, a mirror, a source in memory."""
 
 import asyncio
 import random

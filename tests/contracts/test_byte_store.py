@@ -16,7 +16,7 @@ FILES = {"b": b"0123456789", "a": b"", "large": LARGE}
 
 
 class Place(NamedTuple):
-    """A byte store, and the directory of it that holds FILES."""
+    """A byte store, and its directory that contains FILES."""
 
     store: ByteStore
     root: Path

@@ -50,7 +50,7 @@ def store(engine: Engine) -> SnapshotStore:
 
 @pytest.fixture(params=["store", "file"])
 def snapshots(request: pytest.FixtureRequest, store: SnapshotStore, url: URL) -> Snapshots:
-    """What `store` holds, through each of its readers."""
+    """The snapshots of `store`, read with each of its readers."""
     if request.param == "store":
         return store
     if url.get_backend_name() != "sqlite":

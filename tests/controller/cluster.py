@@ -51,7 +51,7 @@ FEATURES = tuple(
 
 
 class CountingRng:
-    """No randomness at all: every choice is the first one, every id the next one."""
+    """Replaces randomness: every choice is the first option, every id the next number."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -68,10 +68,11 @@ class CountingRng:
 
 
 class Cluster:
-    """An image that decisions lead on.
+    """An image that decisions change.
 
-    `records` is what the last one wrote; `steps` all batches, each with the image after it. `asker`
-    and `caller` are who asks from now on. `problems` is for those who check each step.
+    `records` has the records of the last decision; `steps` has all batches, each with the image
+    after it. `asker` and `caller` are used for the following decisions. `problems` is for tests
+    that check each step.
     """
 
     namespace = ""
@@ -155,13 +156,13 @@ class Cluster:
         return result.response
 
     def fail_over(self) -> None:
-        """Let another controller take office: it knows the log, and nothing that was only told."""
+        """Replace the controller by one that knows only the log, without any state in memory."""
         self.sessions = Sessions.of(
             self.image, timeout_ms=self.settings.session_timeout_ms, now_ms=self.now_ms
         )
 
     def do(self, decision: Callable[..., Any], request: object) -> Any:
-        """Take a decision about a request."""
+        """Make the decision about a request, and write its records."""
         if not self.namespace:
             return self.decide(lambda context: decision(context, request))
         there = inside(request, self.namespace)
@@ -172,7 +173,7 @@ class Cluster:
         return outside(response, self.namespace)
 
     def refused(self, decision: Callable[..., Any], request: object) -> RequestError:
-        """Return the error with which a whole request is refused; nothing may be written."""
+        """Return the error with which a whole request is refused; check that nothing is written."""
         before = self.next_offset
         with pytest.raises(RequestError) as caught:
             self.do(decision, request)
@@ -201,17 +202,17 @@ class Cluster:
         return reply
 
     def add_brokers(self, *broker_ids: int, **fields: Any) -> None:
-        """Register brokers and let them be unfenced."""
+        """Register brokers and unfence them."""
         for broker_id in broker_ids:
             self.register(broker_id, **fields)
             self.heartbeat(broker_id)
 
     def fence(self, broker_id: int) -> None:
-        """Let a broker ask to be fenced."""
+        """Send a heartbeat with which a broker asks to be fenced."""
         self.heartbeat(broker_id, want_fence=True)
 
     def create(self, name: str, *replicas: Sequence[int], **fields: Any) -> Topic:
-        """Create a topic with these replicas; one list a partition."""
+        """Create a topic with these replicas, one list per partition."""
         fields.setdefault("assignments", assigned(*replicas))
         request = CreateTopics(topics=(NewTopic(name=name, **fields),))
         (result,) = self.do(create_topics, request)
@@ -219,7 +220,9 @@ class Cluster:
         return self.topic(result.name)
 
     def full_name(self, name: str) -> str:
-        """Return the name of a topic, or a namespace, with the namespace that it is in here."""
+        """Return the name of a topic or namespace with the namespace that it has in this
+        cluster.
+        """
         return full_name(self.namespace, name)
 
     def topic(self, name: str) -> Topic:
@@ -237,12 +240,12 @@ class Cluster:
 
 
 def assigned(*replicas: Sequence[int]) -> tuple[Assignment, ...]:
-    """Return an assignment of partitions 0, 1, ... by hand."""
+    """Return a manual assignment of partitions 0, 1, ..."""
     return tuple([Assignment(n, tuple(ids)) for n, ids in enumerate(replicas)])
 
 
 def directory(broker_id: int) -> Uuid:
-    """Return the id of a broker's one log directory."""
+    """Return the id of a broker's only log directory."""
     return Uuid((1_000 + broker_id).to_bytes(16, "big"))
 
 

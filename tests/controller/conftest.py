@@ -1,4 +1,4 @@
-"""What tests of the loop begin with."""
+"""Fixtures for tests of the controller's loop."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How much work something is, counted in lines of Python that run: the same on every machine."""
+"""Measures work as the number of executed lines of Python, which is the same on every machine."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,9 @@ from typing import Any
 
 
 def lines_run(work: Callable[[], Any]) -> int:
-    """Run something, and return how many lines of Python that took, inner ones included."""
+    """Run a function; return the number of Python lines executed, those in called functions
+    included.
+    """
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Runs tests that name topics of the default namespace inside a namespace instead.
+"""Runs tests that use topics of the default namespace in another namespace.
 
-Names of topics get the namespace on the way in and lose it on the way out, so a test sees what it
-would see without one.
+The namespace is added to topic names in requests and removed from those in responses, so a test
+sees the same as in the default namespace.
 """
 
 from typing import Any
@@ -23,13 +23,13 @@ _NAMES = frozenset({"topic", "topics"})
 
 
 def image_with(name: str) -> MetadataImage:
-    """Return an image with a namespace that no offset of the log belongs to."""
+    """Return an image with a namespace that was created by no record of the log."""
     image = image_of(*map(namespace, tiers(name)))
     return replace(image, provenance=MetadataImage.EMPTY.provenance)
 
 
 def inside(request: Any, namespace: str) -> Any:
-    """Return a request for the topics of the same names in a namespace."""
+    """Return a request with the namespace added to its topic names."""
     match request:
         case str():  # a command that takes nothing but a topic
             return full_name(namespace, request)
@@ -61,7 +61,7 @@ def _inside_field(name: str, value: Any, namespace: str) -> Any:
 
 
 def outside(response: Any, namespace: str) -> Any:
-    """Return a response, or any text, without the namespace."""
+    """Return a response or text with the namespace removed."""
     match response:
         case str():
             return response.replace(f"{namespace}:", "")

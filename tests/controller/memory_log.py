@@ -1,4 +1,4 @@
-"""A log in memory that can be slow, full, or lost to another writer."""
+"""A log in memory that can be slow or full, or lose its epoch to another writer."""
 
 import asyncio
 
@@ -10,13 +10,13 @@ from records.errors import RequestError, UnavailableError
 
 
 class MemoryLog:
-    """Keeps batches, one after the other, in the order of the calls.
+    """Keeps batches in the order of the calls.
 
     Attributes:
-        batches: What was committed.
-        error: What every append from now on fails with; None while the log works.
-        room: How many more batches there is room for; None is no end of them.
-        full: What an append fails with when there is no room.
+        batches: The committed batches.
+        error: The error of all appends from now on; None while the log works.
+        room: Number of further batches that fit; None for no limit.
+        full: The error of an append when the log is full.
     """
 
     def __init__(self, end_offset: int = 0) -> None:
@@ -32,14 +32,14 @@ class MemoryLog:
         self._free.set()
 
     def hold(self) -> None:
-        """Let appends wait until `release`."""
+        """Make appends wait until `release`."""
         self._free.clear()
 
     def release(self) -> None:
         self._free.set()
 
     def refuse_next(self, error: RequestError) -> None:
-        """Refuse the next append that is served, as it is; later ones are not concerned."""
+        """Refuse the next append with this error; later appends are not affected."""
         self._refusals.append(error)
 
     async def append(
@@ -72,7 +72,9 @@ class MemoryLog:
 
 
 def _check_encoded(batch: NewBatch, base: int, leader_epoch: int) -> None:
-    """What was encoded ahead must be what the log would write here."""
+    """Check that a batch that was encoded in advance has the bytes that the log would write
+    here.
+    """
     if batch.encoded is None:
         return
     assert batch.timestamp is not None and batch.record_versions is not None

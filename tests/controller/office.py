@@ -1,4 +1,4 @@
-"""A controller in office over a log in memory."""
+"""An active controller with a log in memory."""
 
 import asyncio
 from functools import partial
@@ -50,13 +50,13 @@ class Office:
         )
 
     def namespace(self, name: str, **fields: Any) -> asyncio.Future[Answer[Any]]:
-        """Ask for a namespace: one record, and refused when it exists."""
+        """Create a namespace with one record; refused if it exists."""
         return self.controller.submit(
             partial(create_namespace, request=CreateNamespace(name)), **fields
         )
 
     def names(self) -> list[str]:
-        """Return the committed namespaces."""
+        """Return the names of the committed namespaces."""
         return sorted(namespace.name for namespace in self.controller.image.namespaces())
 
     async def register(self, broker_id: int) -> int:
@@ -77,14 +77,14 @@ def nothing(_: Context) -> ControllerResult[str]:
 
 
 async def code_of(future: asyncio.Future[Answer[Any]]) -> str:
-    """Return the code with which an event is refused."""
+    """Return the error code with which an event is refused."""
     with pytest.raises(RequestError) as caught:
         await future
     return caught.value.code
 
 
 async def outcome_of(future: asyncio.Future[Answer[Any]]) -> tuple[type[Exception], Outcome]:
-    """Return with which error an event fails, and what became of it."""
+    """Return the type of the error with which an event fails, and its outcome."""
     with pytest.raises(MetadataLogError) as caught:
         await future
     return type(caught.value), caught.value.outcome

@@ -1,4 +1,4 @@
-"""The plain check of all invariants, to compare with what checks only what may have changed."""
+"""A plain check of all invariants, compared with the check that only looks at changed objects."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import Any

@@ -1,8 +1,8 @@
-"""Random fault schedules: commands while brokers fail, restart and are cut off, and clocks jump.
+"""Random fault schedules: commands while brokers fail, restart or are cut off, and clocks jump.
 
-After every batch all invariants are checked. At the end everything heals, and what was under way
-must come to its end: removals and moves finish, and every partition that can have a leader has one.
-A schedule is a seed and a number of operations; each operation draws from a source of its own, so
+All invariants are checked after every batch. At the end all faults are repaired, and everything in
+progress must complete: removals and moves finish, and every partition that can have a leader has
+one. A schedule is a seed and a number of operations; each operation has its own random source, so
 that some can be left out without changing the others.
 """
 
@@ -108,10 +108,10 @@ class _Cluster(Cluster):
 
 
 class Schedule:
-    """One run. `problems` is what should not have happened."""
+    """One run of a schedule. `problems` lists the violations that were found."""
 
     def __init__(self, seed: int, cluster: Cluster | None = None) -> None:
-        """Use a cluster; None is one that checks every batch."""
+        """Use a cluster; by default one that checks every batch."""
         self._seed = seed
         self._cluster = cluster or _Cluster()
         self._clock_ms = self._cluster.now_ms
@@ -130,11 +130,11 @@ class Schedule:
 
     @property
     def problems(self) -> list[str]:
-        """What was found so far."""
+        """The violations found so far."""
         return self._cluster.problems
 
     def run(self, operations: Sequence[int]) -> list[str]:
-        """Run the operations of these numbers, then heal; return the problems."""
+        """Run the operations with these numbers, then repair all faults; return the problems."""
         for number in operations:
             rng = Random(f"{self._seed}/{number}")
             (operation,) = rng.choices(
@@ -152,7 +152,7 @@ class Schedule:
     # Brokers and the clock.
 
     def _start(self, broker_id: int, *, cleanly: bool = False) -> None:
-        """A process starts; `cleanly`: the one before has ended in order."""
+        """Start the process of a broker; `cleanly`: its last process was shut down cleanly."""
         before = self._cluster.image.broker(broker_id)
         ended_with = before.broker_epoch if cleanly and before is not None else -1
         self._running.add(broker_id)
@@ -162,7 +162,7 @@ class Schedule:
         self._cluster.heartbeat(broker_id)
 
     def _broker(self, rng: Random) -> None:
-        """A broker crashes, starts, is cut off, is heard again, or wants to stop."""
+        """A broker crashes, starts, is cut off, is connected again, or asks to shut down."""
         broker_id = rng.randrange(1, _BROKERS + 1)
         if broker_id not in self._running:
             self._start(broker_id, cleanly=rng.random() < 0.5)
@@ -181,7 +181,7 @@ class Schedule:
         self._cluster.do(unregister_broker, broker_id)
 
     def _time(self, rng: Random) -> None:
-        """The clock jumps, sometimes back; those who are heard send heartbeats."""
+        """The clock jumps, sometimes back; connected brokers send heartbeats."""
         self._clock_ms += rng.choice(_JUMPS_MS)
         # The loop never decides at a time before that of the last batch.
         self._cluster.now_ms = max(self._cluster.now_ms, self._clock_ms)
@@ -204,7 +204,7 @@ class Schedule:
         self._cluster.fail_over()
 
     def _rules(self, rng: Random) -> None:
-        """The rules change: who may lead without all records, and who stays eligible."""
+        """Turn unclean leader election, or the feature of eligible leader replicas, on or off."""
         if rng.random() < 0.5:
             value = rng.choice(("true", "false"))
             change = ConfigChange("unclean.leader.election.enable", value)
@@ -225,7 +225,7 @@ class Schedule:
     # What brokers do for their partitions.
 
     def _isr(self, rng: Random) -> None:
-        """A leader drops a follower, takes one in, or says that it has recovered."""
+        """A leader removes a follower from the ISR, adds one, or reports that it has recovered."""
         led = [p for p in self._partitions() if p.leader in self._heard()]
         if led:
             partition = rng.choice(led)
@@ -234,7 +234,7 @@ class Schedule:
             self._alter(partition, [partition.leader, *kept])
 
     def _late_isr(self, rng: Random) -> None:
-        """What a leader that was cut off sent long ago arrives now."""
+        """A delayed ISR change of a leader that was cut off arrives."""
         _, image = rng.choice(self._cluster.steps)
         topics = sorted(image.topics(), key=lambda topic: topic.topic_id)
         led = [
@@ -264,7 +264,7 @@ class Schedule:
         self._cluster.do(alter_partition, request)
 
     def _report(self, rng: Random) -> None:
-        """A broker reports how deletions went, sometimes twice, sometimes of none."""
+        """A broker reports the results of replica deletions, sometimes twice, sometimes of none."""
         for broker_id in self._heard():
             if rng.random() < 0.6:
                 self._report_of(broker_id, lambda: rng.random() < 0.8)
@@ -312,7 +312,7 @@ class Schedule:
         self._cluster.do(cancel_delete_partitions, self._topic(rng))
 
     def _move(self, rng: Random) -> None:
-        """Two partitions of a topic move, or are called off."""
+        """Two partitions of a topic are moved, or their moves are cancelled."""
         topic = self._topic(rng)
         targets = []
         for partition_id in (0, 1):
@@ -358,7 +358,9 @@ class Schedule:
     # The end.
 
     def _heal(self) -> None:
-        """Start and hear everybody, let followers catch up, and wait for what is under way."""
+        """Start and connect all brokers, let followers catch up, and wait for everything in
+        progress.
+        """
         self._cluster.now_ms += 3_600_001
         self._cluster.decide(advance_removals)
         self._cut_off.clear()
@@ -390,7 +392,7 @@ class Schedule:
             self._alter(partition, partition.replicas)
 
     def _left_over(self) -> list[str]:
-        """Return what should have come to its end, and did not."""
+        """Return everything that should have completed, but did not."""
         image = self._cluster.image
         found = [str(violation) for violation in check_image(image)]
         found += [f"still to be removed: {removal}" for removal in image.pending_removals()]

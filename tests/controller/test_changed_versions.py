@@ -1,4 +1,4 @@
-"""The versions in an answer are those of all objects that a decision changed, and of no others."""
+"""An answer contains the versions of all objects that the decision changed, and of no others."""
 
 import random
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Written = tuple[list[Record], MetadataImage, MetadataImage, int]
 
 
 def written(seed: int) -> Iterator[Written]:
-    """Yield what takes effect at once: a batch, or a whole transaction."""
+    """Yield the records that take effect together: a batch, or a whole transaction."""
     log = FakeLog(random_history(random.Random(seed), 150))
     before, records, since = MetadataImage.EMPTY, [], 0
     for batch, after in images(log, 0, log.end_offset):
@@ -30,7 +30,7 @@ def written(seed: int) -> Iterator[Written]:
 
 
 def whole(before: MetadataImage, after: MetadataImage, since: int) -> set[ObjectVersion]:
-    """The same from all objects of both images."""
+    """Compute the same result by comparing all objects of both images."""
     found: dict[str, int | None] = {}
     for name in VERSIONED_KINDS:
         kind = KINDS[name]

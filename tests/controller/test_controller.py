@@ -1,4 +1,4 @@
-"""The controller's loop: order of answers, and visibility of state."""
+"""The controller's loop: order of answers, and when state becomes visible."""
 
 import asyncio
 from collections.abc import Callable

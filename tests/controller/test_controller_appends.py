@@ -1,4 +1,4 @@
-"""Raw appends to a controller: those of one turn, repeated ones, and those that are lost."""
+"""Raw appends to a controller: several in one turn, repeated ones, and those that get lost."""
 
 import asyncio
 import contextlib

@@ -143,7 +143,7 @@ async def test_a_log_that_somebody_else_wrote_to_is_not_written_again(office: Of
 
 
 def many(count: int) -> ControllerResult[None]:
-    """A decision of more records than fit one batch."""
+    """Decide more records than fit in one batch."""
     records = tuple([NoOpRecord()] * count)
     return ControllerResult(response=None, records=records, atomic=False)
 

@@ -1,4 +1,4 @@
-"""The same commands, clock and chance give the same records."""
+"""The same commands, clock and random numbers give the same records."""
 
 from functools import partial
 from random import Random
@@ -25,7 +25,7 @@ from tests.controller.office import Office
 
 
 async def _history(seed: int) -> list[NewBatch]:
-    """Return what a controller wrote about commands that a seed gives."""
+    """Return the batches that a controller writes for the random commands of a seed."""
     office, rng = Office(), Random(seed)
     await office.controller.activate()
     for broker_id in range(1, 6):

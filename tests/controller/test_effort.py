@@ -1,4 +1,4 @@
-"""Large topics: what a decision costs grows with the partitions it is about, not with their square.
+"""Large topics: the cost of a decision grows linearly with the number of partitions it concerns.
 
 Each case is run for a number of partitions and for four times as many. Linear work grows by four,
 quadratic work by sixteen.
@@ -71,7 +71,7 @@ def _cluster(partitions: int) -> Cluster:
 
 
 def _shrinking(partitions: int) -> Cluster:
-    """All partitions but one are to leave, and can still be read."""
+    """A topic of which all partitions but one are being removed, and can still be read."""
     cluster = _cluster(partitions + 1)
     shrink = TopicShrink(topic="orders", partitions=1)
     cluster.do(delete_partitions, DeletePartitions(topics=(shrink,), delay_ms=_DELAY_MS))
@@ -79,7 +79,7 @@ def _shrinking(partitions: int) -> Cluster:
 
 
 def _deleting(partitions: int) -> Cluster:
-    """The brokers are to delete their replicas."""
+    """A topic whose removed replicas the brokers have been asked to delete."""
     cluster = _shrinking(partitions)
     cluster.now_ms += _DELAY_MS
     cluster.decide(advance_removals)
@@ -87,7 +87,7 @@ def _deleting(partitions: int) -> Cluster:
 
 
 def _silent(partitions: int) -> Cluster:
-    """Broker 1 has not been heard of for too long."""
+    """A cluster in which the session of broker 1 has expired."""
     cluster = _cluster(partitions)
     for _ in range(2):
         cluster.now_ms += 6_000
@@ -103,7 +103,7 @@ def _fenced(partitions: int) -> Cluster:
 
 
 def _back(partitions: int) -> Cluster:
-    """Broker 1 is in all ISRs again, and leads nothing."""
+    """A cluster in which broker 1 is in all ISRs again, but leads nothing."""
     cluster = _fenced(partitions)
     cluster.heartbeat(1)
     for leader in (2, 3):
@@ -180,7 +180,7 @@ def _id(number: int) -> Uuid:
 
 
 def _walked(cluster: Cluster) -> list[Any]:
-    """Walk the last batch as `metalog states` does."""
+    """Return the transitions of the last batch, as `metalog states` computes them."""
     (_, before), last = cluster.steps[-2:]
     return list(walk_states([last], before))
 
@@ -198,7 +198,7 @@ def _removals(cluster: Cluster) -> Any:
 
 
 def _asked(decision: Callable[..., Any], request: Callable[[Cluster], Any]) -> _Work:
-    """Return a case's work: a decision about a request that is made of the cluster."""
+    """Return the work of a case: a decision about a request made for the cluster."""
     return lambda cluster: partial(cluster.do, decision, request(cluster))
 
 
@@ -254,7 +254,9 @@ def _leader_alone(cluster: Cluster) -> AlterPartition:
 
 
 def _preferred(cluster: Cluster) -> ElectLeaders:
-    """The second replica of partition 0 leads, and the first one is to."""
+    """Make the second replica of partition 0 its leader; return the request to elect the first
+    one.
+    """
     cluster.write([PartitionChangeRecord(topic_id=_orders(cluster), partition_id=0, leader=2)])
     return ElectLeaders(partitions=(("orders", 0),))
 

@@ -1,4 +1,4 @@
-"""Each invariant finds what breaks it, and the document names them all."""
+"""Each invariant finds the state that violates it, and the document lists all invariants."""
 
 import re
 from pathlib import Path
@@ -132,7 +132,9 @@ def test_the_last_one_in_sync_may_be_gone() -> None:
 
 
 def test_a_name_or_a_removal_that_leads_nowhere_is_found() -> None:
-    """Replay cannot make such images, so they are made by hand."""
+    """A name or removal whose topic does not exist. Replay cannot make such images, so the test
+    does.
+    """
     image = image_of(*_CLUSTER, _removal(1))
     other = msgspec.structs.replace(image_of(*_CLUSTER)._topics, _ids=image_of()._topics._ids)
     assert "names_are_unique" in _found(msgspec.structs.replace(image, _topics=other))
@@ -189,7 +191,7 @@ def test_a_log_that_goes_back_is_found() -> None:
 
 
 def test_a_block_of_producer_ids_that_comes_twice_is_found() -> None:
-    """Replay refuses it in a log, so the second image is one of another log."""
+    """Replay refuses this in one log, so the second image is from another log."""
     first, second = (
         image_of(
             *_CLUSTER[:count],

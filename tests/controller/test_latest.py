@@ -1,4 +1,4 @@
-"""The latest state: batches applied before they are written, and the same batches as read."""
+"""The latest state: applying batches before they are written gives the same as reading them."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Checking a log step by step finds what checking every image as a whole finds."""
+"""Checking a log step by step finds the same violations as checking every whole image."""
 
 import random
 from pathlib import Path
@@ -25,7 +25,9 @@ _SMALL = 3_000
 
 
 def _compare(log: BatchSource, start: MetadataImage) -> int:
-    """Compare after every batch outside transactions; return how many violations there were."""
+    """Compare both checks after every batch outside transactions; return the number of
+    violations.
+    """
     replayer, watch = replayer_from(log, start), InvariantWatch(start)
     whole, count = HistoryCheck(start), 0
     for batch, image in images(log, replayer.next_offset, log.end_offset, start=start):

@@ -1,4 +1,4 @@
-"""Records appended as they are: what the decision accepts, by replay and the invariants."""
+"""Records appended unchanged: what the decision accepts, by replay and the invariants."""
 
 from typing import Any
 

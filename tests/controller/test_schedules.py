@@ -1,6 +1,6 @@
 """The invariants hold at every offset of random fault schedules.
 
-`make torture` runs many more of them.
+`make torture` runs many more schedules.
 """
 
 from collections.abc import Callable
@@ -29,27 +29,27 @@ def test_long_schedules_hold_too(seed: int) -> None:
 
 
 def _planted_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A replica that was dropped is not fenced by a new leader epoch."""
+    """Plant a bug: removing a replica does not increase the leader epoch."""
     monkeypatch.setattr(PartitionChange, "_bump_epoch_on_lost_replica", lambda _: None)
 
 
 def _planted_leader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may lead."""
+    """Plant a bug: any replica may become the leader."""
     monkeypatch.setattr(Context, "is_active", lambda _context, _broker_id: True)
 
 
 def _planted_removal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions move while others of their topic leave."""
+    """Plant a bug: partitions of a topic can move while others are being removed."""
     monkeypatch.setattr(reassignments, "check_no_removal", lambda _image, _topic: None)
 
 
 def _planted_mode(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A removal is forgotten after a failover."""
+    """Plant a bug: a removal is forgotten after a failover."""
     monkeypatch.setattr(partition_removal, "next_deletions", lambda *_: iter(()))
 
 
 def _planted_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A topic's id depends on nothing but its turn."""
+    """Plant a bug: all topics get the same id."""
     monkeypatch.setattr(topics, "new_id", lambda _: uid("always the same"))
 
 

@@ -1,4 +1,4 @@
-"""Keys of passwords: the examples of the RFCs, and exchanges between a client and a server."""
+"""SCRAM: the examples of the RFCs, and exchanges between a client and a server."""
 
 import base64
 import hashlib
@@ -49,7 +49,7 @@ def test_the_keys_prove_the_example_of_the_rfc(hash_name: str) -> None:
 
 
 def _proof(password: str, hash_name: str, salt: bytes, iterations: int, message: bytes) -> bytes:
-    """Return what a client proves its password with; written apart from `scram.py`."""
+    """Return the client's proof for a password; written independently of `scram.py`."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
     client_key = hmac.new(salted, b"Client Key", hash_name).digest()
     stored_key = hashlib.new(hash_name, client_key).digest()

@@ -1,7 +1,7 @@
-"""A controller is killed after each record of a shrink, and another one goes on.
+"""A controller is killed after each record of a topic's shrink, and another one continues.
 
-What a decision writes may be cut into batches wherever it is not atomic, so here each record of
-such a decision is a batch of its own: the worst that a crash can leave.
+The records of a decision that is not atomic may be split into batches anywhere, so here each of
+them is a batch of its own: the worst state that a crash can leave.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,11 +40,13 @@ _OF_WHOLE_DECISIONS = "removals_end"
 
 
 class _KilledError(Exception):
-    """The controller is no more."""
+    """The controller was killed."""
 
 
 class _Mortal(Cluster):
-    """Dies when it has written so many records; an atomic decision is written whole or not."""
+    """A cluster whose controller is killed after a number of records; atomic decisions stay
+    whole.
+    """
 
     def __init__(self) -> None:
         self.records_left = _FOR_EVER
@@ -98,7 +100,7 @@ def _partitions(cluster: Cluster) -> Partitions:
 
 
 def _shrink(cluster: _Mortal) -> None:
-    """Ask for the shrink, again if the answer never came and nothing has happened."""
+    """Request the shrink; repeat the request if it was not answered and nothing has changed."""
     if (
         not _pending(cluster)
         and len(cluster.image.partitions(cluster.topic("orders").topic_id)) > 2
@@ -160,7 +162,7 @@ _CANCELLED: tuple[Callable[[_Mortal], Any], ...] = (_shrink, _cancel)
 
 
 def _run(cluster: _Mortal, steps: Sequence[Callable[[_Mortal], Any]]) -> None:
-    """Take the steps; when the controller dies in one, its successor takes that one again."""
+    """Run the steps; if the controller is killed in one, its successor repeats that step."""
     for step in steps:
         try:
             step(cluster)

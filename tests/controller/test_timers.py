@@ -30,7 +30,7 @@ _FENCE, _REMOVE, _BALANCE = "fence stale broker", "advance removals", "balance l
 
 
 class _Cluster:
-    """An office with two brokers, a topic, and timers."""
+    """An active controller with two brokers, a topic, and timers."""
 
     def __init__(self, office: Office) -> None:
         self.office = office

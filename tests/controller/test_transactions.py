@@ -1,4 +1,6 @@
-"""Metadata transactions: together or not at all, and alone."""
+"""Metadata transactions: all records take effect together or not at all, one transaction at a
+time.
+"""
 
 import asyncio
 from functools import partial

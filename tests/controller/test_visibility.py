@@ -1,4 +1,4 @@
-"""Readers see exactly the committed batches while others are in flight."""
+"""Readers see exactly the committed batches, not those that are still being written."""
 
 import asyncio
 from functools import partial
@@ -20,7 +20,7 @@ from tests.controller.office import Office
 
 
 class _SteppedLog(MemoryLog):
-    """Commits one batch at each `step`, once `is_stepping`."""
+    """Commits one batch at each `step` while `is_stepping` is set."""
 
     is_stepping = False
 
@@ -40,7 +40,7 @@ class _SteppedLog(MemoryLog):
 
 
 async def _settled() -> None:
-    """Let everything that can go on do so."""
+    """Let all tasks run until they wait."""
     for _ in range(20):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""The queue of waiting requests is bounded; requests beyond it are asked to try again."""
+"""The queue of waiting requests is bounded; further requests are refused with a retriable error."""
 
 import asyncio
 from collections.abc import Callable

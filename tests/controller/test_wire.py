@@ -1,4 +1,4 @@
-"""Decisions' requests and responses as bytes."""
+"""Encoding of the decisions' requests and responses."""
 
 import enum
 from typing import Any

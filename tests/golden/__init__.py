@@ -1,4 +1,4 @@
-"""What past releases wrote: their logs, what is in them, and their schemas. Read for ever."""
+"""Logs written by past releases, their expected content, and their schemas. Readable for ever."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ WITHOUT_EFFECT_BEFORE = frozenset({"kraft_version", "voters"})
 
 
 def release_directory(release: str) -> Path:
-    """Return where the logs of a release are, each with what must be read in it."""
+    """Return the directory with the logs of a release, each with its expected content."""
     return _HERE / "logs" / release
 
 
 def schema_path(hash_: str) -> Path:
-    """Return where the schema of that hash is kept, with its documentation and Kafka's layout."""
+    """Return the file of the schema with a hash, with documentation and Kafka's layout."""
     return _HERE / "schemas" / f"{hash_[:16]}.avsc"

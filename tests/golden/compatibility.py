@@ -1,8 +1,8 @@
-"""The rules by which a schema may change, so that what was written is read for ever.
+"""The rules for changes of a schema, which keep all written records readable for ever.
 
-Stricter than Avro's own resolution: nothing is ever retyped or reordered, so that the columns of
-Spark's tables and the bytes of Kafka's encoding stay as they are. docs/adding_a_record.md explains
-each rule.
+They are stricter than Avro's own resolution: no field is ever retyped or reordered, so that the
+columns of Spark's tables and the bytes of Kafka's encoding stay the same. docs/adding_a_record.md
+explains each rule.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,10 @@ from typing import Any
 
 
 def violations(released: Any, current: Any) -> list[str]:
-    """Return what forbids to read records of a released schema with the current one.
+    """Return the reasons why records of a released schema cannot be read with the current one.
 
-    Both with their documentation and Kafka's layout. Each text names the place and the rule.
+    Both schemas include their documentation and Kafka's layout. Each text names the place and the
+    rule.
     """
     return list(_Comparison(_named_types(released), _named_types(current)).types(released, current))
 
@@ -96,7 +97,7 @@ class _Comparison:
 
 
 def _kafka(released: Any, current: Any, where: str) -> Iterator[str]:
-    """Check Kafka's layout: it only grows to newer versions."""
+    """Check that Kafka's layout only grows: by newer versions."""
     before, now = released.get("kafka"), current.get("kafka")
     if before == now:
         return

@@ -1,7 +1,7 @@
 """Writes the golden logs of a release: `python -m tests.golden.generate RELEASE`.
 
-Each release gets its logs once, with the code of that release; later releases read them for ever.
-So nothing is ever written over. docs/adding_a_record.md says when to run it.
+The logs of a release are written once, with the code of that release, and never overwritten; later
+releases must read them for ever. docs/adding_a_record.md says when to run it.
 """
 
 import asyncio
@@ -92,7 +92,9 @@ def main(release: str) -> None:
 
 
 async def _write_own(directory: Path) -> None:
-    """A history of every record type, and every type at its edges, over three writers."""
+    """Write a history with every record type, and every type with extreme values, by three
+    writers.
+    """
     history = random_history(random.Random(1), 100, times_go_back=False, noop_runs=False)
     create_log(directory, "golden-own-log")
     clock = StepClock()
@@ -117,7 +119,7 @@ def _new(batch: Batch) -> NewBatch:
 
 
 async def _append_edges(log: MetadataLog) -> None:
-    """Records that no controller would write, in a transaction that never happened."""
+    """Append records that no controller would write, in a transaction that is aborted."""
     # A run of NoOps would take more offsets than one: only mirrors hold them.
     types = [cls for cls in RECORD_TYPES if cls not in (*_TRANSACTIONAL, NoOpRunRecord)]
     await log.append(NewBatch(records=(BeginTransactionRecord(name="edges"),)))
@@ -130,7 +132,7 @@ async def _append_edges(log: MetadataLog) -> None:
 
 
 def _write_mirror(directory: Path) -> None:
-    """A history whose start was cut, with what an import must not lose."""
+    """Write a mirror whose start was cut, with everything that an import must preserve."""
     history = random_history(random.Random(3), 140)
     replayer = Replayer()
     cut = 0
@@ -188,7 +190,7 @@ def _write_expected(log: Path) -> None:
 
 
 def digest_line(part: str, digest: PartDigest) -> str:
-    """Return what a part adds to the digest of an image (docs/digest.md)."""
+    """Return the text that a part adds to the digest of an image (docs/digest.md)."""
     return f"{part} {digest.count} {' '.join(map(str, digest.lanes))}\n"
 
 
@@ -206,7 +208,7 @@ def _line(row: Envelope) -> dict[str, object]:
 
 
 def _write_schema(release: str) -> None:
-    """Keep the schema with its documentation under the hash of what segments carry."""
+    """Store the schema with its documentation under the hash of the schema in segments."""
     hash_ = hashlib.sha256(envelope_schema_json().encode()).hexdigest()
     path = schema_path(hash_)
     path.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""What the release after this one does, run in a copy of the packages that has the new record.
+"""Simulates the next release, in a copy of the packages that has the new record type.
 
-`python -m tests.golden.next_release LOG` goes on writing a copy of a golden log, takes a note of
-the old release back, and reads everything through.
+`python -m tests.golden.next_release LOG` appends to a copy of a golden log, deletes a note of the
+old release, and reads the whole log.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.golden import WITHOUT_EFFECT_BEFORE
 
 
 def main(directory: Path) -> dict[str, Any]:
-    """Return what the test compares."""
+    """Return the results that the test compares."""
     with LogReader.open(directory) as reader:
         before = load_image(reader)
         old_segments = len(reader.segment_paths)
@@ -50,7 +50,7 @@ def main(directory: Path) -> dict[str, Any]:
 
 
 def to_json_note(note: Any) -> dict[str, Any]:
-    """Return a note as its records print it."""
+    """Return a note in the JSON form of its records."""
     return {"at_offset": note.at_offset, "author": note.author, "text": note.text}
 
 

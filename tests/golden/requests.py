@@ -1,7 +1,7 @@
 """Writes the golden requests of a release: `python -m tests.golden.requests RELEASE`.
 
 Like the golden logs they are written once, by the code of the release: requests and responses of
-all commands as connections and as the log hold them, and frames of the append socket.
+all commands, in the form of connections and of the log, and frames of the append socket.
 """
 
 import enum
@@ -41,7 +41,7 @@ BATCH = NewBatch(
 
 
 def filled(as_type: Any, depth: int = 0) -> Any:
-    """Return a value of a type in which every field is set, to what is not its default."""
+    """Return a value of a type in which every field differs from its default."""
     if as_type is Uuid:
         return Uuid(bytes(range(1, 17)))
     as_type = getattr(as_type, "__supertype__", as_type)

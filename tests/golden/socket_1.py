@@ -1,7 +1,7 @@
-"""Both sides of the append socket as releases spoke it in version 1, frozen.
+"""Client and server of version 1 of the append socket, frozen.
 
-Nothing of today's code is used, so that a change of it cannot go unnoticed. The rows are bytes
-that a release before version 2 wrote. Never change what is said here.
+They use none of the current code, so that a change of it cannot go unnoticed. The rows are bytes
+that a release before version 2 wrote. Never change this file.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ _REFUSED = struct.Struct(">BQ")
 
 
 def framed(content: bytes) -> bytes:
-    """Return content behind its length."""
+    """Return content with its length in front."""
     return struct.pack(">I", len(content)) + content
 
 
 def texts(body: bytes) -> dict[str, str | None]:
-    """Read a body as version 1 does: anything but texts ends the connection."""
+    """Read a body like version 1 does: anything other than texts ends the connection."""
     return msgspec.msgpack.decode(body, type=dict[str, str | None])
 
 
@@ -44,13 +44,13 @@ class Client:
     """A client of version 1 that waits for each answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Use `connect`."""
+        """Not called directly: use `connect`."""
         self._reader, self._writer = reader, writer
         self._last_id = 0
 
     @classmethod
     async def connect(cls, port: int, cluster_id: str) -> "Client":
-        """Say hello, and check the welcome as version 1 did."""
+        """Send HELLO, and check the answer like version 1 did."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         body = msgspec.msgpack.encode({"schema": SCHEMA, "cluster_id": cluster_id})
         writer.write(framed(b"\x01MLGS\x01" + body))
@@ -86,17 +86,18 @@ class Client:
 
 
 class Server:
-    """A server of version 1 for one connection: it keeps the rows, and refuses a wrong end.
+    """A server of version 1 for one connection: keeps the rows, refuses a wrong expected end
+    offset.
 
     Attributes:
-        rows: Those of each append, as they were sent.
+        rows: The rows of each append, as they were sent.
     """
 
     def __init__(self) -> None:
         self.rows: list[bytes] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer until the client disconnects."""
+        """Answer requests until the client disconnects."""
         hello = await read_frame(reader)
         assert hello[:5] == b"\x01MLGS"
         assert hello[5] > 0

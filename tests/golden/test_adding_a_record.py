@@ -1,4 +1,4 @@
-"""A release with one more record type, made by the steps of the document and nothing else."""
+"""A release with one more record type, made only by the steps in the document."""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""Today's schema can read what every release wrote, and the check of that finds each mistake."""
+"""The current schema can read the logs of all releases, and the check for that finds each
+mistake.
+"""
 
 import copy
 import hashlib
@@ -26,7 +28,7 @@ def released_schema(release: str) -> Schema:
 
 
 def fastavro_reads(released: Schema, current: Schema) -> bool:
-    """Whether fastavro resolves every record type of a schema with another one."""
+    """True if fastavro can resolve every record type of a released schema with the current one."""
     written, read = stored_schema(released), stored_schema(current)
     for branch in _payload(released):
         row = {**_empty(released, {}), "payload": (branch["name"], _empty(branch, {}))}
@@ -40,7 +42,7 @@ def fastavro_reads(released: Schema, current: Schema) -> bool:
 
 
 def _empty(schema: Any, named: dict[str, Any]) -> Any:
-    """The least value of a schema, for fastavro."""
+    """Return the smallest value of a schema, for fastavro."""
     match schema:
         case [*_]:
             return None

@@ -1,4 +1,4 @@
-"""Logs that past releases wrote are read as they were meant, whatever has changed since."""
+"""Logs of past releases are read with their original content, whatever has changed since."""
 
 import functools
 import gzip
@@ -43,7 +43,7 @@ golden = pytest.mark.parametrize("log", LOGS, ids=_IDS)
 
 @functools.cache
 def expected_rows(log: Path) -> list[Envelope]:
-    """The rows that were written. Fields that came later have their defaults."""
+    """Return the rows that were written; fields added later have their defaults."""
     text = gzip.decompress(log.with_name(f"{log.name}.jsonl.gz").read_bytes()).decode()
     return [_row(json.loads(line)) for line in text.splitlines()]
 
@@ -62,7 +62,7 @@ def files(log: Path) -> list[Path]:
 
 
 def blocks(path: Path) -> Iterator[tuple[SegmentHeader, bytes, int]]:
-    """The rows of each block as stored, and how many they are."""
+    """Yield the stored rows of each block, and their number."""
     file = OsFs().open(path)
     segment = SegmentFile.of(file, path)
     start = ScanStart(segment.first_position, 0, 0) if "checkpoint" in path.name else None

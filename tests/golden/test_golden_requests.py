@@ -1,4 +1,4 @@
-"""Requests of past releases are understood as they were meant, over connections and in the log."""
+"""Requests of past releases keep their meaning, over connections and in the log."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A log with an older schema is read through fastavro and continued in today's schema."""
+"""A log with an older schema is read with fastavro and continued with the current schema."""
 
 import copy
 import json
@@ -41,7 +41,9 @@ OLD_RECORDS: tuple[Record, ...] = (
 
 
 def older_schema() -> dict[str, Any]:
-    """Today's schema without what came last: notes, partition modes, namespaces, some of Origin."""
+    """Return the current schema without its newest parts: notes, partition modes, namespaces, some
+    fields of Origin.
+    """
     schema = copy.deepcopy(envelope_schema())
     fields = {field["name"]: field for field in schema["fields"]}
     types = {branch["name"]: branch for branch in fields["payload"]["type"]}
@@ -56,7 +58,7 @@ def older_schema() -> dict[str, Any]:
 
 @pytest.fixture
 async def older_log(tmp_path: Path) -> Path:
-    """A log written when the older schema was the newest."""
+    """A log written by a release with the older schema."""
     directory = tmp_path / "log"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment, "envelope_schema_json", lambda: json.dumps(older_schema()))

@@ -13,7 +13,7 @@ from records.topics import TopicRecord
 
 
 class StepClock:
-    """A clock that moves on by a second at each look, or as told."""
+    """A clock that advances by a second at each reading, or to a time set by the test."""
 
     def __init__(self, start_ms: int = 1_700_000_000_000, step_ms: int = 1_000) -> None:
         self.time_ms = start_ms
@@ -27,7 +27,10 @@ class StepClock:
 def topics(
     first: int, count: int, *, request_id: str | None = None, request_hash: bytes | None = b""
 ) -> NewBatch:
-    """A batch of topics with numbered names and ids; the request's hash is its id, unless given."""
+    """Return a batch of topics with numbered names and ids.
+
+    The hash of the request is made from its id, unless given.
+    """
     if request_hash == b"":
         request_hash = request_id.encode() if request_id else None
     return NewBatch(

@@ -1,8 +1,8 @@
-"""A writer and followers as processes of their own, for tests and benches of following.
+"""A writer and followers in processes of their own, for tests and benchmarks of following.
 
-`python -m tests.metadata_log.following write DIRECTORY BATCHES` appends at full speed, several
-callers at once, in small segments. `... follow DIRECTORY FROM` prints each batch that it sees,
-until the note that says the end.
+`python -m tests.metadata_log.following write DIRECTORY BATCHES` appends at full speed, with several
+callers at once, in small segments. `... follow DIRECTORY FROM` prints each batch that it receives,
+until the note that marks the end.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ END = NoteRecord(at_offset=0, author="writer", text="the end")
 
 
 def line(batch: Batch) -> str:
-    """One line for a batch, with its content."""
+    """Return a batch and its content as one line."""
     content = hashlib.sha256(repr([_plain(row) for row in batch.rows]).encode()).hexdigest()
     return f"{batch.base_offset} {batch.end_offset} {batch.leader_epoch} {content}"
 
@@ -34,7 +34,7 @@ def _plain(row: Envelope) -> object:
 
 
 async def write(directory: Path, batches: int) -> None:
-    """Append that many batches (0: until killed), and the end."""
+    """Append that many batches (0: until killed), and the note that marks the end."""
     log = await MetadataLog.open(directory, segment_size_bytes_max=SEGMENT_SIZE_BYTES)
     print("open", flush=True)
 
@@ -50,7 +50,7 @@ async def write(directory: Path, batches: int) -> None:
 
 
 async def print_followed(directory: Path, from_offset: int) -> None:
-    """Print every batch from an offset until the end."""
+    """Print every batch from an offset until the end note."""
     async with aclosing(follow(directory, from_offset)) as batches:
         async for batch in batches:
             print(line(batch), flush=True)

@@ -1,4 +1,4 @@
-"""A machine whose clock can be set, and which can be left alone for a while."""
+"""A simulated machine whose clock can be set, and which can be suspended."""
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -7,7 +7,7 @@ START_MS = 1_700_000_000_000
 
 
 class Machine:
-    """Both of its clocks go on by `wait`; `set_ahead` sets the wall clock."""
+    """A wall clock and a boot clock. `wait` advances both; `set_ahead` sets the wall clock."""
 
     def __init__(self, wall_ms: int = START_MS) -> None:
         self.wall_ms = wall_ms
@@ -20,10 +20,10 @@ class Machine:
         return self.boot_ms * 1_000_000
 
     def wait(self, duration_ms: int) -> None:
-        """Let time pass, suspended or not."""
+        """Let time pass, running or suspended."""
         self.wall_ms += duration_ms
         self.boot_ms += duration_ms
 
     def set_ahead(self, by_ms: int) -> None:
-        """Set the wall clock ahead, or back when negative."""
+        """Set the wall clock ahead; back if negative."""
         self.wall_ms += by_ms

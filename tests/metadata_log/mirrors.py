@@ -1,4 +1,4 @@
-"""Small mirrors: one record a batch, whose time is its offset."""
+"""Small mirrors with one record per batch, whose timestamp is its offset."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,13 +32,13 @@ def row(offset: int, payload: Record, *, epoch: int = 3, timestamp: int | None =
 
 
 def level_row(offset: int, epoch: int = 3) -> Envelope:
-    """A row whose record names its offset and epoch."""
+    """Return a row whose record contains its offset and epoch."""
     level = FeatureLevelRecord(name=f"feature-{epoch}", feature_level=offset % 1_000)
     return row(offset, level, epoch=epoch)
 
 
 def run_row(offset: int, *, count: int, last_timestamp: int, epoch: int = 3) -> Envelope:
-    """A run of NoOps, each a batch of its own."""
+    """Return the row of a run of NoOps, each of which was a batch of its own."""
     run = NoOpRunRecord(count=count, batch_count=count, last_timestamp=last_timestamp)
     return row(offset, run, epoch=epoch)
 
@@ -50,7 +50,7 @@ def new_mirror(
     *,
     fs: Fs | None = None,
 ) -> Path:
-    """Build a mirror of batches of one row, given with their end offsets."""
+    """Build a mirror of batches of one row, each given with its end offset."""
     with MirrorBuilder(directory, "kafka-cluster", fs=fs) as builder:
         for first, end in rows:
             builder.append([first], end)
@@ -61,10 +61,11 @@ def new_mirror(
 def mirror_of_blocks(
     log: Path, blocks: Sequence[Sequence[Envelope]], *, holds_batches: bool
 ) -> Path:
-    """Write a mirror of one segment with some blocks, whatever they hold, from offset 0 on.
+    """Write a mirror of one segment with the given blocks, valid or not, from offset 0 on.
 
     Args:
-        holds_batches: False writes a segment as releases did whose blocks hold one batch each.
+        holds_batches: False writes a segment of an earlier release, whose blocks hold one batch
+            each.
     """
     log.mkdir()
     fs = OsFs()
@@ -82,7 +83,7 @@ def mirror_of_blocks(
 
 
 def rows_of(reader: LogReader) -> list[Envelope]:
-    """Return all rows, without what the log adds to the first of a block."""
+    """Return all rows, without the fields that the log adds to the first row of a block."""
     return [
         msgspec.structs.replace(row, previous_crc32c=None, durable_end=None)
         for batch in reader.batches()

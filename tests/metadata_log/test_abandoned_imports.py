@@ -1,4 +1,4 @@
-"""Folders that killed imports left beside their mirror."""
+"""Folders that killed imports left in the directory of their mirror."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) ->
 
 
 def test_import_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
-    """A folder may be shared by containers, whose processes do not see each other."""
+    """Containers that share a folder do not see each other's processes."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     left = tmp_path / f"log.importing-{ended.pid}"

@@ -1,4 +1,4 @@
-"""Segments of later releases, whose header says what a block holds."""
+"""Segments of later releases, whose header names the content of the blocks."""
 
 import shutil
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""The chain of CRCs goes on from one segment to the next.
+"""The chain of CRCs continues from one segment to the next.
 
-Each damage here leaves whole blocks with the right offsets, and files of the right length: only the
-CRC of what stood before a border shows that it is not what was written.
+The damage in these tests leaves valid blocks with the right offsets, and files of the right length:
+only the CRC of the block before a segment border shows that it is not the one that was written.
 """
 
 import logging
@@ -29,7 +29,7 @@ SECOND = "00000000000000000002.avro"
 
 
 async def write_epoch(log: Path, *names: int) -> None:
-    """Append batches of one topic each, as a writer of its own with a segment of its own."""
+    """Append batches of one topic each, with a new writer, which begins a new segment."""
     writer = await MetadataLog.open(log, clock=StepClock())
     for name in names:
         await writer.append(topics(name, 1))
@@ -37,7 +37,7 @@ async def write_epoch(log: Path, *names: int) -> None:
 
 
 async def two_segments(log: Path, first: int, *more: int) -> Path:
-    """Write a log of two segments; one with other numbers of one digit has the same lengths."""
+    """Write a log of two segments; with other one-digit numbers the lengths stay the same."""
     create_log(log, "test-cluster")
     await write_epoch(log, first, *more)
     await write_epoch(log, 9)
@@ -69,7 +69,7 @@ def exchange(log: Path, fork: Path, *names: str) -> None:
 
 
 def spoil_unused_bit(log: Path, fork: Path) -> None:
-    """Flip a bit of the last block before the border that changes nothing of its content."""
+    """Flip a bit of the last block before the border that does not change its content."""
     frame = (log / FIRST).read_bytes().rindex(b"\x28\xb5\x2f\xfd")
     flip(log / FIRST, frame + 4, 4)
 
@@ -84,7 +84,10 @@ def take_second_segment(log: Path, fork: Path) -> None:
 
 
 def take_blocks_of_second_segment(log: Path, fork: Path) -> None:
-    """The header stays, and so only the first block says after what it was written."""
+    """Replace the blocks of the second segment, but not its header.
+
+    Then only the first block contains the CRC of the block before it.
+    """
     header, _ = blocks_of(log / SECOND)
     _, blocks = blocks_of(fork / SECOND)
     (log / SECOND).write_bytes(header + blocks)
@@ -133,7 +136,7 @@ def test_what_does_not_stand_before_the_border_as_it_was_is_reported(
 async def test_writer_refuses_a_block_past_its_mark_that_the_next_segment_does_not_follow(
     tmp_path: Path,
 ) -> None:
-    """A crash set the mark back, and a segment past it was exchanged with that of a fork."""
+    """A crash set the mark back, and a segment past it was replaced by that of a fork."""
     for name, number in (("log", 1), ("fork", 2)):
         create_log(tmp_path / name, "test-cluster")
         await write_epoch(tmp_path / name)
@@ -154,7 +157,11 @@ async def test_writer_refuses_a_block_past_its_mark_that_the_next_segment_does_n
 async def test_segment_that_goes_on_behind_its_end_is_cut_only_if_that_end_is_its_own(
     log: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A writer that lost the log may have written on; another log's segment is damage."""
+    """A writer that lost the log may have appended blocks after the end of its segment: they are
+    cut.
+
+    If the segment is that of another log, they are damage.
+    """
     longer = await two_segments(tmp_path / "longer", 1, 3)
     other = await two_segments(tmp_path / "other", 2, 3)
     header, blocks = blocks_of(log / FIRST)

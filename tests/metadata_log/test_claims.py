@@ -1,4 +1,4 @@
-"""Claims of leader epochs: on stable storage before the tail is read, and one writer each."""
+"""Claims of leader epochs: synced before the tail is read, and one writer per epoch."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock
 
 
 class WatchedDisk(SimulatedDisk):
-    """Remembers what a power loss would have left of the claims whenever a segment is opened."""
+    """Records which claims a power loss would have left, whenever a segment is opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,9 @@ def test_writer_is_fenced_by_the_next_claim_and_by_the_loss_of_its_own(tmp_path:
 
 
 class RivalFs(OsFs):
-    """A rival makes the same claim after the names were listed, past a lock that does not hold."""
+    """Another writer makes the same claim after the names were listed; the lock does not prevent
+    it.
+    """
 
     def list(self, directory: Path) -> list[str]:
         names = super().list(directory)

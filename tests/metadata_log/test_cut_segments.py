@@ -1,4 +1,4 @@
-"""A segment that is not the last is cut: no range of offsets comes out short without an error."""
+"""A cut segment that is not the last: every read that needs the missing offsets raises an error."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Whole blocks that are moved, repeated, missing or another log's are noticed like flipped bits."""
+"""Valid blocks that were moved, repeated, removed or taken from another log count as damage."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ CHANGES: dict[str, Callable[[Blocks], Blocks]] = {
 
 @pytest.fixture
 async def sealed(written: Path) -> Path:
-    """The same log with another segment behind the one of the batches."""
+    """The same log with another segment after the one with the batches."""
     log = await MetadataLog.open(written)
     await log.close()
     return written

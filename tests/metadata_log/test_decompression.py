@@ -1,4 +1,4 @@
-"""A few stored bytes that stand for gigabytes are refused before any memory is taken for them."""
+"""A small block that would decompress to gigabytes is refused before memory is allocated."""
 
 import os
 import resource
@@ -29,7 +29,9 @@ def stored(count: int, body: bytes, marker: bytes = _MARKER) -> bytes:
 
 
 def of_many_frames() -> bytes:
-    """One small frame, then frames of 64 MiB of zeros: 108 KB that stand for about 1 GB."""
+    """Return one small frame, then frames of 64 MiB of zeros: 108 KB compressed, about 1 GB in
+    all.
+    """
     return zstd.compress(b"x") + zstd.compress(bytes(BLOCK_DECODED_BYTES_MAX)) * 16
 
 
@@ -73,7 +75,7 @@ def test_block_of_more_rows_than_any_writer_stores_is_refused() -> None:
 
 
 def with_last_block(log: Path, block: bytes) -> None:
-    """Put a block in place of the last one, with a commit mark that vouches for it."""
+    """Replace the last block by `block`, with a commit mark that matches it."""
     mark = read_mark(OsFs(), log)
     path = log / f"{mark.segment_offset:020d}.avro"
     data = path.read_bytes()

@@ -1,7 +1,7 @@
-"""What has returned survives the loss of everything that was not synced.
+"""Every operation that has returned survives the loss of everything that was not synced.
 
-The simulated disk keeps after a power loss only what a sync of the file and of its folder put
-there. The campaigns of `make torture` try the states between; here it is one state for each call.
+After a power loss the simulated disk has only what a sync of the file and of its folder stored. The
+campaigns of `make torture` try the states in between; here it is one state for each call.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ def read_whole(fs: Fs, path: Path) -> bytes:
 
 
 def after_power_loss(disk: SimulatedDisk) -> SimulatedDisk:
-    """Return the disk as it is found when everything unsynced was lost."""
+    """Return the disk as it is after a power loss that loses everything unsynced."""
     return SimulatedDisk(disk.after_power_loss({}))
 
 
@@ -57,7 +57,7 @@ def test_every_acknowledged_batch_is_there_at_the_next_start(disk: SimulatedDisk
 
 
 def test_segments_that_were_rolled_are_there(disk: SimulatedDisk) -> None:
-    """Two segments at least were filled: nothing of them waits for a sync."""
+    """At least two segments were filled, and they need no further sync."""
     session = Session(disk, History(), StepClock())
     for number in range(40):
         session.append([f"{number}-{n}" for n in range(20)])

@@ -1,4 +1,4 @@
-"""A batch encoded before it is appended: the log writes the bytes that were checked."""
+"""A batch that was encoded and checked before its append: the log writes the same bytes."""
 
 from pathlib import Path
 
@@ -50,7 +50,11 @@ def _encoded(log: MetadataLog, *records: Record) -> EncodedRows:
 
 
 async def _segments(directory: Path, *, ahead: str = "") -> list[bytes]:
-    """Return the bytes of a log of three batches; `ahead`: what was made of them before."""
+    """Return the bytes of the segments of a log of three batches.
+
+    Args:
+        ahead: Letters for what was done with the batches in advance.
+    """
     create_log(directory, "test-cluster")
     log = await MetadataLog.open(directory, clock=StepClock(), sync_mark_in_time=False)
     for count in (1, 2, 300):

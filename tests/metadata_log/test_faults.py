@@ -1,4 +1,4 @@
-"""A disk that is full or fails, and a writer that lost the log without knowing it."""
+"""A disk that is full or fails, and a writer that does not know that it lost the log."""
 
 import asyncio
 import errno
@@ -19,7 +19,7 @@ from tests.metadata_log.conftest import StepClock, topics
 
 
 class FailingFile:
-    """A file whose writes and syncs fail as its file system is told."""
+    """A file whose writes and syncs fail as set in its file system."""
 
     def __init__(self, file: File, fs: "FailingFs", name: str) -> None:
         self._file = file
@@ -64,11 +64,11 @@ class NoLock:
 
 
 class FailingFs(OsFs):
-    """The system's files.
+    """The system's files, with failures.
 
-    `room`: bytes that a write to a segment may still take. `before_cut`, `before_mark` and
-    `before_rename` are called once, before a file is cut, the mark is written, and the next file
-    but `renames_passed` gets its name.
+    `room`: number of bytes that can still be written to segments. `before_cut`, `before_mark` and
+    `before_rename` are called once: before a file is cut, before the mark is written, and before a
+    file is renamed, after `renames_passed` other ones.
     """
 
     room: int | None = None
@@ -100,7 +100,7 @@ def fs() -> FailingFs:
 
 
 def names(directory: Path) -> list[str]:
-    """The topics in the log, in order."""
+    """Return the names of the topics in the log, in order."""
     with LogReader.open(directory) as reader:
         rows = [row for batch in reader.batches() for row in batch.rows]
     return [row.payload.name for row in rows if isinstance(row.payload, TopicRecord)]

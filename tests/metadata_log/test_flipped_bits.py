@@ -1,6 +1,6 @@
-"""One flipped bit anywhere in a segment is reported, with the file and the byte where to look.
+"""Any flipped bit in a segment is reported with the file and the byte to look at.
 
-The byte is 0 for a header and the start of the block otherwise. Files are held in memory: there
+That byte is 0 for a header, and otherwise the start of the block. Files are held in memory: there
 are 100,000 bits; the suite flips every third, SAMPLES=whole all of them.
 """
 
@@ -38,7 +38,9 @@ async def small(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["active", "sealed"])
 async def on_disk(small: Path, request: pytest.FixtureRequest) -> DiskState:
-    """The log in memory; its segment is the last one, or another writer's follows it."""
+    """The log in memory, with its segment as the last one, or followed by that of another
+    writer.
+    """
     if request.param == "sealed":
         await (await MetadataLog.open(small, clock=StepClock())).close()
     files: DiskState = {str(LOG / path.name): path.read_bytes() for path in small.iterdir()}
@@ -46,7 +48,9 @@ async def on_disk(small: Path, request: pytest.FixtureRequest) -> DiskState:
 
 
 def flips(data: bytes, start: int, end: int) -> Iterator[tuple[tuple[int, int], bytearray]]:
-    """Yield a file with bits of a range of bytes flipped in turn, and which byte and bit it is."""
+    """Yield a file with the bits of a range of bytes flipped in turn, and the byte and bit
+    flipped.
+    """
     # Not divisible by 8: of each byte other bits are flipped.
     for number in range(start * 8, end * 8, cases(1, 3)):
         byte, bit = divmod(number, 8)
@@ -56,7 +60,7 @@ def flips(data: bytes, start: int, end: int) -> Iterator[tuple[tuple[int, int], 
 
 
 def damage_in(read: Callable[[], object]) -> str:
-    """Return what is said of damage, nothing when none is noticed; cheaper than pytest.raises."""
+    """Return the message about damage; empty if none is noticed. Faster than pytest.raises."""
     try:
         read()
     except CorruptLogError as error:
@@ -70,7 +74,7 @@ def read_all(state: DiskState) -> list[int]:
 
 
 def block_starts(data: bytes) -> list[int]:
-    """Return where the blocks begin, and at last where they end."""
+    """Return the start positions of the blocks, and the end position of the last one."""
     header, start = decode_header(data)
     starts = [start]
     while starts[-1] < len(data):

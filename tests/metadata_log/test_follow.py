@@ -42,7 +42,7 @@ SMALL_SEGMENT = 14_000
 
 
 async def take(batches: AsyncIterator[Batch], count: int) -> list[Batch]:
-    """The next batches, which must come within some seconds."""
+    """Return the next batches, which must arrive within some seconds."""
     async with asyncio.timeout(20):
         return [await anext(batches) for _ in range(count)]
 
@@ -278,7 +278,7 @@ async def test_what_is_proven_past_an_old_mark_is_seen(directory: Path) -> None:
 
 
 class _LateFs(OsFs):
-    """Shows the mark as it was, now and then, as a read that a writer overtakes does."""
+    """Sometimes returns an older commit mark, like a read that a writer overtakes."""
 
     def __init__(self, old: bytes) -> None:
         self._old = old
@@ -319,7 +319,7 @@ async def test_without_inotify_it_polls_and_says_so(
 
 
 class _SimulatedFs:
-    """Not the operating system's file system, as far as following can tell."""
+    """A file system that following does not recognize as that of the operating system."""
 
     def __init__(self) -> None:
         disk = OsFs()

@@ -1,4 +1,4 @@
-"""The operating system's files: whole reads and writes, modes, errors with a name, locks."""
+"""The operating system's files: complete reads and writes, modes, errors with file names, locks."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""How large a batch may be, which batches share a sync, and which thread waits for it."""
+"""The size limit of a batch, the batches that share a sync, and the thread that waits for it."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ from tests.metadata_log.conftest import topics
 
 
 class CountedFile:
-    """A file whose syncs are noted; nothing waits for the disk."""
+    """A file whose syncs are counted and return at once."""
 
     def __init__(self, file: File, syncs: list[str]) -> None:
         self._file = file
@@ -49,7 +49,7 @@ class CountedFile:
 
 
 class CountingFs(OsFs):
-    """The system's files; `syncs` has the thread of each sync of a segment's file."""
+    """The system's files; `syncs` has the thread of each sync of a segment."""
 
     def __init__(self) -> None:
         self.syncs: list[str] = []
@@ -103,7 +103,7 @@ async def test_group_ends_with_the_batch_that_reaches_its_size(
 
 
 class Stopwatch:
-    """Says that each sync took the next of the times given."""
+    """Reports the given times as the durations of the syncs."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

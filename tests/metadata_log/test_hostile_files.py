@@ -1,4 +1,4 @@
-"""Files that were made to do harm are refused in little time: with file and byte, and exit 5."""
+"""Malicious files are refused quickly, with file and byte, and exit code 5."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ DEEP = 200_000
 
 
 def envelope(**changed: Any) -> dict[str, Any]:
-    """The schema of a segment with other types for some fields; None leaves a field out."""
+    """Return the schema of a segment with other types for some fields; None removes a field."""
     fields = {field["name"]: field for field in envelope_schema()["fields"]}
     for name, new in changed.items():
         fields[name] = {"name": name, "type": new}
@@ -50,7 +50,7 @@ def nested_arrays(depth: int) -> Any:
 
 
 def chain(length: int) -> list[Any]:
-    """Types that each hold the one before by its name: flat to read, deep to decode."""
+    """Return types that each contain the one before by name: short to parse, deep to decode."""
     types: list[Any] = [record("T0", "long")]
     types += [record(f"T{n}", f"T{n - 1}") for n in range(1, length)]
     return types
@@ -136,7 +136,7 @@ def test_dotted_name_of_a_type_is_the_namespace_of_the_types_in_it() -> None:
 
 
 def with_schema(log: Path, schema: str) -> None:
-    """Give the only segment another schema, with a CRC that is right."""
+    """Give the only segment another schema, with a valid CRC."""
     mark = read_mark(OsFs(), log)
     path = log / f"{mark.segment_offset:020d}.avro"
     data = path.read_bytes()

@@ -22,7 +22,7 @@ from tests.simulated_disk.disk import ROOT, SimulatedDisk
 
 @contextmanager
 def no_room(size_bytes_max: int = 0) -> Iterator[None]:
-    """Let the system refuse every byte that would make a file of this process larger."""
+    """Make every write fail that would make a file of this process larger."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes_max, hard))
     try:
@@ -56,7 +56,7 @@ def test_looking_for_a_writer_does_not_block_writers(
 
 
 class _SlowList(OsFs):
-    """A file system on which another writer claims as soon as the names were listed."""
+    """A file system on which another writer makes a claim right after the names were listed."""
 
     claims = False
 

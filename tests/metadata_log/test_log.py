@@ -1,4 +1,4 @@
-"""The own log: acknowledged batches are readable, in order, by any reader."""
+"""The own log: every reader gets the acknowledged batches, in order."""
 
 import asyncio
 import os
@@ -278,7 +278,7 @@ async def test_time_never_goes_back_in_an_own_log(directory: Path) -> None:
 
 
 class _FailingFs(OsFs):
-    """A disk whose syncs fail once told to."""
+    """A file system whose syncs fail once the test says so."""
 
     failing = False
 

@@ -1,4 +1,4 @@
-"""The time of a log: it follows corrections of the machine's clock, and no jumps."""
+"""The time of a log follows corrections of the machine's clock, but no jumps."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ def _clock(machine: Machine, last_timestamp_ms: int = 0) -> LogClock:
 
 
 def _elapsed(clock: LogClock, machine: Machine, duration_ms: int) -> int:
-    """Return how far the log's time goes while a machine's clock is read every second."""
+    """Return how far the log's time advances while the machine's clock is read every second."""
     start = clock.now_ms()
     for _ in range(duration_ms // SECOND_MS):
         machine.wait(SECOND_MS)

@@ -1,4 +1,4 @@
-"""A mirror keeps Kafka's offsets, epochs and times, and finds points in them."""
+"""A mirror keeps Kafka's offsets, epochs and times, and finds offsets by time."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def mirror(
     before: Callable[[MirrorBuilder], None] = lambda builder: None,
     confirmed_end: int = 0,
 ) -> Path:
-    """Build a mirror of batches given with their end offsets."""
+    """Build a mirror of batches, each given with its end offset."""
     with MirrorBuilder(directory, "kafka-cluster") as builder:
         before(builder)
         for first, end in rows:
@@ -60,7 +60,7 @@ def base(end_offset: int, timestamp: int) -> Callable[[MirrorBuilder], None]:
 
 @pytest.fixture
 def backwards(tmp_path: Path) -> Path:
-    """Times that go back: 100, 300, 200, 400 at the offsets 0 to 3."""
+    """A mirror whose times go back: 100, 300, 200, 400 at the offsets 0 to 3."""
     times = [100, 300, 200, 400]
     return mirror(tmp_path / "log", [(row(n, t, level(n + 1)), n + 1) for n, t in enumerate(times)])
 

@@ -1,4 +1,4 @@
-"""Power losses while a mirror is appended to and cut: what stays is whole, and long enough."""
+"""Power losses while a mirror is appended to and cut: what remains is valid and complete enough."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A mirror that goes on: appended at its end, cut at a batch, in every shape of segments."""
+"""A mirror that is appended to at its end or cut at a batch, with all layouts of segments."""
 
 from pathlib import Path
 from random import Random

@@ -1,4 +1,4 @@
-"""The log's start moves up while a reader opens or reads it, before any call."""
+"""The start of the log moves while a reader opens or reads it, at any call."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ class NoLock:
 
 
 class InterruptedFs(OsFs):
-    """The system's files; before the call numbered `at`, something happens."""
+    """The system's files; a function runs before the call numbered `at`."""
 
     def __init__(self, at: int, what: Callable[[], None]) -> None:
         self._at = at
@@ -90,7 +90,7 @@ def become_writer(directory: Path, fs: OsFs) -> list[int]:
 
 
 def retain(directory: Path) -> None:
-    """Let the log start at its last segment."""
+    """Move the start of the log to its last segment."""
     with LogReader.open(directory) as reader:
         following = reader.header(reader.segment_paths[-1])
     start = following.base_offset
@@ -108,7 +108,7 @@ def retain(directory: Path) -> None:
 
 
 def go_on_and_retain(directory: Path) -> None:
-    """Let a writer begin another segment first."""
+    """Let a writer begin another segment, then move the start of the log."""
 
     async def go_on() -> None:
         log = await MetadataLog.open(directory)

@@ -1,4 +1,4 @@
-"""Needles: which blocks may hold a record whose first fields are known."""
+"""Needles: find the blocks that may contain a record whose first fields are known."""
 
 import pytest
 from msgspec import structs
@@ -14,7 +14,7 @@ from tests.replay.builders import batch, broker, partition
 
 
 def found(needles: Needles, *records: Record, origin: Origin | None = None) -> bool:
-    """True if the block of a batch with these records is to be decoded."""
+    """True if the block of a batch with these records has to be decoded."""
     rows = [structs.replace(row, origin=origin) for row in batch(50, *records).rows]
     # As the log writes it: the first row has more fields than the others.
     asked = Asked(command="append", version=1)
@@ -45,7 +45,9 @@ def test_block_with_the_record_is_found_and_others_are_not(
 
 
 def test_bytes_that_only_look_like_the_record_are_not_found() -> None:
-    """Before the leader of a new partition stand the same zeros as before a registration."""
+    """The bytes before the leader of a new partition are zeros, like those before a
+    registration.
+    """
     records = [partition("orders", n, leader=2) for n in range(5)]
     assert b"\0\0\0" + LONGS[2] in encode_rows(batch(50, *records).rows)
     assert not found(needles_of_broker(2), *records)
@@ -71,7 +73,10 @@ def test_what_cannot_be_searched_is_decoded() -> None:
 
 
 def test_bytes_of_a_record_hide_no_record_of_a_later_batch_in_its_block() -> None:
-    """Rows are told apart by what all rows of a batch share, which a record may hold, too."""
+    """Batches in a block are told apart by fields that all rows of a batch share.
+
+    A record may contain the same bytes.
+    """
     needles = Needles()
     needles.add_type(RegisterBrokerRecord)
     shared = bytes(encode_rows(batch(50, partition("orders", 0)).rows))[1:14]

@@ -1,4 +1,4 @@
-"""A log on a network file system is refused without an option."""
+"""A log on a network file system is refused unless an option allows it."""
 
 from collections import namedtuple
 from pathlib import Path

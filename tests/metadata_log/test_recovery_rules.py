@@ -1,4 +1,4 @@
-"""Every combination of the decision table, met on a real directory."""
+"""Every combination of the decision table, tested on a real directory."""
 
 import itertools
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def test_table_is_in_the_document_for_people() -> None:
 
 
 class Case:
-    """A log of two epochs, the mark set back into the first, and then spoilt as asked for."""
+    """A log of two epochs with the mark set back into the first one, and further damage."""
 
     def __init__(self, directory: Path, mark: CommitMark) -> None:
         self.directory = directory

@@ -1,4 +1,4 @@
-"""Blocks whose bytes are whole, but whose rows are not batches at their place."""
+"""Blocks with valid bytes whose rows are not valid batches at their position."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """Draw mutants, run the tests that could notice each, and print which were noticed.
 
-What was found is kept in `.mutants/`: a run that is stopped goes on where it was, and after a
-change only what the change may concern runs again.
+Results are kept in `.mutants/`: an interrupted run is resumed, and after a change only the mutants
+that it may affect run again.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _TREE = FOLDER / "tree"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the mutants; return 1 when fewer were noticed than is the goal."""
+    """Run the mutants; return 1 if fewer than the goal were noticed."""
     options = _parser().parse_args(words)
     packages = options.packages or PACKAGES
     sites = draw(all_sites(ROOT, packages), options.count, options.seed)
@@ -103,7 +103,7 @@ class _Runner:
         self._tree_digest = tree_digest
 
     def run(self, site: Site) -> Result:
-        """Make a change, and run its tests until one fails."""
+        """Apply a mutation, and run its tests until one fails."""
         started = time.monotonic()
         tests = self._selection.tests_of(site, self._budget_s)
         ended, ran = Ended(Outcome.PASSED), 0
@@ -131,8 +131,10 @@ class _Runner:
         )
 
     def not_believed(self, results: dict[str, Result]) -> list[Result]:
-        """Run each test that noticed something once without a change; return what one that fails
-        had noticed, as not known.
+        """Run each test that noticed a mutant once without a mutation.
+
+        Returns:
+            The results of tests that fail even so; they count as unknown.
         """
         tests = sorted({r.test for r in results.values() if "::" in r.test})
         limit_s = 60 + 10 * self._selection.seconds(tests)
@@ -148,7 +150,7 @@ class _Runner:
         return ended.outcome is not Outcome.TIMED_OUT
 
     def _parts(self, tests: list[str]) -> list[list[str]]:
-        """Split tests into the first few, and all others."""
+        """Split tests into the first few and the rest."""
         total, first = 0.0, 0
         for test in tests:
             total += self._selection.seconds([test])

@@ -1,4 +1,6 @@
-"""Drawing sites: the same for the same seed, and few others after a change to the code."""
+"""Draws sites for mutations: the same for a seed, and nearly the same after a change of the
+code.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -29,8 +31,8 @@ def all_sites(root: Path, packages: Iterable[str] = PACKAGES) -> list[Site]:
 def draw(sites: Iterable[Site], count: int, seed: int) -> list[Site]:
     """Return `count` sites in random order; a smaller draw is the beginning of a larger one.
 
-    Each site has a place of its own in the order, so a change elsewhere in the code exchanges
-    hardly any of them.
+    The position of each site in the order depends only on the site, so that a change elsewhere in
+    the code replaces hardly any of them.
     """
 
     def place(site: Site) -> str:

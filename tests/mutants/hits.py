@@ -1,7 +1,7 @@
-"""Which test runs which statement: the sources with a counter before each statement.
+"""Which test executes which statement: the sources get a counter before each statement.
 
-A library for coverage would do. This sees processes that tests start as well, however they end:
-the counters are octets of a file that all of them map.
+A coverage library would do, but this also sees processes that tests start, however they end: the
+counters are bytes of a file that all of them map.
 """
 
 import ast
@@ -27,9 +27,9 @@ with (Path(__file__).parent / "hits.bin").open("r+b") as _file:
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """A statement of a source: what it is called, where it stands, and every name in it.
+    """A statement of a source: its key, its place, and every name in it.
 
-    One that runs when its module is imported is not counted: it has no key, but says what it sets.
+    A statement that runs at import is not counted: it has no key, but the names that it sets.
     """
 
     key: str
@@ -40,12 +40,12 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 def statement_key(file: str, function: str, text: str) -> str:
-    """Return a name for a statement, which stays when lines above it change."""
+    """Return a key of a statement, which stays the same when lines above it change."""
     return hashlib.sha256(f"{file}\n{function}\n{text.strip()}".encode()).hexdigest()[:10]
 
 
 def instrument(root: Path) -> None:
-    """Put counters into the sources of a tree, and write what each of them counts."""
+    """Insert counters into the sources of a tree, and write the table of their statements."""
     statements: list[Statement] = []
     for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
@@ -61,7 +61,7 @@ def instrument(root: Path) -> None:
 
 
 def read_table(root: Path) -> list[Statement]:
-    """Return what each counter of an instrumented tree counts."""
+    """Return the statement of each counter in an instrumented tree."""
     return msgspec.json.decode((root / TABLE).read_bytes(), type=list[Statement])
 
 
@@ -132,7 +132,7 @@ def _names(node: ast.AST) -> tuple[str, ...]:
 
 
 def _names_at_import(node: ast.stmt) -> tuple[str, ...]:
-    """Return the names that a statement looks at when its module is imported."""
+    """Return the names that a statement uses when its module is imported."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         looked_at = [
             *node.decorator_list,

@@ -1,4 +1,4 @@
-"""Loaded by pytest in an instrumented tree: writes which counters each test moved."""
+"""Loaded by pytest in an instrumented tree: writes the counters that each test changed."""
 
 import functools
 import gc
@@ -18,7 +18,7 @@ _OUT = Path(os.environ["MUTANT_HITS_OUT"])
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Clear the counters, run the test with its fixtures, and note what moved."""
+    """Clear the counters, run the test with its fixtures, and record the changed counters."""
     if _cleared_for[-1] != item.path:
         # What is computed once must be seen in each file of tests that needs it.
         _cleared_for.append(item.path)
@@ -41,7 +41,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Add up how long a test took, and whether it passed."""
+    """Add up the duration of a test, and record whether it passed."""
     report = yield
     item.stash[_SECONDS] += report.duration
     if not report.passed:
@@ -68,6 +68,6 @@ def _moved(counters: bytes) -> Iterator[int]:
 
 
 def pytest_sessionfinish() -> None:
-    """Say that the last file of tests was done to its end."""
+    """Record that the last test file was run completely."""
     with _OUT.open("a") as out:
         out.write('{"end": true}\n')

@@ -1,4 +1,4 @@
-"""Recording which test runs which statement, kept on disk; only new or changed tests run again."""
+"""Records which test executes which statement; only new or changed tests run again."""
 
 import json
 import subprocess
@@ -30,11 +30,11 @@ _OPTIONS = ("-m", "not spark", "-k", "not s3", "--hypothesis-seed=20261122")
 
 
 def record(*, anew: bool) -> tuple[list[Recorded], list[Statement]]:
-    """Return what every test runs; run those that are not recorded yet.
+    """Return the statements of every test; runs the tests that are not recorded yet.
 
     Args:
-        anew: Forget what was recorded. Otherwise a recording is used as long as the file of the
-            test is the same; that it is older than the code can only make tests be missed.
+        anew: Discard the recordings. Otherwise a recording is used as long as the file of the test
+            is the same; if the code is newer than it, tests may be missed.
     """
     _keep_raw()
     if anew:
@@ -70,7 +70,9 @@ def _run(files: list[str]) -> None:
 
 
 def _keep_raw() -> None:
-    """Take over what a run wrote, also one that was ended: but for the file it was in then."""
+    """Keep the recordings of a run, also of one that was killed, except those of its last test
+    file.
+    """
     lines = _lines(_RAW)
     if not lines:
         return
@@ -91,7 +93,7 @@ def _keep_raw() -> None:
 
 
 def _note_empty(files: list[str]) -> None:
-    """Note the files of which no test was chosen, so that they are not looked at again."""
+    """Record the files without chosen tests, so that they are not collected again."""
     known = {test.file_digest for test in _read()}
     with _RECORDED.open("ab") as out:
         for file in files:
@@ -108,7 +110,7 @@ def _read() -> list[Recorded]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file, but for one that was cut off."""
+    """Return the lines of a file, except an incomplete last one."""
     found = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:

@@ -1,4 +1,4 @@
-"""What became of each mutant: kept on disk as long as it holds, and the table of it."""
+"""The result of each mutant, kept on disk as long as it is valid, and the table of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ _EQUIVALENT = Path(__file__).parent / "equivalent.txt"
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one mutant.
+    """The result of one mutant.
 
     Attributes:
-        site_digest: Of the file that was changed.
+        site_digest: Digest of the changed file.
         test: The first test that failed; empty if none did.
-        test_digest: Of that test's file; of all the code and tests, when it was missed.
-        how: How it was noticed: by a test that failed, a time-out, or no import.
-        tests: How many tests ran.
+        test_digest: Digest of that test's file; of all code and tests if no test failed.
+        how: How it was noticed: a test failed, a time-out, or a failed import.
+        tests: Number of tests that ran.
     """
 
     key: str
@@ -46,10 +46,10 @@ def keep(result: Result) -> None:
 
 
 def known(sites: Sequence[Site], tree_digest: str) -> dict[str, Result]:
-    """Return the results that still hold, by site.
+    """Return the results that are still valid, by site.
 
-    A mutant stays noticed while its file and the file of the test are the same; missed, while all
-    code and tests are.
+    A mutant counts as noticed while its file and the file of the test are unchanged, and as missed
+    while all code and tests are.
     """
     wanted = {site.key: digest(ROOT / site.file) for site in sites}
     found: dict[str, Result] = {}
@@ -66,13 +66,13 @@ def known(sites: Sequence[Site], tree_digest: str) -> dict[str, Result]:
 
 
 def equivalent() -> dict[str, str]:
-    """Return the reason why a site changes nothing, by the site's key."""
+    """Return, by the key of a site, the reason why its mutation does not change the behaviour."""
     lines = _EQUIVALENT.read_text().splitlines()
     return dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
 
 
 def table(sites: Sequence[Site], results: dict[str, Result]) -> str:
-    """Return what became of the drawn sites by package, and every one that was missed."""
+    """Return the results of the drawn sites by package, and a list of the missed mutants."""
     shown = equivalent()
     counts: dict[str, Counter[str]] = {}
     for site in sites:
@@ -99,7 +99,7 @@ def table(sites: Sequence[Site], results: dict[str, Result]) -> str:
 
 
 def description(site: Site) -> str:
-    """Return a site as a change of a line, with its place and key."""
+    """Return the mutation as a change of a line, with its place and key."""
     source = (ROOT / site.file).read_bytes()
     line = source.splitlines()[site.line - 1].decode().strip()
     mutated = site.mutated(source).splitlines()[site.line - 1].decode().strip()
@@ -108,7 +108,7 @@ def description(site: Site) -> str:
 
 
 def rate(sites: Sequence[Site], results: dict[str, Result]) -> int:
-    """Return how many percent of the mutants that ran, and change something, were noticed."""
+    """Return the share of noticed mutants, in percent, of those that ran and are not equivalent."""
     shown = equivalent()
     return _rate(Counter(_outcome(s, results, shown) for s in sites if s.key in results))
 

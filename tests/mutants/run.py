@@ -1,7 +1,7 @@
-"""Running tests on a tree: a process is forked from one that has pytest and the libraries loaded.
+"""Runs tests on a tree in a process forked from one that has loaded pytest and the libraries.
 
-The tree's own modules are imported anew in each, so that a change to one is seen wherever it is
-imported, also while a module is imported and in processes that the tests start.
+Each process imports the modules of the tree anew, so that a mutation takes effect wherever its
+module is imported, also during imports and in processes that the tests start.
 """
 
 import importlib
@@ -60,7 +60,7 @@ class Outcome(Enum):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A run's outcome, and the test that failed first."""
+    """The outcome of a run, and the first test that failed."""
 
     outcome: Outcome
     test: str = ""
@@ -75,7 +75,7 @@ def load_libraries() -> None:
 
 @contextmanager
 def planted(tree: Path, site: Site) -> Any:
-    """Make a change in a tree, and take it back."""
+    """Apply a mutation in a tree, and revert it afterwards."""
     path = tree / site.file
     source, times = path.read_bytes(), path.stat()
     path.write_bytes(site.mutated(source))
@@ -95,11 +95,12 @@ def run_tests(
     stop: bool = True,
     write_compiled: bool = False,
 ) -> list[Ended]:
-    """Run tests of a tree in the order given; return its end, or with `stop` unset every failure.
+    """Run tests of a tree in the given order; return the outcome, or with `stop` unset all
+    failures.
 
     Args:
-        limit_s: After this the process, and those it started in its group, are ended.
-        write_compiled: Whether compiled modules are kept, for the runs that follow.
+        limit_s: Time limit, after which the process group is killed.
+        write_compiled: True to keep compiled modules for the following runs.
     """
     failed = tree / "failed-tests"
     failed.unlink(missing_ok=True)
@@ -117,7 +118,7 @@ def run_tests(
 
 
 def _wait(child: int, limit_s: float) -> int | None:
-    """Return a process' exit status, None when it had to be ended; nothing of it is left."""
+    """Return the exit status of a process; None if it had to be killed, with its process group."""
     deadline = time.monotonic() + limit_s
     status: int | None = None
     while status is None and time.monotonic() < deadline:
@@ -160,7 +161,7 @@ def _run_in_child(
 
 
 def _enter(tree: Path, *, write_compiled: bool) -> None:
-    """Let this process import a tree's modules, and no others of the same names."""
+    """Make this process import the modules of a tree, and no others of the same names."""
     sys.dont_write_bytecode = not write_compiled
     os.environ.update(environment(tree))
     os.chdir(tree)
@@ -173,7 +174,7 @@ def _enter(tree: Path, *, write_compiled: bool) -> None:
 
 
 class _Chosen:
-    """A plugin of pytest: runs the tests named, in their order, and notes which fail."""
+    """A pytest plugin that runs the given tests in their order, and records the failures."""
 
     def __init__(self, tests: Sequence[str], failed: Path) -> None:
         self._place = {name: place for place, name in enumerate(tests)}

@@ -1,4 +1,4 @@
-"""Which tests run a site: from the recorded hits, the nearest and fastest first."""
+"""Selects the tests that run a site, from the recorded hits: the nearest and fastest first."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ _FIXED_S = 0.02
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One test of the recording: how long it took, and the statements it ran (by their keys)."""
+    """One recorded test: its duration, and the keys of the statements that it executed."""
 
     test: str
     file_digest: str
@@ -26,7 +26,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Selection:
-    """Finds the tests of a site."""
+    """Selects the tests of a site."""
 
     def __init__(
         self, root: Path, recorded: Iterable[Recorded], statements: Sequence[Statement]
@@ -57,7 +57,7 @@ class Selection:
                 self._used_by[name].update(statement.bound)
 
     def tests_of(self, site: Site, budget_s: float) -> list[str]:
-        """Return the tests that run a site, at most so many seconds of them."""
+        """Return the tests that run a site, with a total duration of at most `budget_s`."""
         found = self._running(site)
         if found and all(sum(1 for _ in tests) == 1 for _, tests in _by_file(found)):
             # Computed once a process: any other test of these files may be the one that looks.
@@ -76,11 +76,13 @@ class Selection:
         return sorted(self._by_file)
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """Return how long tests took when they were recorded."""
+        """Return the recorded duration of tests."""
         return sum(self._seconds.get(test, 0.0) for test in tests)
 
     def _running(self, site: Site) -> dict[str, int]:
-        """Return the tests that run a site; those with the lowest numbers are most about it."""
+        """Return the tests that run a site, each with a rank; the lowest ranks test it most
+        directly.
+        """
         if site.bound:
             users = [self._by_name[name] for name in self._made_of(site.bound)]
             # A name that few tests come across says more than one that all do.
@@ -93,7 +95,7 @@ class Selection:
         return dict.fromkeys(tests or self._by_function[site.file, site.function], 0)
 
     def _naming(self, site: Site) -> list[str]:
-        """Return the tests of the same room whose files name what a site sets.
+        """Return the tests of the same package whose files contain a name that the site sets.
 
         A test that only compares a constant runs no statement of the sources.
         """
@@ -103,7 +105,7 @@ class Selection:
         return [test for file in named for test in self._by_file[file]]
 
     def _made_of(self, bound: Iterable[str]) -> set[str]:
-        """Return names that are set at import, and all that are made of them then."""
+        """Return the given names, and all names that are computed from them at import."""
         found: set[str] = set()
         waiting = list(bound)
         while waiting:

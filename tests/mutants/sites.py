@@ -1,6 +1,6 @@
-"""The small changes that could be made to a source, found in its syntax tree.
+"""The small changes (mutations) that can be made to a source, found in its syntax tree.
 
-A site is one place and one change there. Left out is what no test should notice: documentation,
+A site is one change at one place. Excluded is what no test should notice: documentation,
 annotations, messages (texts with spaces, f-strings), assertions, imports and decorators.
 """
 
@@ -46,14 +46,14 @@ _NAMING_CALLS = {"TypeVar", "ParamSpec", "NewType", "getLogger", "cast"}
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """One place in a file, and what would stand there instead.
+    """One place in a file, and the text that replaces it.
 
     Attributes:
-        key: Stays the same while the line and the name of its function do.
-        line: Where the change is; `statement_line` is where its statement begins.
-        function: Qualified name of the function or class around it, "" for the module.
+        key: Stays the same as long as the line and the name of its function do.
+        line: Line of the change; `statement_line` is the first line of its statement.
+        function: Qualified name of the enclosing function or class, "" for the module.
         bound: Names that the statement sets when its module is imported; empty in functions.
-        start: Octets of the file that are replaced; `end` is exclusive.
+        start: First byte of the file that is replaced; `end` is exclusive.
     """
 
     key: str
@@ -80,7 +80,7 @@ def find_sites(file: str, source: bytes) -> list[Site]:
 
 
 class _Finder(ast.NodeVisitor):
-    """Walks a module, and remembers the statement and the function it is in."""
+    """Walks a module, and keeps track of the current statement and function."""
 
     def __init__(self, file: str, source: bytes) -> None:
         self.sites: list[Site] = []
@@ -133,7 +133,7 @@ class _Finder(ast.NodeVisitor):
     def _between(
         self, operator: str, left: ast.AST, right: ast.AST, old: re.Pattern[bytes], new: str
     ) -> None:
-        """Replace what stands between two nodes, unless a comment makes it hard to find."""
+        """Replace the operator between two nodes, unless a comment makes it hard to find."""
         start = self._end(left)
         gap = self._source[start : self._start(right)]
         found = old.search(gap)
@@ -211,7 +211,7 @@ class _Finder(ast.NodeVisitor):
     # Expressions.
 
     def _negate(self, test: ast.expr) -> None:
-        """Turn a condition round, where no other operator does."""
+        """Negate a condition that has no operator to replace."""
         match test:
             case ast.UnaryOp(op=ast.Not()) | ast.Compare(ops=[_]) | ast.Constant():
                 return
@@ -269,7 +269,9 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Messages; and Python 3.11 does not know the places inside."""
+        """Skip f-strings: they are messages, and Python 3.11 does not know positions inside
+        them.
+        """
 
     def visit_Constant(self, node: ast.Constant) -> None:
         for new in _other_constants(node.value):
@@ -297,7 +299,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_type_union(node: ast.BinOp) -> bool:
-    """True if this joins types, as `A | None` does."""
+    """True if the node is a union of types, such as `A | None`."""
 
     def is_type(side: ast.expr) -> bool:
         match side:
@@ -315,7 +317,7 @@ def _is_type_union(node: ast.BinOp) -> bool:
 
 
 def bound_names(node: ast.stmt, names: list[str]) -> tuple[str, ...]:
-    """Return what a statement that runs at import sets: its targets, and the class around it."""
+    """Return the names that a statement sets at import: its targets, and the enclosing class."""
     bound = set(names)
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):

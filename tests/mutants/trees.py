@@ -1,4 +1,4 @@
-"""Copies of the project to work on: one as it is, where mutants are planted, one with counters."""
+"""Copies of the project: one unchanged, in which mutants are planted, and one with counters."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ _NOT_COPIED = (".git", ".venv", ".mutants", ".torture", "__pycache__", ".mypy_ca
 
 
 def copy_tree(target: Path) -> None:
-    """Make a fresh copy of the project's files, uncommitted ones as well."""
+    """Make a fresh copy of the project's files, including uncommitted ones."""
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
@@ -27,7 +27,7 @@ def copy_tree(target: Path) -> None:
 
 
 def environment(tree: Path) -> dict[str, str]:
-    """Return the environment in which a tree's own modules are imported, in every process."""
+    """Return the environment in which every process imports the modules of a tree."""
     logs = ROOT.parent / "shared"
     return {
         **os.environ,
@@ -38,7 +38,7 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 def digest(*paths: Path) -> str:
-    """Return a digest of files; of one that is missing, its name alone."""
+    """Return a digest of files; a missing file counts with its name only."""
     found = hashlib.sha256()
     for path in paths:
         found.update(path.name.encode())

@@ -1,1 +1,1 @@
-"""Mutated real logs: what replay makes of them, against a naive replay of its own."""
+"""Mutated real logs: the result of replay, compared with that of a separate, naive replay."""

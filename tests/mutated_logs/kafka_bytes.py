@@ -1,4 +1,4 @@
-"""Kafka's record batches, taken apart and put together again, independent of the importer."""
+"""Splits and joins Kafka's record batches, independently of the importer."""
 
 import struct
 from dataclasses import dataclass, field, replace
@@ -11,12 +11,12 @@ _HEADER_SIZE, _CRC_START = 61, 21
 
 @dataclass(frozen=True)
 class Record:
-    """A record: the bytes of its value, and what another program decoded of them.
+    """A record: the bytes of its value, and its form decoded by another program.
 
     Attributes:
         decoded: The whole row of the oracle: `type`, `version`, `data`.
         not_understood: True if it is of an unknown type or version, or has an unknown tag.
-        has_effect: False if replay can do nothing with it.
+        has_effect: False if it does not change the image.
     """
 
     value: bytes
@@ -36,7 +36,7 @@ class Record:
 
 @dataclass
 class Batch:
-    """A batch; `raw` if it is kept as it was, which control batches always are."""
+    """A batch; `raw` has its bytes if they must stay unchanged, as for all control batches."""
 
     header: bytes
     raw: bytes | None
@@ -72,7 +72,7 @@ def taken_apart(content: bytes, oracle: list[dict[str, Any]]) -> list[Batch]:
 
 
 def put_together(batches: list[Batch]) -> bytes:
-    """Return the bytes of a segment whose batches follow each other, apart from their shifts."""
+    """Return the bytes of a segment with consecutive batches, except for their shifts."""
     content, offset = [], 0
     for batch in batches:
         base = offset + batch.shift

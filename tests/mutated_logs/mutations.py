@@ -1,4 +1,4 @@
-"""Mutations of a log: each changes the bytes, and what another program decoded of them, alike."""
+"""Mutations of a log: each changes the bytes and the decoded records in the same way."""
 
 import base64
 import random
@@ -30,7 +30,7 @@ def _places(log: Log) -> list[Place]:
 
 
 def drop(log: Log, rng: random.Random) -> str:
-    """Leave a record out; those after it move down by one."""
+    """Remove a record; the offsets of the records after it go down by one."""
     number, index = rng.choice(_places(log))
     gone = log[number].records.pop(index)
     if not log[number].records:
@@ -39,14 +39,14 @@ def drop(log: Log, rng: random.Random) -> str:
 
 
 def drop_batch(log: Log, rng: random.Random) -> str:
-    """Leave a whole batch out; those after it move down."""
+    """Remove a whole batch; the offsets of the batches after it go down."""
     number, _ = rng.choice(_places(log))
     gone = log.pop(number)
     return f"dropped a batch of {gone.count}"
 
 
 def leave_hole(log: Log, rng: random.Random) -> str:
-    """Leave a batch out; those after it keep their offsets."""
+    """Remove a batch; the batches after it keep their offsets."""
     candidates = [n for n, _ in _places(log) if n + 1 < len(log)]
     number = rng.choice(candidates)
     gone = log.pop(number)
@@ -55,14 +55,14 @@ def leave_hole(log: Log, rng: random.Random) -> str:
 
 
 def shift(log: Log, rng: random.Random) -> str:
-    """Number a batch and all after it too high or too low."""
+    """Make the offsets of a batch and of all batches after it too high or too low."""
     number, _ = rng.choice([place for place in _places(log) if place[0] > 0])
     log[number].shift = rng.choice([-1, 1, 7])
     return f"offsets moved by {log[number].shift}"
 
 
 def repeat(log: Log, rng: random.Random) -> str:
-    """Write a record again, right after it or anywhere after."""
+    """Write a record again, right after it or at any later place."""
     number, index = rng.choice(_places(log))
     record = log[number].records[index]
     later = [place for place in _places(log) if place >= (number, index)]
@@ -72,7 +72,7 @@ def repeat(log: Log, rng: random.Random) -> str:
 
 
 def repeat_batch(log: Log, rng: random.Random) -> str:
-    """Write a batch again, anywhere after it."""
+    """Write a batch again, at any later place."""
     number, _ = rng.choice(_places(log))
     batch = log[number].copy()
     log.insert(rng.randrange(number + 1, len(log) + 1), batch)
@@ -81,7 +81,7 @@ def repeat_batch(log: Log, rng: random.Random) -> str:
 
 
 def exchange(log: Log, rng: random.Random) -> str:
-    """Exchange two records, neighbours or any."""
+    """Swap two records, adjacent ones or any."""
     places = _places(log)
     first = rng.randrange(len(places) - 1)
     second = first + 1 if rng.random() < 0.5 else rng.randrange(len(places))
@@ -104,7 +104,7 @@ _IDS = ("TopicRecord", "RemoveTopicRecord", "PartitionRecord", "PartitionChangeR
 
 
 def renumber(log: Log, rng: random.Random) -> str:
-    """Change a number in a record by a little."""
+    """Change a number in a record by a small amount."""
     number, index = rng.choice([p for p in _places(log) if _at(log, p).type in _NUMBERS])
     record = log[number].records[index]
     name = rng.choice(_NUMBERS[record.type])
@@ -116,7 +116,7 @@ def renumber(log: Log, rng: random.Random) -> str:
 
 
 def rename(log: Log, rng: random.Random) -> str:
-    """Change the topic id of a record to another topic's, or to none's."""
+    """Change the topic id of a record to that of another topic, or to an unknown one."""
     number, index = rng.choice([p for p in _places(log) if _at(log, p).type in _IDS])
     record = log[number].records[index]
     others = [_at(log, p).data["topicId"] for p in _places(log) if _at(log, p).type in _IDS]
@@ -187,7 +187,9 @@ def _not_understood(log: Log, rng: random.Random, byte: int, number: int, what: 
 
 
 def _keep_epochs(log: Log) -> None:
-    """Give each batch the epoch of the one before if its own is lower, as a leader would."""
+    """Give each batch the epoch of the one before if its own is lower, because a leader would do
+    so.
+    """
     epoch = b"\0\0\0\0"
     for batch in log:
         if batch.raw is None and batch.header[12:16] < epoch:

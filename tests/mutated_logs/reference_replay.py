@@ -1,7 +1,8 @@
-"""A naive replay of Kafka's records: dictionaries, and nothing of the project.
+"""A naive replay of Kafka's records with dictionaries, without any code of the project.
 
-It takes records as another program decoded them and gives the state in that program's form. The
-rules are those of Kafka's controller, which refuses a record that contradicts its state.
+Its input is records decoded by another program, and its result is the state in the form of that
+program. The rules are those of Kafka's controller, which refuses a record that contradicts its
+state.
 """
 
 import json
@@ -62,7 +63,8 @@ class State:
 
 
 def replayed(records: Iterable[tuple[int, str, int, Data]]) -> tuple[State, int | None]:
-    """Replay (offset, type, version, data); return the state, and where a transaction is open.
+    """Replay (offset, type, version, data); return the state, and the offset of an open
+    transaction.
 
     Raises:
         Contradiction: a record contradicts the state; names its offset.

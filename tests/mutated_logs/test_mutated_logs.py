@@ -1,13 +1,13 @@
-"""No mutation of a real log is silently wrong.
+"""No mutation of a real log gives a wrong result silently.
 
-A mutated log is imported and replayed. The result must be one of:
-- equal: the image of the log before the mutation, apart from its end offset;
-- told: damage, a contradiction at the very record at which the naive replay finds it, an open
-  transaction, or records that were not understood, by their count and first offset;
-- another history: the naive replay accepts the mutated log too, and gives the same state.
-Where replay gives an image, it must be the state of the naive replay, told or not.
+A mutated log is imported and replayed. The result must be one of: - equal: the image of the log
+before the mutation, apart from its end offset; - reported: damage, a contradiction at the same
+record as in the naive replay, an open transaction, or
+  records that were not understood, with their number and first offset;
+- another history: the naive replay also accepts the mutated log, and gives the same state.
+If replay gives an image, it must be the state of the naive replay, reported or not.
 
-`CASES=1000` runs so many cases; `FIRST=N` is the number of the first.
+`CASES=1000` sets the number of cases; `FIRST=N` is the number of the first.
 """
 
 import functools
@@ -51,7 +51,7 @@ def logs() -> list[Log]:
 
 
 def _log_of(data_set: DataSet) -> Log | None:
-    """Return the start of a log; None if it starts above 0, or holds no topic."""
+    """Return the start of a log; None if it starts above 0, or has no topic."""
     segment = data_set.segments[0]
     if segment.name != segment_name(0) or is_long(segment):
         return None
@@ -67,12 +67,14 @@ def _log_of(data_set: DataSet) -> Log | None:
 
 
 def is_long(segment: StoredFile) -> bool:
-    """True if a segment takes too long to read outside the whole run."""
+    """True if reading a segment takes too long, except in the complete run."""
     return segment.record_count > 8_000 and not IS_WHOLE
 
 
 def naive(log: Log) -> tuple[dict[str, Any], int | None, int | None]:
-    """Return the state by the naive replay, where a transaction is open, and what contradicts."""
+    """Return the state by the naive replay, the offset of an open transaction, and that of a
+    contradiction.
+    """
     end = sum(batch.count for batch in log)
     rows = (
         (offset, record.type, record.decoded["version"], record.data)
@@ -107,7 +109,7 @@ def ours(log: Log, folder: Path) -> MetadataImage:
 
 
 def verdict_of(log: Log, before: dict[str, Any], folder: Path) -> str:
-    """Check what becomes of a mutated log; return what it was."""
+    """Check the result for a mutated log; return which of the allowed results it is."""
     if any(batch.shift for batch in log):
         with pytest.raises(CorruptLogError):
             ours(log, folder)

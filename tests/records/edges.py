@@ -1,4 +1,4 @@
-"""Records at the edges of what their schemas can hold: three of each type."""
+"""Records with extreme values of their schemas: three of each type."""
 
 from typing import Any
 
@@ -30,10 +30,10 @@ _ARRAY_OF_MOST = 3
 
 
 def edge_records(cls: type[Record]) -> list[Record]:
-    """Return a record of nothing but defaults, one of least values and one of most.
+    """Return a record with default values, one with the least values and one with the greatest.
 
-    Where a field has no default the first one has the least value. Nullable fields are null in the
-    one of least values.
+    A field without a default has the least value in the first record. Nullable fields are null in
+    the record of least values.
     """
     schema = registry.schema(cls.__name__)
     named: dict[str, Any] = {}

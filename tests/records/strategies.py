@@ -27,7 +27,9 @@ _SIMPLE: dict[str, st.SearchStrategy[Any]] = {
 
 
 def values(schema: Any, hint: Any, named: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values of a field, by its schema and its Python type; `named` holds the nested types."""
+    """Return a strategy for a field, from its schema and Python type; `named` has the nested
+    types.
+    """
     match schema:
         case [*_]:
             (other,) = [branch for branch in schema if branch != "null"]
@@ -62,13 +64,13 @@ def _structs(schema: Any, cls: Any, named: dict[str, Any]) -> st.SearchStrategy[
 
 @functools.cache
 def records(cls: type[Record]) -> st.SearchStrategy[Any]:
-    """Records of one type."""
+    """Return a strategy for records of one type."""
     return _structs(registry.schema(cls.__name__), cls, {})
 
 
 @functools.cache
 def parts(name: str, cls: type[Record]) -> st.SearchStrategy[Any]:
-    """Values of one nullable structure of the envelope."""
+    """Return a strategy for one nullable structure of the envelope."""
     (schema,) = [
         field["type"][1] for field in registry.schema("Envelope")["fields"] if field["name"] == name
     ]

@@ -44,7 +44,9 @@ def only_row(record: Record) -> Envelope:
 
 
 def assert_agreed(rows: list[Envelope]) -> bytes:
-    """Both write the same bytes, and both read them as the same rows."""
+    """Check that both codecs write the same bytes and read them as the same rows; return the
+    bytes.
+    """
     data = codec.encode_rows(rows)
     assert data == reference.encode_rows(rows)
     assert codec.decode_rows(data, len(rows)) == rows
@@ -307,7 +309,7 @@ def test_long_is_read_as_written(value: int) -> None:
 
 
 def _plainly_encoded(value: int) -> bytes:
-    """Avro's zigzag integer as its specification defines it, bit by bit."""
+    """Encode a zigzag integer bit by bit, as Avro's specification defines it."""
     rest = value * 2 if value >= 0 else -value * 2 - 1
     out = []
     while True:

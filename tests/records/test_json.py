@@ -1,4 +1,4 @@
-"""Records as JSON and back."""
+"""Conversion of records to JSON and back."""
 
 import msgspec
 import pytest

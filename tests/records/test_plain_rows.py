@@ -1,4 +1,4 @@
-"""Rows that hold only a record and an origin: the same bytes and records as from the codec."""
+"""Rows with only a record and an origin: the same bytes and records as with the general codec."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def _payload(record: Record) -> bytes:
 
 
 def _plain(rows: list[Envelope]) -> list[Envelope]:
-    """Rows of one batch without all that not every row has."""
+    """Return the rows of one batch without their optional fields."""
     first = rows[0]
     return [
         Envelope(

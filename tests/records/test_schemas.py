@@ -1,4 +1,4 @@
-"""The schemas and the record classes say the same."""
+"""The schemas and the record classes have the same fields."""
 
 import re
 import typing
@@ -19,7 +19,7 @@ ALL: list[type[Record]] = [*registry.RECORD_TYPES, Envelope]
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every record schema inside a schema, itself included."""
+    """Yield a schema and every record schema nested in it."""
     if isinstance(schema, list):
         for item in schema:
             yield from nodes(item)

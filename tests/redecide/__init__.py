@@ -1,1 +1,1 @@
-"""Takes every decision of a log again, and compares its records: `make redecide`."""
+"""Repeats every decision of a log, and compares its records: `make redecide`."""

@@ -1,7 +1,8 @@
-"""Decides every request of some logs anew and compares the records: `make redecide`.
+"""Repeats the decisions about all requests of some logs, and compares the records:
+`make redecide`.
 
-Without arguments the logs are made: a demo's, those of the scenario files and of some random fault
-schedules, and that of a service with real clients and brokers.
+Without arguments the logs are generated: those of a demo, of the scenario files, of some random
+fault schedules, and of a service with real clients and brokers.
 """
 
 import argparse
@@ -24,7 +25,7 @@ _OPERATIONS = 200
 
 
 def main() -> int:
-    """Print a table for each kind of log; return 1 if any decision came out otherwise."""
+    """Print a table for each kind of log; return 1 if any decision differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.redecide", description=__doc__)
     parser.add_argument("logs", nargs="*", type=Path, metavar="LOG", help="logs that are there")
     parser.add_argument("--changes", type=int, default=2_000, help="of the demo")

@@ -1,4 +1,4 @@
-"""What came out when the decisions of a log were taken again, by command."""
+"""The results of repeating the decisions of a log, by command."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,10 @@ class Report:
     """Counts decisions; keeps the first problems and differences.
 
     Attributes:
-        kept: Decisions of which the log holds what was asked, by command.
-        decided: Those that could be taken again.
-        equal: Those that came out as they are in the log.
-        not_kept: Decisions and writes that the log says nothing more of.
+        kept: Decisions whose request is in the log, by command.
+        decided: Those of them that could be repeated.
+        equal: Those with the same records as in the log.
+        not_kept: Decisions and writes whose request is not in the log.
     """
 
     def __init__(self, shown_max: int = 10) -> None:
@@ -28,7 +28,7 @@ class Report:
 
     @property
     def is_perfect(self) -> bool:
-        """True if everything that was kept could be decided and came out the same."""
+        """True if every decision with its request in the log could be repeated and is equal."""
         return self.kept == self.equal
 
     def add(self, log: str, redecided: Iterable[Redecided]) -> "Report":
@@ -46,7 +46,7 @@ class Report:
         return self
 
     def lines(self) -> Iterator[str]:
-        """Yield the table, and then what went wrong."""
+        """Yield the table, and then the problems."""
         yield f"{'command':<26}{'kept':>8}{'decided':>18}{'equal':>18}"
         for command in sorted(self.kept):
             yield self._line(command, *[c[command] for c in (self.kept, self.decided, self.equal)])

@@ -1,4 +1,4 @@
-"""Logs of scenario files and of fault schedules, by the real controller over a log on disk."""
+"""Logs of scenario files and fault schedules, written to disk by the real controller."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +38,10 @@ _TIMERS: Mapping[Any, str] = {timer.decide: timer.name for timer in TIMERS}
 
 
 class LoggedCluster(Cluster):
-    """A cluster whose decisions a controller takes, and writes to a log."""
+    """A cluster whose decisions are made by a controller, which writes them to a log."""
 
     def __init__(self, directory: Path) -> None:
-        """Make the log, and take office."""
+        """Create the log, and become the active controller."""
         self.settings = Settings(cluster_id="test")
         self.now_ms = START_MS
         self.asker: Origin | None = None
@@ -64,16 +64,16 @@ class LoggedCluster(Cluster):
         return self._log.end_offset
 
     def context(self) -> Context:
-        """Return what the controller's next decision reads."""
+        """Return the context of the controller's next decision."""
         return self._submit(lambda context: ControllerResult(response=context, records=()))
 
     def write(self, records: Sequence[Record]) -> None:
-        """Append records that nobody asked for, as an older release would have left them."""
+        """Append records without a request, like records of an older release."""
         result = ControllerResult(response=None, records=tuple(records))
         self._submit(lambda _: result)
 
     def decide(self, decision: Decision[T]) -> T:
-        """Take a decision of a timer."""
+        """Make a decision of a timer."""
         return self._submit(BoundDecision(_TIMERS[decision], decision))
 
     def do(self, decision: Callable[..., Any], request: object) -> Any:
@@ -98,7 +98,7 @@ class LoggedCluster(Cluster):
         self._runner.run(self._take_office(image))
 
     def close(self) -> None:
-        """Give the log up."""
+        """Close the log."""
         self._runner.run(self._log.close())
         self._runner.close()
 
@@ -141,7 +141,9 @@ def _decided(
 
 
 def write_scenario(path: Path, directory: Path) -> None:
-    """Play a scenario file; its expectations are about other random numbers, and do not count."""
+    """Run a scenario file; its expectations are not checked, as they hold for other random
+    numbers.
+    """
     with closing(LoggedCluster(directory)) as cluster:
         for commands, _ in blocks(path.read_text("utf-8")):
             for command in commands:

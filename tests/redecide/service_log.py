@@ -1,4 +1,4 @@
-"""A log that a running service writes: real clients, brokers that fail, timers, and a restart."""
+"""The log of a running service with real clients, brokers that fail, timers, and a restart."""
 
 import asyncio
 import sys
@@ -69,7 +69,7 @@ async def write_service_log(directory: Path) -> Path:
 
 
 async def ask_for_everything(client: MetadataClient) -> None:
-    """Ask brokers 1, 2 and 3 for what there is to ask, with a request id and without."""
+    """Send every kind of request as brokers 1, 2 and 3, with a request id and without."""
     for number, (command, request) in enumerate(_requests()):
         request_id = f"request-{number}" if number % 2 else None
         await client.run(command, request, request_id=request_id, reason="a reason")
@@ -146,7 +146,9 @@ def _requests() -> Iterator[tuple[str, Any]]:
 
 
 async def _lose_a_broker(world: World, some: Partitions) -> None:
-    """Kill a broker until its session ends, bring it back, and let another one go in order."""
+    """Kill a broker until its session expires, start it again, and shut another one down
+    cleanly.
+    """
     await some.create("kept", (2, 1, 3), (3, 2, 1))
     await some.produce("kept", b"one")
     await some.led_by("kept", 2, {1, 2, 3})
@@ -182,7 +184,7 @@ async def _run_other_clients(world: World) -> None:
 
 
 async def _restart(world: World) -> None:
-    """Kill the service; the next one learns from heartbeats what is not in the log."""
+    """Kill the service; the next one learns from heartbeats the state that is not in the log."""
     assert world.service is not None
     await world.service.kill()
     await world.serve()
@@ -202,7 +204,7 @@ def _topic(name: str, **fields: Any) -> NewTopic:
 
 
 def _users() -> AlterUsers:
-    """Return a request of which some items are refused."""
+    """Return a request with some items that are refused."""
     return AlterUsers(
         deletions=(ScramDeletion(user="ann"), ScramDeletion(user="nobody")),
         upsertions=(

@@ -1,4 +1,4 @@
-"""The log holds what a decision needs: each can be taken again and writes the same records."""
+"""The log has all the data that decisions need: repeating them gives the same records."""
 
 import runpy
 import sys
@@ -41,7 +41,7 @@ def report_of(reader: LogReader) -> Report:
 
 
 def assert_equal(log: Path, *commands: str) -> None:
-    """Check that all decisions come out the same, and that there are some of these commands."""
+    """Check that all repeated decisions are equal, and that there are some of these commands."""
     with LogReader.open(log) as reader:
         report = report_of(reader)
     assert report.is_perfect, "\n".join(report.lines())
@@ -166,7 +166,7 @@ async def _run(client: MetadataClient, *of: tuple[str, Any]) -> None:
 
 
 class _Changed(LogReader):
-    """A log whose kept requests were changed."""
+    """A log whose stored requests were changed."""
 
     change: Callable[[Asked], Asked]
 

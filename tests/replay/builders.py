@@ -1,4 +1,4 @@
-"""Short ways to write records, batches, logs and images in tests."""
+"""Short functions that make records, batches, logs and images for tests."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from replay.loader import BaseState, Replayer
 
 
 def uid(name: str) -> Uuid:
-    """Return the id that belongs to a name in a test."""
+    """Return the id that tests use for a name."""
     return Uuid(hashlib.sha256(name.encode()).digest()[:16])
 
 
@@ -38,18 +38,18 @@ def namespace(name: str) -> NamespaceRecord:
 
 
 def partition(topic: str, partition_id: int, **fields: Any) -> PartitionRecord:
-    """Return a partition of the topic of id `uid(topic)`, led by 1, on 1, 2 and 3."""
+    """Return a partition of the topic with id `uid(topic)`; leader 1, replicas 1, 2 and 3."""
     record = new_partition(uid(topic), partition_id, (1, 2, 3))
     return msgspec.structs.replace(record, **fields)
 
 
 def change(topic: str, partition_id: int, **fields: Any) -> PartitionChangeRecord:
-    """Return a change of a partition of the topic of id `uid(topic)`."""
+    """Return a change of a partition of the topic with id `uid(topic)`."""
     return PartitionChangeRecord(topic_id=uid(topic), partition_id=partition_id, **fields)
 
 
 def endpoint(name: str) -> BrokerEndpoint:
-    """Return a listener."""
+    """Return a broker endpoint with that listener name."""
     return BrokerEndpoint(name=name, host="localhost", port=9092, security_protocol=0)
 
 
@@ -72,7 +72,7 @@ def batch(
     timestamp: int | None = None,
     record_version: int = 0,
 ) -> Batch:
-    """Return a batch; its time is 1,000 ms an offset unless given."""
+    """Return a batch; its default time is 1,000 ms times its offset."""
     rows, offset = [], base_offset
     for record in records:
         row = Envelope(
@@ -89,7 +89,7 @@ def batch(
 
 
 def batches(*groups: Sequence[Record], base_offset: int = 0) -> list[Batch]:
-    """Return batches that follow each other."""
+    """Return consecutive batches."""
     made: list[Batch] = []
     for records in groups:
         made.append(batch(made[-1].end_offset if made else base_offset, *records))
@@ -124,14 +124,14 @@ class Base:
 
     @classmethod
     def of(cls, image: MetadataImage) -> "Base":
-        """Return the base that history is cut at when it starts after an image."""
+        """Return the base of a log whose history starts after an image."""
         records = tuple(record for record, _ in image_records(image))
         where = image.provenance
         kept = tuple(kept_of(image, record) for record in records)
         return cls(where.next_offset, records, where.leader_epoch, where.timestamp, kept)
 
     def rows(self) -> Iterator[tuple[Envelope, ...]]:
-        """Give all records as one group."""
+        """Yield all records as one group."""
         if self.records:
             rows = batch(0, *self.records).rows
             kept = self.kept or (None,) * len(rows)
@@ -142,7 +142,7 @@ class Base:
 
 
 class BytesOf:
-    """The bytes of batches, made once for each: tests ask for those of a log again and again."""
+    """Encodes each batch once: tests need the bytes of a log's batches repeatedly."""
 
     def __init__(self, encode: Callable[[Batch], bytes]) -> None:
         self._encode = encode
@@ -161,7 +161,7 @@ def _printed(batch: Batch) -> bytes:
 
 @dataclass(frozen=True)
 class FakeLog:
-    """A log in memory, as `replay.loader.BatchSource` wants it."""
+    """A log in memory that implements `replay.loader.BatchSource`."""
 
     log: Sequence[Batch] = ()
     base: BaseState | None = None
@@ -175,23 +175,25 @@ class FakeLog:
 
     @property
     def history_start(self) -> int:
-        """First offset whose image can be asked for."""
+        """First offset whose image is available."""
         if self.base is not None:
             return self.base.end_offset
         return self.log[0].base_offset if self.log else 0
 
     @property
     def end_offset(self) -> int:
-        """End of the batches."""
+        """End offset of the batches."""
         return self.log[-1].end_offset if self.log else self.history_start
 
     @property
     def confirmed_end(self) -> int:
-        """End of what is final: all of it."""
+        """End offset of the confirmed part: that of the whole log."""
         return self.end_offset
 
     def position(self, end_offset: int) -> Position:
-        """Chain the batches up to an end offset, as blocks on disk are."""
+        """Return the position at an end offset, with a CRC chain of the batches like that of blocks
+        on disk.
+        """
         crc, leader_epoch = 0, 0 if self.base is None else self.base.leader_epoch
         for each in self.batches(0, end_offset):
             crc = google_crc32c.extend(crc, self.printed(each))
@@ -207,7 +209,7 @@ class FakeLog:
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Give the batches that hold any offset of the range."""
+        """Yield the batches with any offset of the range."""
         first = 0 if from_offset is None else from_offset
         last = self.end_offset if to_offset is None else to_offset
         for each in self.log:

@@ -1,4 +1,4 @@
-"""Real metadata logs that another program decoded: its records and its final image."""
+"""Real metadata logs decoded by another program: their records and final images."""
 
 import functools
 import gzip
@@ -26,21 +26,21 @@ needs_real_logs = [
 
 
 def final_images() -> list[Path]:
-    """Return the images at the ends of all logs."""
+    """Return the final images of all logs."""
     return sorted(REAL_LOGS.glob("**/final-image.json"))
 
 
 def decoded_logs(partition_dir: Path) -> list[Path]:
     """Return the decoded segments of a log, oldest first.
 
-    Of nodes whose logs agree only the longest log was stored; it is taken for the others.
+    If several nodes have the same log, only the longest was stored; it is used for all of them.
     """
     logs = sorted(partition_dir.glob("*.log.jsonl*"))
     return logs or sorted(partition_dir.parents[1].glob(f"*/{partition_dir.name}/*.log.jsonl*"))
 
 
 def decoded_checkpoints() -> list[Path]:
-    """Return all decoded checkpoints but the ones that only start a log."""
+    """Return all decoded checkpoints, except those at the start of a log."""
     return sorted(REAL_LOGS.glob("**/__cluster_metadata-0/*.checkpoint.jsonl*"))
 
 

@@ -1,4 +1,4 @@
-"""Positions, transactions and provenance: from batches to images."""
+"""The loader: positions, transactions and provenance of the images made from batches."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Images of a log on disk, whole and cut to a base checkpoint made of an image."""
+"""Images of a log on disk, complete or cut to a base checkpoint."""
 
 import random
 from collections.abc import Sequence

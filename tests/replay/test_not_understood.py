@@ -1,4 +1,4 @@
-"""Every answer says how many records this release did not understand, and since when."""
+"""Every answer reports how many records this release did not understand, and the first of them."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ TAGGED = Extra(unknown_tags=(UnknownTag(path="", tag=9, value=b"?"),))
 
 
 def tagged(base_offset: int, record: Record) -> Batch:
-    """Return a batch of one record with a tag that this release does not know."""
+    """Return a batch of one record with a tagged field that this release does not know."""
     (row,) = batch(base_offset, record).rows
     return Batch.of([msgspec.structs.replace(row, extra=TAGGED)])
 

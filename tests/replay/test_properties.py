@@ -1,4 +1,4 @@
-"""Every prefix of every history, in any batching, leads to the same image."""
+"""Every prefix of every history gives the same image, however it is split into batches."""
 
 import random
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ few = settings(max_examples=25, deadline=None)
 
 
 def _stepped(history: Sequence[Batch]) -> dict[int, MetadataImage]:
-    """Return the image at each offset, made one offset at a time."""
+    """Return the image at each offset, computed one offset at a time."""
     found: dict[int, MetadataImage] = {}
     image = MetadataImage.EMPTY
     for batch in history:
@@ -102,7 +102,7 @@ def test_counts_and_lookups_agree_with_what_is_there(seed: int, count: int) -> N
 
 
 class _PlainState:
-    """A second, naive reading of docs/replay.md for four parts, over plain dicts."""
+    """A second, naive implementation of docs/replay.md for four parts, with plain dicts."""
 
     def __init__(self) -> None:
         self.features: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Replay of real Kafka logs against images that another program computed."""
+"""Replay of real Kafka logs, compared with images that another program computed."""
 
 import json
 import re

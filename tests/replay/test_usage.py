@@ -1,4 +1,4 @@
-"""What takes the room, against counts and sizes that fastavro reads from the files."""
+"""Space usage, compared with numbers and sizes of records that fastavro reads from the files."""
 
 import random
 from collections import Counter
@@ -27,7 +27,7 @@ def _usage(log: Path, at: int | None = None) -> tuple[dict[str, list[Usage]], Me
 
 
 def _stored(log: Path) -> tuple[Counter[str], int]:
-    """Return the records of a closed log by type, and the stored bytes of all blocks."""
+    """Return the number of records of a closed log by type, and the stored bytes of all blocks."""
     types: Counter[str] = Counter()
     size = 0
     for path in sorted(log.glob("*.avro")):

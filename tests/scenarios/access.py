@@ -1,6 +1,6 @@
-"""What a scenario can do to ACLs, and what it can ask them: one function a verb.
+"""Verbs of scenarios that change ACLs or check access: one function per verb.
 
-`let` and `deny` take a principal, an operation and a resource, as `topic:orders`.
+`let` and `deny` take a principal, an operation and a resource such as `topic:orders`.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _HOST = "10.0.0.1"
 
 
 def _entry(permission: PermissionType) -> Callable[..., Any]:
-    """`pattern=prefixed`: for all names that begin so; `host`: from there only."""
+    """`pattern=prefixed`: for all names with this prefix; `host`: from this host only."""
 
     def create(
         cluster: Cluster,
@@ -49,7 +49,7 @@ def _entry(permission: PermissionType) -> Callable[..., Any]:
 
 
 def _withdraw(cluster: Cluster, kind: str, name: str, match: str = "any") -> Any:
-    """Delete what a filter selects; `-` is every type."""
+    """Delete the entries that a filter selects; `-` stands for every type."""
     selected = AclFilter(
         resource_types=() if kind == "-" else (ResourceType[kind.upper()].value,),
         resource_name=name,
@@ -67,7 +67,7 @@ def _asks(
     super_user: str = "",
     everyone: str = "",
 ) -> str:
-    """`super_user` is one; `everyone=yes`: allowed without entries."""
+    """`super_user`: one super user; `everyone=yes`: everyone is allowed if there are no entries."""
     configs = {ALLOW_EVERYONE: "true"} if everyone else {}
     authorizer = AclAuthorizer.of(configs, (super_user,))
     kind, _, name = resource.partition(":")

@@ -1,4 +1,4 @@
-"""What a scenario lets brokers and controllers do: one function a verb."""
+"""Verbs of scenarios for brokers and controllers: one function per verb."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,9 +35,9 @@ def _register(
     features: str = "all",
     clean: str = "",
 ) -> None:
-    """`dirs` as numbers of directories, or `none`; `clean`: the epoch that it ended with.
+    """`dirs`: numbers of directories, or `none`; `clean`: the broker epoch at the clean shutdown.
 
-    `features`: the names of those that it supports.
+    `features`: the names of the supported features.
     """
     fields: dict[str, Any] = {}
     if process == "same":
@@ -62,7 +62,7 @@ def _heartbeat(
     epoch: str = "",
     lost: str = "",
 ) -> None:
-    """`lost` are the numbers of directories that failed."""
+    """`lost`: the numbers of the directories that failed."""
     fields: dict[str, Any] = {f"want_{want}": True for want in wants}
     if offset:
         fields["metadata_offset"] = int(offset)
@@ -81,7 +81,7 @@ def _register_controller(cluster: Cluster, controller_id: str) -> None:
 
 
 def _place_in(cluster: Cluster, which: str, *numbers: str) -> None:
-    """Write down in which directory each replica of a partition is."""
+    """Record the directory of each replica of a partition."""
     name, _, partition_id = which.rpartition("-")
     directories = tuple([_directory(number) for number in numbers])
     change = PartitionChangeRecord(
@@ -103,7 +103,7 @@ def _fence_stale(cluster: Cluster) -> None:
 def _report_directories(
     cluster: Cluster, broker_id: str, *replicas: str, epoch: str = "", topic: str = ""
 ) -> Any:
-    """`replicas` as orders-0:7001, with the number of a directory."""
+    """`replicas` such as orders-0:7001, with the number of a directory."""
     number = int(broker_id)
     places = []
     for each in replicas:

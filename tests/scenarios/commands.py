@@ -1,4 +1,4 @@
-"""Runs the lines of a scenario: one function a verb, those of topics and partitions here."""
+"""Runs the lines of a scenario: one function per verb; here those of topics and partitions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ from tests.scenarios import access, brokers, configuring, tenancy, users
 
 
 def run(cluster: Cluster, line: str) -> list[str]:
-    """Do what a line says; return a line for each refusal, each warning and each answer."""
+    """Execute a line; return a line for each refusal, each warning and each answer."""
     verb, *words = line.split()
     arguments = [word for word in words if "=" not in word]
     options = dict(word.split("=", 1) for word in words if "=" in word)
@@ -73,14 +73,14 @@ def run(cluster: Cluster, line: str) -> list[str]:
 
 
 def _set_level(cluster: Cluster, **levels: str) -> None:
-    """Write levels as they are, as an older release would have left them."""
+    """Write feature levels directly, like an older release."""
     cluster.write(
         [FeatureLevelRecord(name=name, feature_level=int(level)) for name, level in levels.items()]
     )
 
 
 def _ask_as(cluster: Cluster, user: str, client: str = "cli") -> None:
-    """Let everything from now on be asked by a user, through a client."""
+    """Send all following requests as a user, through a client."""
     cluster.asker = Origin(principal=f"User:{user}", client=f"{client} at 127.0.0.1:5000")
     cluster.caller = Caller(principal=f"User:{user}")
 
@@ -103,7 +103,7 @@ def _create_topic(
     placement: str | None = None,
     **configs: str,
 ) -> Any:
-    """`replicas` as in 1:2,2:3: a list a partition."""
+    """`replicas` such as 1:2,2:3: one list per partition."""
     topic = NewTopic(
         name=name,
         partitions=int(partitions),
@@ -115,7 +115,7 @@ def _create_topic(
 
 
 def _delete_topic(cluster: Cluster, *names: str) -> Any:
-    """`@nobody` is an id that no topic has."""
+    """`@nobody` stands for an id that no topic has."""
     refs = tuple([ZERO_UUID if name == "@nobody" else name for name in names])
     return cluster.do(delete_topics, DeleteTopics(topics=refs))
 
@@ -123,7 +123,7 @@ def _delete_topic(cluster: Cluster, *names: str) -> Any:
 def _add_partitions(
     cluster: Cluster, name: str, count: str, replicas: str = "", *, placement: str | None = None
 ) -> Any:
-    """`replicas` are those of the new partitions."""
+    """`replicas`: those of the new partitions."""
     named = tuple([tuple(ids) for ids in _replica_lists(replicas)])
     growth = TopicGrowth(topic=name, partitions=int(count), assignments=named or None)
     request = CreatePartitions(topics=(growth,), placement=placement)
@@ -140,7 +140,9 @@ def _alter_topic(
     delay: str = "0",
     **configs: str,
 ) -> Any:
-    """`replicas` as in 0/1:2,1/2:3, by partition; a name without a value is a config to delete."""
+    """`replicas` by partition, such as 0/1:2,1/2:3; a name without a value is a config to
+    delete.
+    """
     assignments = []
     for item in filter(None, replicas.split(",")):
         partition_id, _, ids = item.partition("/")
@@ -159,7 +161,7 @@ def _alter_topic(
 
 
 def _reassign(cluster: Cluster, *targets: str, rf: str = "any") -> Any:
-    """Targets as in orders-0/2:3; orders-0 without replicas calls its move off."""
+    """Targets such as orders-0/2:3; orders-0 without replicas cancels its reassignment."""
     partitions = []
     for target in targets:
         which, _, ids = target.partition("/")
@@ -185,7 +187,7 @@ def _alter_isr(
     member_epoch: str = "-1",
     topic: str = "",
 ) -> Any:
-    """The leader asks, with the epochs of now, unless told otherwise."""
+    """By default the leader sends the request, with the current epochs."""
     name, _, partition_id = which.rpartition("-")
     partition = cluster.partition(name, int(partition_id))
     broker_id = int(sender) if sender else partition.leader
@@ -223,7 +225,7 @@ def _sweep(cluster: Cluster) -> None:
 
 
 def _configure_statically(cluster: Cluster, **configs: str) -> None:
-    """Set configs of the controller's file."""
+    """Set configs in the controller's configuration file."""
     cluster.settings = replace(
         cluster.settings, static_configs={**cluster.settings.static_configs, **configs}
     )

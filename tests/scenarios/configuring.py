@@ -32,7 +32,9 @@ from tests.controller.cluster import Cluster
 
 
 def _configure(cluster: Cluster, resources: str, *deleted: str, **values: str) -> Any:
-    """Resources as `cluster`, `broker/1`, `topic/a+topic/b`; a name without a value is deleted."""
+    """Resources such as `cluster`, `broker/1`, `topic/a+topic/b`; a name without a value is
+    deleted.
+    """
     changes = [ConfigChange(key, value) for key, value in values.items()]
     changes += [ConfigChange(key, operation=Operation.DELETE) for key in deleted]
     changed = tuple([_changed(name, changes) for name in resources.split("+")])
@@ -40,7 +42,7 @@ def _configure(cluster: Cluster, resources: str, *deleted: str, **values: str) -
 
 
 def _change_items(cluster: Cluster, resource: str, *, operation: Operation, **values: str) -> Any:
-    """Append items to lists, or take them out."""
+    """Append items to list configs, or remove them."""
     changes = [ConfigChange(key, value, operation) for key, value in values.items()]
     return cluster.do(alter_configs, AlterConfigs(resources=(_changed(resource, changes),)))
 
@@ -61,7 +63,7 @@ def _config_resource(text: str) -> tuple[int, str]:
 
 
 def _update_features(cluster: Cluster, by: str = "upgrade", **levels: str) -> Any:
-    """`by`: upgrade, safe_downgrade or unsafe_downgrade, of all that are named."""
+    """`by`: upgrade, safe_downgrade or unsafe_downgrade, for all given features."""
     updates = [
         FeatureUpdate(name=name, level=int(level), upgrade_type=UpgradeType[by.upper()])
         for name, level in levels.items()
@@ -70,7 +72,7 @@ def _update_features(cluster: Cluster, by: str = "upgrade", **levels: str) -> An
 
 
 def _write_config(cluster: Cluster, resource: str, **values: str) -> None:
-    """Write configs as they are, as a log from elsewhere would hold them."""
+    """Write configs without validation, like in a log from elsewhere."""
     type_, name = _config_resource(resource)
     if type_ == TOPIC:
         name = cluster.image.full_name(cluster.topic(name))
@@ -83,7 +85,7 @@ def _write_config(cluster: Cluster, resource: str, **values: str) -> None:
 
 
 def _effective(cluster: Cluster, topic: str, name: str) -> str:
-    """Answer with the effective value of a topic's config and the kind of level that sets it."""
+    """Return the effective value of a topic's config, and the kind of level that sets it."""
     levels = topic_levels(cluster.context(), cluster.topic(topic))
     found = effective_config(levels, TOPIC_CONFIGS[name])
     return f"{found.effective} from {found.source.value}"

@@ -1,6 +1,6 @@
-"""What a scenario can do to namespaces and subscriptions: one function a verb.
+"""Verbs of scenarios for namespaces and subscriptions: one function per verb.
 
-Names are full ones; `-` is the default namespace.
+Names are full names; `-` is the default namespace.
 """
 
 from collections.abc import Callable
@@ -32,13 +32,13 @@ from tests.controller.cluster import Cluster
 
 
 def _create(cluster: Cluster, name: str, *words: str) -> Any:
-    """A word `rehearsed` writes nothing."""
+    """The word `rehearsed` makes it a dry run."""
     request = CreateNamespace(name, validate_only="rehearsed" in words)
     return cluster.do(create_namespace, request)
 
 
 def _delete(cluster: Cluster, name: str, *words: str) -> Any:
-    """Words: `recursive`, `rehearsed`."""
+    """Words: `recursive`; `rehearsed` for a dry run."""
     request = DeleteNamespace(
         name=_namespace(name),
         recursive="recursive" in words,

@@ -1,9 +1,10 @@
-"""Stories in text files: commands, `----`, and the records that they must leave.
+"""Scenarios in text files: commands, `----`, and the records that they must write.
 
-A file is blocks between empty lines; `#` begins a comment. A block without `----` sets the scene:
-what it leaves is not looked at. Offsets count from the bootstrap on. A line `refused CODE` stands
-for an item, or a whole request, that was refused; `warned GROUP` for a subscription that matches
-what was created. Scenarios of Kafka's rules name their section, those of ours their row.
+A file has blocks separated by empty lines; `#` begins a comment. A block without `----` is setup:
+its records are not checked. Offsets count from the end of the bootstrap. A line `refused CODE`
+stands for an item, or a whole request, that was refused; `warned GROUP` for a subscription that
+matches a created topic. Scenarios of Kafka's rules name the section of the reference, our own ones
+their row.
 """
 
 import re
@@ -25,7 +26,7 @@ _FILES = sorted(Path(__file__).parent.glob("*.txt"))
 
 
 def _cases() -> Iterator[ParameterSet]:
-    """Yield each file; those of Kafka's rules hold inside a namespace as well."""
+    """Yield each file; those of Kafka's rules also run inside a namespace."""
     for path in _FILES:
         yield pytest.param(path, "", id=path.stem)
         if _SECTION.match(path.read_text("utf-8")):
@@ -64,7 +65,7 @@ def _left(cluster: Cluster, command: str) -> list[str]:
 
 
 def blocks(text: str) -> Iterator[tuple[list[str], list[str] | None]]:
-    """Yield the commands of each block and what is expected of them, None for nothing."""
+    """Yield the commands and the expected lines of each block; None if nothing is expected."""
     for block in text.split("\n\n"):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         if _DIVIDER in lines:

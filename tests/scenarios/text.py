@@ -1,4 +1,4 @@
-"""Records as lines that people can read and write: names for ids, and only what was set."""
+"""Records as lines of text: names instead of ids, and only the fields that are set."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from replay.time_travel.labels import entity_text
 def record_lines(
     records: tuple[Record, ...], base_offset: int, before: MetadataImage, after: MetadataImage
 ) -> list[str]:
-    """Return a line a record: offset, type, and what it says.
+    """Return a line per record: offset, type, and fields.
 
     Args:
-        before, after: The images around the records, for the names of what comes and goes.
+        before, after: The images before and after the records, for the names of objects.
     """
     return [
         f"{offset} {type(record).__name__} {_says(record, before, after)}"

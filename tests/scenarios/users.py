@@ -1,4 +1,4 @@
-"""What a scenario can do to users, their quotas and tokens: one function a verb."""
+"""Verbs of scenarios for users, their quotas and tokens: one function per verb."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,9 +30,9 @@ from tests.controller.cluster import Cluster, credential
 
 
 def _quota(cluster: Cluster, *words: str, **changes: str) -> Any:
-    """`quota user/ann client-id/x KEY=1.5 OTHER=none`, where `user/` is the default one.
+    """`quota user/ann client-id/x KEY=1.5 OTHER=none`; `user/` is the default user.
 
-    A word `and` begins the next entity, with the same changes.
+    The word `and` begins the next entity, with the same changes.
     """
     entities: list[list[tuple[str, str | None]]] = [[]]
     for word in words:
@@ -51,7 +51,9 @@ def _quota(cluster: Cluster, *words: str, **changes: str) -> Any:
 
 
 def _allow(cluster: Cluster, rate: str, **entity: str) -> None:
-    """Write a quota of partitions a second; `user=` or `client=` without a name: the default."""
+    """Write a quota of partition mutations a second; `user=` or `client=` without a name: the
+    default.
+    """
     kinds = {"user": "user", "client": "client-id"}
     record = ClientQuotaRecord(
         entity=tuple(
@@ -79,7 +81,7 @@ def _expire_token(cluster: Cluster, number: str, period: str = "-1", *, by: str 
 
 
 def _token(cluster: Cluster, number: str, by: str) -> dict[str, Any]:
-    """Name a token by its number; ids are given in order."""
+    """Return the fields that identify a token, by its number; ids are given in order."""
     ids = sorted(token.token_id for token in cluster.image.delegation_tokens())
     token_id = ids[int(number) - 1] if int(number) <= len(ids) else "gone"
     if by == "id":
@@ -94,7 +96,7 @@ def _remove_expired(cluster: Cluster) -> None:
 def _set_user(
     cluster: Cluster, *users: str, mechanism: str = "1", iterations: str = "4096", **fields: str
 ) -> Any:
-    """`expected=absent` or `present`; `key=short` for keys of a wrong size; `none` is no name."""
+    """`expected=absent` or `present`; `key=short`: keys of a wrong size; `none`: an empty name."""
     more: dict[str, Any] = {"stored_key": b"short"} if fields.pop("key", "") == "short" else {}
     if "salt" in fields:
         more["salt"] = b""

@@ -1,1 +1,1 @@
-"""A cluster that says, at random, what a controller could write next."""
+"""A simulated cluster that generates random records a controller could write next."""

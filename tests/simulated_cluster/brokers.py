@@ -1,4 +1,4 @@
-"""What can happen to brokers and controllers."""
+"""Random events of brokers and controllers."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""All that can happen, and how likely it is: as in a busy cluster, mostly partition changes."""
+"""All random events and their probabilities: as in a busy cluster, mostly partition changes."""
 
 import random
 from collections.abc import Callable
@@ -47,7 +47,7 @@ _WEIGHTS: dict[Event, int] = {
 
 
 def some_event(cluster: Cluster, rng: random.Random, offset: int) -> list[Record]:
-    """Let something happen that is possible now; return its records."""
+    """Return the records of a random event that is possible in the current state."""
     records: list[Record] = []
     while not records:
         (event,) = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))

@@ -1,4 +1,4 @@
-"""What can happen to partitions."""
+"""Random events of partitions."""
 
 import random
 from collections.abc import Callable

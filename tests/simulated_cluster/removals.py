@@ -1,4 +1,4 @@
-"""How partitions leave, and how their replicas are deleted."""
+"""Random events of partition removals and replica deletions."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What can happen to ACLs, SCRAM credentials and delegation tokens."""
+"""Random events of ACLs, SCRAM credentials and delegation tokens."""
 
 import random
 

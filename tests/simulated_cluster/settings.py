@@ -1,4 +1,4 @@
-"""What can happen to configs, features, quotas and producer ids; and records without effect."""
+"""Random events of configs, features, quotas and producer ids; and records without effect."""
 
 import random
 

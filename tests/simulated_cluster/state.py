@@ -1,6 +1,6 @@
-"""What there is in the simulated cluster: just enough to say nothing that contradicts it.
+"""The state of the simulated cluster: just enough to generate no contradictory records.
 
-Plain dicts and sets, and no code of replay.
+Plain dicts and sets, without any code of replay.
 """
 
 import random
@@ -30,7 +30,7 @@ class Partition:
 
 @dataclass
 class Topic:
-    """A topic, its partitions, and the ids of those that wait for removal."""
+    """A topic, its partitions, and the ids of those that are being removed."""
 
     name: str
     namespace_id: Uuid | None
@@ -40,7 +40,7 @@ class Topic:
 
 @dataclass
 class Cluster:
-    """All that is there; brokers with their epochs."""
+    """The whole state; brokers with their epochs."""
 
     topics: dict[Uuid, Topic] = field(default_factory=dict)
     namespaces: dict[Uuid, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Cluster:
     next_producer_id: int = 0
 
     def full_name(self, topic_id: Uuid) -> str:
-        """Return a topic's name with that of its namespace."""
+        """Return a topic's name including that of its namespace."""
         topic = self.topics[topic_id]
         if topic.namespace_id is None:
             return topic.name
@@ -60,11 +60,11 @@ class Cluster:
 
 
 def new_id(rng: random.Random) -> Uuid:
-    """Return an id that was never used."""
+    """Return an unused id."""
     return Uuid(rng.randbytes(16))
 
 
 def some(rng: random.Random, items: Iterable[T]) -> tuple[T, ...]:
-    """Return at least one of the items, in any order."""
+    """Return at least one of the items, in random order."""
     able = list(items)
     return tuple(rng.sample(able, rng.randrange(1, len(able) + 1)))

@@ -1,4 +1,4 @@
-"""What can happen to topics and namespaces."""
+"""Random events of topics and namespaces."""
 
 import random
 

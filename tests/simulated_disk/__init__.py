@@ -1,1 +1,1 @@
-"""A disk that loses what was not synced, and what is needed to break a log on it."""
+"""A simulated disk that loses unsynced data, and the tools to test a log on it."""

@@ -1,10 +1,11 @@
-"""The disk states that a power loss may leave, numbered from the simplest on.
+"""The disk states that a power loss may leave, numbered from the simplest.
 
-State 0 has lost everything unsynced, state 1 has kept all of it. Then come, systematically: every
-prefix (the longest first: all but the newest change), all but one change, only one change, each
-write torn at its first and last byte and at sector borders, and each write that only made the file
-longer. All further numbers are random subsets. At most one write of a state is torn inside a
-sector: a sector is written as a whole but for the one under the head when the power went.
+State 0 has lost everything unsynced, state 1 has kept all of it. The systematic states follow:
+every prefix of the changes (the longest first: all but the newest change), all but one change, only
+one change, each write torn at its first and last byte and at sector borders, and each write that
+only extended the file. All further numbers are random subsets. In each state at most one write is
+torn inside a sector: sectors are written as a whole, except the one being written when the power
+went.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ Plan = dict[int, Kept]
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """One change that a power loss may keep or lose; `size` is None unless it is a write."""
+    """One change that a power loss may keep or lose; `size` is None if it is not a write."""
 
     serial: int
     position: int = 0
@@ -37,7 +38,7 @@ class PowerLosses:
     """The states that a power loss at this moment may leave.
 
     Attributes:
-        count: How many numbers are systematic; higher ones are random.
+        count: Number of systematic states; higher state numbers are random.
     """
 
     def __init__(self, disk: SimulatedDisk, seed: str) -> None:
@@ -48,17 +49,20 @@ class PowerLosses:
         self.count = len(self._plans)
 
     def state(self, number: int) -> DiskState:
-        """Return a state; equal numbers give equal states, different ones not always others."""
+        """Return a state; the same number always gives the same state.
+
+        Different numbers may give equal states.
+        """
         return self._disk.after_power_loss(self.plan(number))
 
     def plan(self, number: int) -> Plan:
-        """Return what is kept in a state."""
+        """Return which changes are kept in a state."""
         if number < self.count:
             return self._plans[number]
         return _random_plan(self._changes, Random(f"{self._seed}/{number}"))
 
     def sample(self, random: Random, size: int) -> list[int]:
-        """Choose numbers: always the two simplest, some systematic ones, some random ones."""
+        """Choose state numbers: always the two simplest, some systematic ones, some random ones."""
         if not self._changes:
             return [LOST_ALL]
         systematic = range(KEPT_ALL + 1, self.count)
@@ -68,7 +72,7 @@ class PowerLosses:
 
 
 def uncertain_changes(disk: SimulatedDisk) -> list[Uncertain]:
-    """Return what a power loss may keep or lose, oldest first."""
+    """Return the changes that a power loss may keep or lose, oldest first."""
     changes = [Uncertain(change.serial) for change in disk.names.changes]
     for inode in disk.names.inodes():
         for change in inode.changes:

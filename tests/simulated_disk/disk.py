@@ -1,4 +1,4 @@
-"""A file system in memory that forgets what was not synced, and fails when it is told to."""
+"""A file system in memory that loses unsynced data at a power loss, and can be made to fail."""
 
 import errno
 from collections.abc import Callable, Mapping
@@ -17,23 +17,23 @@ DiskState = dict[str, bytes | None]
 
 
 def state_key(state: DiskState) -> int:
-    """Return a number that is equal for equal states, and for no others but by bad luck."""
+    """Return a hash of a state; different states have different hashes, barring collisions."""
     return hash(tuple(sorted(state.items())))
 
 
 class PowerLoss(BaseException):
-    """The system is gone: nothing runs after this, so nothing may catch it."""
+    """The system has lost its power: no code runs after this, so none may catch it."""
 
 
 class SimulatedDisk:
-    """A disk and the system's cache in front of it; an `Fs`.
+    """A disk and the system's page cache; implements `Fs`.
 
     Attributes:
-        trace: Every call so far, where someone wants to know.
-        boundary: Called before each call that changes something.
-        boundary_count: How many of these there were.
-        capacity: Bytes that fit; None for no end.
-        is_gone: Whether the power is lost: every call raises PowerLoss from then on.
+        trace: All calls so far, if they are recorded.
+        boundary: Called before each call that changes the disk.
+        boundary_count: Number of those calls.
+        capacity: Number of bytes that fit; None for no limit.
+        is_gone: True after a power loss: every further call raises PowerLoss.
     """
 
     def __init__(self, state: DiskState | None = None) -> None:
@@ -121,27 +121,29 @@ class SimulatedDisk:
 
     @property
     def is_locked(self) -> bool:
-        """Whether anyone holds a lock."""
+        """True if any process holds a lock."""
         return bool(self._locks)
 
     def break_locks(self) -> None:
-        """Free every lock, as a network file system does that lost its client; holders go on."""
+        """Release every lock, like a network file system that lost its client; the holders
+        continue.
+        """
         self._locks.clear()
 
     def free(self, lock: "SimulatedLock") -> None:
-        """Free a lock, unless it is another's by now."""
+        """Release a lock, unless another holder has it by now."""
         if self._locks.get(lock.path) is lock:
             del self._locks[lock.path]
 
     def visible(self) -> DiskState:
-        """Return what the system shows: what a crash of the process alone leaves."""
+        """Return what the system shows, which is what a crash of the process alone leaves."""
         return {
             path: None if inode.is_directory else inode.content
             for path, inode in self.names.current.items()
         }
 
     def after_power_loss(self, kept: Mapping[int, Kept]) -> DiskState:
-        """Return what is on the disk when these of the uncertain changes reached it."""
+        """Return the content of the disk if these of the uncertain changes reached it."""
         names = self.names.after_power_loss(kept)
         return {
             path: None if inode.is_directory else inode.after_power_loss(kept)
@@ -152,23 +154,23 @@ class SimulatedDisk:
     # For the files.
 
     def next_serial(self) -> int:
-        """Return the number of the next change."""
+        """Return the serial number of the next change."""
         self._serial += 1
         return self._serial
 
     def call(self, operation: str, path: str, position: int = 0, size: int = 0) -> None:
-        """Count a call; fail when it is time to.
+        """Count a call, and fail if a fault is set for it.
 
         Raises:
             OSError: a fault hits this call.
-            PowerLoss: there is no disk any more.
+            PowerLoss: the power is lost.
         """
         fault = self._begin(operation, path, position, size)
         if fault is not None:
             raise failure(fault.error, path)
 
     def begin_write(self, path: str, inode: Inode, position: int, size: int) -> tuple[int, int]:
-        """Count a write; return how much of it can be done, and the errno if that is not all."""
+        """Count a write; return how many bytes of it succeed, and the errno if not all do."""
         fault = self._begin("pwrite", path, position, size)
         if fault is not None:
             return min(fault.written, size), fault.error
@@ -250,11 +252,11 @@ class SimulatedFile:
         return self._inode.size
 
     def close(self) -> None:
-        """Closing neither syncs nor fails."""
+        """Close the file, without a sync or an error."""
 
 
 class SimulatedLock:
-    """A lock that vanishes with the system."""
+    """A lock that is lost at a power loss."""
 
     def __init__(self, disk: SimulatedDisk, path: str, owner: str) -> None:
         self._disk = disk

@@ -1,7 +1,7 @@
-"""Running a workload on a simulated disk, with a history of who was told what.
+"""Runs a workload on a simulated disk, and records the answers that its callers got.
 
-A driver goes on through process crashes, power losses and take-overs, and checks the log after
-each start. What may happen at an I/O boundary is armed before the operation that reaches it.
+A driver continues through process crashes, power losses and take-overs, and checks the log after
+each start. A crash at an I/O boundary is set up before the operation that reaches the boundary.
 """
 
 import threading
@@ -31,9 +31,9 @@ class Driver:
     """A disk, the log on it, its writer, and everything that its callers know.
 
     Attributes:
-        trace: Every call of all disks of the workload.
-        point: Number of the I/O boundary, counted over all disks of the workload.
-        is_created: Whether `create_log` has returned.
+        trace: Every call to all disks of the workload.
+        point: Number of the current I/O boundary, counted over all disks of the workload.
+        is_created: True if `create_log` has returned.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Driver:
         self.session: Session | None = None
 
     def start(self) -> None:
-        """Make the log, and become its writer."""
+        """Create the log, and become its writer."""
         create_log(LOG, CLUSTER_ID, fs=self.disk)
         self.is_created = True
         self._open()
 
     def run(self, operation: Operation) -> None:
-        """Do one operation; start again when it ended in a crash, or in a failed writer.
+        """Run one operation; restart the writer if it ended in a crash or failed.
 
         Raises:
             Violation: the log broke a promise.
@@ -80,20 +80,20 @@ class Driver:
             self.give_up()
 
     def give_up(self) -> None:
-        """End the process that met a broken disk; the system and its cache live on."""
+        """End the process that met a broken disk; the system and its page cache continue."""
         if self.session is not None:
             self.session.die()
         self.session = self._old_reader = None
         self.disk.break_locks()
 
     def break_disk(self, faults: Faults, capacity: int | None) -> None:
-        """Let the disk fail from now on as told; the count of its calls begins anew."""
+        """Make the disk fail as given from now on; its calls are counted from 0 again."""
         self._was_broken = self._is_excused()
         self._faults = self.disk.faults = faults
         self._capacity = self.disk.capacity = capacity
 
     def mend(self) -> None:
-        """Let the disk work from now on; the log must take appends then."""
+        """Make the disk work from now on; the log must accept appends then."""
         self.break_disk(Faults(), None)
         self._armed.clear()
         if self._writer().failed:
@@ -106,7 +106,7 @@ class Driver:
             raise Violation(f"the disk works again, an append was {submission.answer.value}")
 
     def finish(self) -> None:
-        """Stop cleanly, and look at the log a last time."""
+        """Close the writer cleanly, and check the log a last time."""
         self._armed.clear()
         if self.session is not None:
             self.session.close()
@@ -115,15 +115,15 @@ class Driver:
         self._reached_boundary()
 
     def known(self) -> Known:
-        """Return what is known now."""
+        """Return what is known at the moment."""
         return self.history.known_at(self.history.events)
 
     def check(self) -> None:
-        """Read the whole log, as it is seen now."""
+        """Read and check the whole log as it is visible now."""
         self.history.saw(check_log(read_log(self.disk), self.known()))
 
     def _survive(self, action: Callable[[], None]) -> None:
-        """Do something; start again when it ended in a crash, or left a failed writer."""
+        """Run an action; restart if it ended in a crash or left a failed writer."""
         try:
             action()
         except (PowerLoss, Stuck):
@@ -164,7 +164,7 @@ class Driver:
         self._writer().append_and_cancel(batches, index, random.randint(1, 4))
 
     def _repeat(self, random: Random) -> None:
-        """Repeat an earlier request, whose caller may not know what became of it."""
+        """Repeat an earlier request whose caller may not know its outcome."""
         requests = [one for one in self.history.submissions if one.origin is not None]
         if not requests:
             return
@@ -209,7 +209,7 @@ class Driver:
         self._gather(random)
 
     def _takeover(self, random: Random) -> None:
-        """Let another writer start while this one works; then this one goes on, and must stop."""
+        """Start another writer while this one works; then this one continues, and must stop."""
         stale = self._writer()
         failed: list[BaseException] = []
         self._arm(random, lambda: failed.extend(_failures_in_thread(self._open_by_force)))
@@ -268,7 +268,7 @@ class Driver:
         raise PowerLoss
 
     def _restart(self) -> None:
-        """Start again on what the crash left."""
+        """Restart the writer on the state left by the crash."""
         if self.session is not None:
             self.session.die()
         self.session = self._old_reader = None
@@ -278,7 +278,7 @@ class Driver:
         self.history.survived(check_log(read_log(self.disk), self.known()))
 
     def _make_disk(self, state: DiskState | None) -> SimulatedDisk:
-        """Return a disk with this content, as broken and as large as the one before."""
+        """Return a disk with this content, and with the faults and capacity of the one before."""
         disk = SimulatedDisk(state)
         disk.boundary = self._reached_boundary
         disk.trace = self.trace
@@ -319,7 +319,7 @@ def _texts(random: Random) -> list[str]:
 
 
 def _failures_in_thread(action: Callable[[], None]) -> list[BaseException]:
-    """Run to the end in a thread, because this one is inside an event loop; return what it met."""
+    """Run an action in a thread, because this one runs an event loop; return its exceptions."""
     failed: list[BaseException] = []
 
     def run() -> None:

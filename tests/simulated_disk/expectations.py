@@ -1,10 +1,10 @@
-"""What must hold of a log that is read, whatever happened to the disk.
+"""What must hold for a log that is read, whatever happened to the disk.
 
-- Nothing acknowledged is missing, and it stands where the answer said.
-- Nothing is there that was not submitted, or was refused, or is there twice, or in part.
-- What one writer was given in an order stands in this order, with nothing left out in between.
-- Epochs never fall; each begins with its leader change, and holds its own writer's batches only.
-- Whatever anyone ever saw is still there.
+- No acknowledged batch is missing, and each is at the offset in its answer.
+- No batch is in the log that was not submitted, or was refused, or is there twice, or in part.
+- Batches that one writer was given in an order are in this order, without gaps.
+- Epochs never go down; each begins with its leader change, and has only batches of its own writer.
+- Everything that any reader ever saw is still there.
 """
 
 from collections.abc import Sequence
@@ -19,17 +19,17 @@ class Violation(Exception):
 
 
 def entry_of(batch: Batch) -> Entry:
-    """Name a batch of the log by the submission it comes from."""
+    """Return the number of the submission from which a batch of the log comes."""
     first = batch.rows[0].payload
     number = first.at_offset if isinstance(first, NoteRecord) else None
     return Entry(batch.base_offset, batch.leader_epoch, number)
 
 
 def check_log(batches: Sequence[Batch], known: Known) -> list[Entry]:
-    """Check a whole log, from offset 0 on, and return what it holds.
+    """Check a whole log, from offset 0 on, and return its entries.
 
     Raises:
-        Violation: says which promise is broken, and where.
+        Violation: names the broken promise, and the place.
     """
     entries = check_entries(batches, known)
     _check_acknowledged(entries, batches, known)
@@ -38,7 +38,7 @@ def check_log(batches: Sequence[Batch], known: Known) -> list[Entry]:
 
 
 def check_view(batches: Sequence[Batch], known: Known) -> list[Entry]:
-    """Check what a reader sees of a log that lives, or was not yet opened after a crash."""
+    """Check what a reader sees in a log that has a writer, or was not yet opened after a crash."""
     entries = check_entries(batches, known)
     for entry, before in zip(entries, known.seen(), strict=False):
         if entry != before:
@@ -47,7 +47,7 @@ def check_view(batches: Sequence[Batch], known: Known) -> list[Entry]:
 
 
 def check_entries(batches: Sequence[Batch], known: Known) -> list[Entry]:
-    """Check that everything in a log has a right to be there, and stands in its order."""
+    """Check that each batch in a log may be there, and that all are in order."""
     entries: list[Entry] = []
     end = epoch = time = 0
     next_of_writer: dict[int, int] = {}
@@ -74,7 +74,7 @@ def _check_leader_change(batch: Batch, entry: Entry) -> None:
 def _check_submitted(
     batch: Batch, number: int, known: Known, next_of_writer: dict[int, int]
 ) -> None:
-    """Check one batch against the submission it says it is."""
+    """Check one batch against the submission from which it comes."""
     submission = known.submission(number)
     if submission is None:
         raise Violation(f"submission {number} is in the log, and was never made: a phantom")
@@ -91,7 +91,7 @@ def _check_submitted(
 
 
 def _check_order(submission: Submission, known: Known, next_of_writer: dict[int, int]) -> None:
-    """Check that a writer's batch follows those that it was given before."""
+    """Check that a writer's batch follows those that the writer was given before."""
     given = known.history.given[submission.writer]
     index = next_of_writer.get(submission.writer, 0)
     while index < len(given) and given[index] is not submission:

@@ -1,4 +1,4 @@
-"""Runs a workload, and judges the states that a crash at each I/O boundary may leave."""
+"""Runs a workload, and checks the states that a crash at each I/O boundary may leave."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ EXTRA_EVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A crash state: the boundary and number it was found at, and what was known then."""
+    """A crash state: its I/O boundary and number, and what was known at that moment."""
 
     point: int
     number: int
@@ -29,7 +29,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A broken promise; the point is None when it broke without a crash."""
+    """A broken promise; `point` is None if it broke without a crash."""
 
     message: str
     point: int | None = None
@@ -41,7 +41,7 @@ Chooser = Callable[[int, PowerLosses], Sequence[int]]
 
 
 def judge_case(case: Case) -> None:
-    """Judge a crash state, thoroughly every now and then.
+    """Check a crash state; every few cases thoroughly.
 
     Raises:
         Violation: a promise is broken.
@@ -52,13 +52,13 @@ def judge_case(case: Case) -> None:
 
 @dataclass
 class Explorer:
-    """Collects the cases while an operation runs, and judges them when it is done.
+    """Collects the crash states while an operation runs, and checks them afterwards.
 
     Attributes:
-        choose: Which states to judge at a boundary.
-        judging: What is done with each.
-        explored: How many states there were.
-        distinct: How many of them were not equal to an earlier one with the same duties.
+        choose: Chooses the states to check at a boundary.
+        judging: The check of each state.
+        explored: Number of states checked.
+        distinct: Number of those that differ from all earlier ones in state or expectations.
     """
 
     seed: int
@@ -75,7 +75,7 @@ class Explorer:
         """Run a workload to its end, or to the first promise that breaks without a crash.
 
         Args:
-            judged_from: Crashes are judged from this operation on; from the start, if it is 0.
+            judged_from: Index of the first operation during which crashes are checked.
         """
         driver = Driver(observe=self._observe)
         try:
@@ -115,12 +115,14 @@ class Explorer:
 
 
 def sampled(seed: int, size: int) -> Chooser:
-    """Choose so many states at each boundary, the same for the same seed."""
+    """Choose `size` states at each boundary, the same for the same seed."""
     return lambda point, losses: losses.sample(Random(f"{seed}/{point}"), size)
 
 
 def only(point: int, number: int | None, chooser: Chooser) -> Chooser:
-    """Choose one state at one boundary, or those another chooser takes there."""
+    """Choose one state at one boundary; without a number, the states that another chooser takes
+    there.
+    """
 
     def choose(at: int, losses: PowerLosses) -> Sequence[int]:
         if at != point:

@@ -1,4 +1,4 @@
-"""What goes wrong on a simulated disk while the system lives."""
+"""Faults of a simulated disk while the system runs."""
 
 import errno
 import os
@@ -10,7 +10,7 @@ READS = frozenset({"open", "pread", "size", "list", "exists"})
 
 
 class Call(NamedTuple):
-    """One operation asked of the disk: its name, the path, and for reads and writes the range."""
+    """A call to the disk: operation, path, and for reads and writes the range."""
 
     operation: str
     path: str
@@ -20,14 +20,14 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The calls from the `first` on fail, `count` of them.
+    """Calls that fail: `count` of them, from the number `first` on.
 
     Attributes:
-        first: Number of the call, from 0, among all calls of the operations named.
-        count: How many fail; None for all from then on.
+        first: Number of the call, from 0, among all calls of the given operations.
+        count: Number of calls that fail; None for all from then on.
         error: The errno.
         operations: Names of operations; empty for all of them.
-        written: Of a failing write, how many bytes are written before it fails.
+        written: Number of bytes that a failing write writes before it fails.
     """
 
     first: int
@@ -38,10 +38,10 @@ class Fault:
 
 
 class Faults:
-    """Counts the calls, and decides which fail.
+    """Counts the calls, and decides which of them fail.
 
     Attributes:
-        happened: How many calls failed, those for a full disk included.
+        happened: Number of failed calls, including those for a full disk.
     """
 
     def __init__(self, *faults: Fault) -> None:
@@ -49,7 +49,7 @@ class Faults:
         self.happened = 0
 
     def next(self, operation: str) -> Fault | None:
-        """Count a call of an operation; return the fault that hits it."""
+        """Count a call of an operation; return the fault that applies to it."""
         hit: Fault | None = None
         for fault, seen in self._faults:
             if fault.operations and operation not in fault.operations:
@@ -63,5 +63,5 @@ class Faults:
 
 
 def failure(error: int, path: str) -> OSError:
-    """Return the error that the system would raise."""
+    """Return the OSError that the system would raise."""
     return OSError(error, os.strerror(error), path)

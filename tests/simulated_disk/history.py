@@ -1,7 +1,7 @@
-"""What a workload knows: who submitted what, in which order, and what it was told.
+"""What a workload knows: who submitted which batches, in which order, and the answers.
 
-Everything carries the number of the event at which it became known, so that a crash in the middle
-of a workload can be judged by what was known then.
+Each fact has the number of the event at which it became known, so that a crash in the middle of a
+workload can be checked against the facts known at that time.
 """
 
 import enum
@@ -17,7 +17,7 @@ NEVER = 1 << 62
 
 
 class Answer(enum.Enum):
-    """What the submitter of a batch was told."""
+    """The answer that the submitter of a batch got."""
 
     NONE = "none"  # the crash came first, or the caller was cancelled
     ACKNOWLEDGED = "acknowledged"
@@ -28,11 +28,11 @@ class Answer(enum.Enum):
 
 @dataclass(slots=True)
 class Submission:
-    """A batch that was submitted, and what became of it.
+    """A batch that was submitted, and its outcome.
 
-    `writer` is the opening whose writer got it. `origin` is that of a request that may be
-    repeated, None for others. `found_missing_at` is when a log that was opened
-    after a crash did not hold it: it must never come back.
+    `writer` is the opening whose writer got it. `origin` is that of a request that may be repeated,
+    None for others. `found_missing_at` is the event at which a log opened after a crash did not
+    contain it: it must never reappear.
     """
 
     number: int
@@ -48,7 +48,7 @@ class Submission:
 
 @dataclass(slots=True)
 class Opening:
-    """One start as a writer; `epoch` is None until it was told."""
+    """One start of a writer; `epoch` is None until the writer got it."""
 
     number: int
     started_at: int
@@ -58,7 +58,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A batch of the log as someone saw it: a submission's number, None for a leader change."""
+    """A batch of the log as a reader saw it: a submission's number, None for a leader change."""
 
     base_offset: int
     leader_epoch: int
@@ -67,10 +67,10 @@ class Entry:
 
 @dataclass(slots=True)
 class History:
-    """All submissions, openings, and what any reader ever saw.
+    """All submissions and openings, and everything that any reader ever saw.
 
-    `given[n]` is what the writer of opening n was given, in order. `seen` is the longest log that
-    was ever seen; `seen_at[i]` is when its entry i was first.
+    `given[n]` has the batches given to the writer of opening n, in order. `seen` is the longest log
+    that was ever seen; `seen_at[i]` is the event at which its entry i was first seen.
     """
 
     events: int = 0
@@ -83,19 +83,19 @@ class History:
     seen_at: list[int] = field(default_factory=list)
 
     def start_opening(self) -> Opening:
-        """Note that a writer starts."""
+        """Record that a writer starts."""
         opening = Opening(len(self.openings), self._next())
         self.openings.append(opening)
         self.given.append([])
         return opening
 
     def finish_opening(self, opening: Opening, epoch: int) -> None:
-        """Note that a writer was told its epoch."""
+        """Record that a writer got its epoch."""
         opening.epoch, opening.opened_at = epoch, self._next()
         self.duties += 1
 
     def submit(self, writer: int, texts: Sequence[str]) -> Submission:
-        """Note that a batch is handed to a writer; its records carry its number."""
+        """Record that a batch is given to a writer; its records carry its number."""
         number = len(self.submissions)
         records = tuple(
             [
@@ -113,7 +113,7 @@ class History:
         return submission
 
     def submit_again(self, submission: Submission, writer: int) -> None:
-        """Note that a batch which is not in the log is handed to a writer once more."""
+        """Record that a batch which is not in the log is given to a writer once more."""
         self.given[submission.writer].remove(submission)
         self.given[writer].append(submission)
         submission.writer = writer
@@ -124,13 +124,13 @@ class History:
     def answered(
         self, submission: Submission, answer: Answer, result: AppendResult | None = None
     ) -> None:
-        """Note what its submitter was told."""
+        """Record the answer that the submitter got."""
         submission.answer, submission.result = answer, result
         submission.answered_at = self._next()
         self.duties += 1
 
     def saw(self, entries: list[Entry]) -> None:
-        """Note what a reader saw; it agrees with what was seen before."""
+        """Record what a reader saw; it must agree with what was seen before."""
         new = entries[len(self.seen) :]
         if new:
             self.seen += new
@@ -138,7 +138,7 @@ class History:
             self.duties += 1
 
     def survived(self, entries: list[Entry]) -> None:
-        """Note what a log held after a crash and a start: what it does not hold is gone."""
+        """Record the content of a log after a crash and a start: all other batches are lost."""
         self.saw(entries)
         held = {entry.submission for entry in entries}
         now = self._next()
@@ -148,7 +148,7 @@ class History:
         self.duties += 1
 
     def known_at(self, moment: int) -> "Known":
-        """Return what was known after so many events."""
+        """Return what was known after a number of events."""
         return Known(self, moment)
 
     def _next(self) -> int:
@@ -170,19 +170,19 @@ class Known:
                 yield submission
 
     def submission(self, number: int) -> Submission | None:
-        """Return a submission, None when it had not been submitted."""
+        """Return a submission; None if it had not been submitted yet."""
         if number >= len(self.history.submissions):
             return None
         submission = self.history.submissions[number]
         return submission if submission.submitted_at <= self.moment else None
 
     def seen(self) -> list[Entry]:
-        """Return the longest log that anyone had seen."""
+        """Return the longest log that had been seen."""
         count = sum(1 for at in self.history.seen_at if at <= self.moment)
         return self.history.seen[:count]
 
     def fingerprint(self) -> Hashable:
-        """Return what is equal when everything is that a check of the log may look at."""
+        """Return a value that is equal if everything is equal that a check of the log uses."""
         history = self.history
         submissions = tuple(
             [
@@ -202,6 +202,6 @@ class Known:
         )
 
     def epoch_floor(self) -> int:
-        """Return the highest epoch that any writer was told."""
+        """Return the highest epoch that any writer got."""
         told = [o.epoch for o in self.history.openings if o.opened_at <= self.moment]
         return max((epoch for epoch in told if epoch is not None), default=0)

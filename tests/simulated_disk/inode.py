@@ -1,10 +1,10 @@
-"""One file of the simulated disk: what the system shows, and what a power loss may leave of it.
+"""One file of the simulated disk: what the system shows, and what a power loss may leave.
 
-Every write and truncate since the last sync is uncertain: the system may have carried any of them
-to the disk already, in any order, wholly or in part.
+Every write and truncate since the last sync is uncertain: the system may already have written any
+of them to the disk, in any order, wholly or in part.
 
-A failed sync follows Linux: the pages count as clean from then on. They can still be read while the
-system lives, a later sync reports success without writing them, and whether they reached the disk
+A failed sync follows Linux: afterwards the pages count as clean. They can still be read while the
+system runs, a later sync reports success without writing them, and whether they reached the disk
 is unknown. Only writing to a page again makes it dirty, as a whole.
 """
 
@@ -17,7 +17,7 @@ PAGE_SIZE = 4096
 
 
 class Fate(Enum):
-    """What the system will do with a change."""
+    """Whether the system will still write a change to the disk."""
 
     PENDING = "pending"  # the next sync makes it durable
     FORGOTTEN = "forgotten"  # a sync failed: no later sync writes it
@@ -35,7 +35,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is left of a change."""
+    """The part of a change that a power loss leaves."""
 
     part: Part
     size: int = 0
@@ -49,7 +49,7 @@ ZEROS = Kept(Part.ZEROS)
 class Change:
     """A write at a position, or a truncate to it (`data` is None).
 
-    `serial` orders the changes of the whole disk.
+    `serial` is its number among the changes of the whole disk.
     """
 
     serial: int
@@ -59,10 +59,11 @@ class Change:
 
 
 class Inode:
-    """A file without its name, or a directory without what is in it.
+    """A file without its name, or a directory without its entries.
 
     Attributes:
-        changes: What is uncertain, oldest first, and what was synced after a forgotten change.
+        changes: The uncertain changes, oldest first, and those synced after a change that a failed
+            sync forgot.
     """
 
     __slots__ = ("_base", "_content", "_frozen", "_has_forgotten", "changes", "is_directory")
@@ -77,22 +78,22 @@ class Inode:
 
     @property
     def size(self) -> int:
-        """What the system says is the length."""
+        """The length that the system shows."""
         return len(self._content)
 
     @property
     def content(self) -> bytes:
-        """What the system shows."""
+        """The content that the system shows."""
         if self._frozen is None:
             self._frozen = bytes(self._content)
         return self._frozen
 
     def read(self, size: int, position: int) -> bytes:
-        """Return what the system shows of a range."""
+        """Return the content of a range that the system shows."""
         return self.content[position : position + size]
 
     def write(self, data: bytes, position: int, serial: int) -> None:
-        """Change what the system shows; the disk may follow at any time, or never."""
+        """Change the visible content; the change may reach the disk at any time, or never."""
         buffer = self._writable()
         put(buffer, data, position)
         if self._has_forgotten:
@@ -100,12 +101,12 @@ class Inode:
         self.changes.append(Change(serial, position, data))
 
     def truncate(self, size: int, serial: int) -> None:
-        """Cut or extend what the system shows."""
+        """Truncate or extend the visible content."""
         cut(self._writable(), size)
         self.changes.append(Change(serial, size, None))
 
     def sync(self) -> None:
-        """Make durable what is pending."""
+        """Make all pending changes durable."""
         for change in self.changes:
             if change.fate is Fate.PENDING:
                 change.fate = Fate.DURABLE
@@ -114,14 +115,14 @@ class Inode:
             self.changes.clear()
 
     def fail_sync(self) -> None:
-        """Forget what is pending: it counts as written from now on."""
+        """Drop all pending changes: the system counts them as written from now on."""
         for change in self.changes:
             if change.fate is Fate.PENDING:
                 change.fate = Fate.FORGOTTEN
                 self._has_forgotten = True
 
     def after_power_loss(self, kept: Mapping[int, Kept]) -> bytes:
-        """Return what is on the disk when these of the uncertain changes reached it."""
+        """Return the content on the disk if these of the uncertain changes reached it."""
         if not self.changes:
             return self._base
         if all(kept.get(c.serial) is WHOLE or c.fate is Fate.DURABLE for c in self.changes):
@@ -143,20 +144,20 @@ class Inode:
 
 
 def put(buffer: bytearray, data: bytes, position: int) -> None:
-    """Write into a file's content; a gap before it reads as zeros."""
+    """Write into the content of a file; a gap before the position reads as zeros."""
     if position > len(buffer):
         buffer.extend(bytes(position - len(buffer)))
     buffer[position : position + len(data)] = data
 
 
 def cut(buffer: bytearray, size: int) -> None:
-    """Give a file's content another length."""
+    """Truncate the content of a file, or extend it with zeros."""
     del buffer[size:]
     buffer.extend(bytes(size - len(buffer)))
 
 
 def _whole_pages(content: bytearray, position: int, size: int) -> tuple[bytes, int]:
-    """Return all of the pages that a write touches: dirty pages are written whole."""
+    """Return all pages that a write touches, because dirty pages are written as a whole."""
     start = position - position % PAGE_SIZE
     end = min(-(-(position + size) // PAGE_SIZE) * PAGE_SIZE, len(content))
     return bytes(content[start:end]), start

@@ -1,7 +1,6 @@
-"""An event loop without a clock, a selector or threads: the same run every time.
+"""An event loop without a clock, a selector or threads: every run is the same.
 
-Time stands still until `advance`, or until nothing else is left to do. What would go to a thread
-runs at once.
+Time stands still until `advance`, or until only timers are left. Work for a thread is run at once.
 """
 
 import asyncio
@@ -18,16 +17,16 @@ Ts = TypeVarTuple("Ts")
 
 
 class Stuck(Exception):
-    """Nothing is left that could run, and what was waited for has not come."""
+    """No callback is left to run, and the awaited result has not come."""
 
 
 class SimulatedLoop:
-    """Runs callbacks in the order in which they were asked for.
+    """Runs callbacks in the order in which they were scheduled.
 
     It has those methods of an `AbstractEventLoop` that tasks, futures, timers and executors need.
 
     Attributes:
-        errors: Exceptions that nobody waited for.
+        errors: Exceptions that were never retrieved.
     """
 
     def __init__(self) -> None:
@@ -44,7 +43,7 @@ class SimulatedLoop:
         """Run until a coroutine is done.
 
         Raises:
-            Stuck: it waits for what never comes.
+            Stuck: it waits for something that never happens.
         """
         task = Task(coroutine, loop=self._self)
         self._run_while(lambda: not task.done())
@@ -53,13 +52,13 @@ class SimulatedLoop:
         return task.result()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and run what it brings."""
+        """Advance the time, and run the callbacks that become due."""
         until = self._now + seconds
         self._run_while(lambda: bool(self._ready or self._due(until)), until)
         self._now = until
 
     def forget(self) -> None:
-        """Drop everything that waits: the process is gone."""
+        """Drop all waiting callbacks, as if the process had died."""
         self._ready.clear()
         self._timers.clear()
 
@@ -145,7 +144,7 @@ class SimulatedLoop:
         return timer
 
     def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
-        """A cancelled timer is passed over when its time comes."""
+        """Do nothing: a cancelled timer is skipped when its time comes."""
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts

@@ -1,9 +1,9 @@
-"""The life of a mirror on a simulated disk: it is appended to, cut, closed, and loses its power.
+"""Operations on a mirror on a simulated disk: it is appended to, cut, closed, and loses power.
 
-A block holds one batch or several, and a cut may be inside one.
+A block holds one batch or several, and a cut may be inside a block.
 
-At each I/O boundary some of the states that a power loss may leave are collected, with what such a
-state may hold: at least the rows that are known to be there, and more of the rows before or after
+At each I/O boundary some of the states that a power loss may leave are collected, each with its
+possible content: at least the rows that are known to be there, and more of the rows before or after
 the operation.
 """
 
@@ -34,7 +34,7 @@ _SEGMENT_SIZE_BYTES_MAX = len(_HEADER.encode()) + 600
 
 
 class Kind(StrEnum):
-    """What an operation does to a mirror."""
+    """The kinds of operations on a mirror."""
 
     APPEND = "append"
     COMMIT = "commit"
@@ -56,14 +56,14 @@ _WEIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step of a life; `seed` decides its details, whatever other steps are left out."""
+    """One operation; `seed` determines its details, independently of other operations."""
 
     kind: Kind
     seed: str
 
 
 def make_operations(seed: int, count: int) -> list[Operation]:
-    """Return a life of so many operations, after two that give the mirror something to lose."""
+    """Return `count` operations, after two that give the mirror some content."""
     random = Random(seed)
     kinds = random.choices([*_WEIGHTS], [*_WEIGHTS.values()], k=count - 2)
     whole = [Kind.APPEND, Kind.COMMIT, *kinds]
@@ -72,7 +72,7 @@ def make_operations(seed: int, count: int) -> list[Operation]:
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """What a mirror may hold: all of `kept`, and a beginning of `old` or of `new`."""
+    """The content a mirror may have: all of `kept`, and a prefix of `old` or of `new`."""
 
     kept: tuple[Envelope, ...] = ()
     old: tuple[Envelope, ...] = ()
@@ -82,7 +82,7 @@ class Duty:
 
 @dataclass(frozen=True, slots=True)
 class MirrorCase:
-    """A state that a power loss may leave at a boundary of a life."""
+    """A state that a power loss may leave at an I/O boundary."""
 
     point: int
     number: int
@@ -95,7 +95,7 @@ class MirrorLife:
     """Runs operations.
 
     Attributes:
-        choose: Which states to collect at a boundary.
+        choose: Chooses the states to collect at a boundary.
     """
 
     seed: int
@@ -106,7 +106,7 @@ class MirrorLife:
     _cases: list[MirrorCase] = field(default_factory=list)
 
     def run(self, operations: Sequence[Operation]) -> Iterator[MirrorCase]:
-        """Yield the cases of each operation when it is done."""
+        """Yield the cases of each operation after it is done."""
         self._disk = _disk_with_a_mirror(holds_batches=self.seed % 4 > 0)
         self._open()
         for operation in operations:
@@ -183,7 +183,7 @@ class MirrorLife:
         self._epoch += 1
 
     def _lose_power(self, random: Random) -> None:
-        """Go on from a state that a power loss leaves between two operations."""
+        """Continue from a state that a power loss leaves between two operations."""
         losses = PowerLosses(self._disk, f"loss/{self.seed}/{self._point}")
         number = random.choice(losses.sample(random, 6))
         self._disk = SimulatedDisk(losses.state(number))
@@ -205,7 +205,7 @@ class MirrorLife:
 
 
 def _disk_with_a_mirror(*, holds_batches: bool) -> SimulatedDisk:
-    """Return a disk with an empty mirror of this release, or of one that gathered no batches."""
+    """Return a disk with an empty mirror, of this release or of one with one batch per block."""
     with TemporaryDirectory() as folder:
         directory = mirror_of_blocks(Path(folder) / "log", [], holds_batches=holds_batches)
         files = {f"{LOG}/{path.name}": path.read_bytes() for path in directory.iterdir()}
@@ -213,10 +213,10 @@ def _disk_with_a_mirror(*, holds_batches: bool) -> SimulatedDisk:
 
 
 def judge_mirror(case: MirrorCase) -> None:
-    """Open what a power loss left, append to it, and read it all.
+    """Open the state that a power loss left, append to it, and read it all.
 
     Raises:
-        Violation: something is lost that must be there, or there that was never written.
+        Violation: rows are missing that must be there, or there are rows that were never written.
     """
     disk = SimulatedDisk(case.state)
     try:
@@ -237,10 +237,10 @@ def judge_mirror(case: MirrorCase) -> None:
 
 
 def check(duty: Duty, found: tuple[Envelope, ...], writer: MirrorWriter) -> None:
-    """Check what a mirror holds after a power loss.
+    """Check the content of a mirror after a power loss.
 
     Raises:
-        Violation: it is not what it may hold.
+        Violation: the content is not allowed.
     """
     if writer.confirmed_end < duty.confirmed_end:
         raise Violation(f"confirmed below {writer.confirmed_end}, it was {duty.confirmed_end}")

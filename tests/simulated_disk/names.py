@@ -1,9 +1,9 @@
-"""The names of the simulated disk: what the system lists, and what a power loss may leave of it.
+"""The file names of the simulated disk: what the system lists, and what a power loss may leave.
 
-A journaling file system keeps each change of a name whole, a rename too, and keeps changes that
-share a name in their order. Unsynced changes of different names are independent of each other.
-A failed directory sync leaves them as uncertain as they were: a journal that cannot be written
-keeps its transaction, it does not count it as done.
+A journaling file system keeps each change of a name (also a rename) whole, and keeps changes that
+share a name in their order. Unsynced changes of different names are independent of each other. A
+failed directory sync leaves them as uncertain as they were: a journal that cannot be written keeps
+its transaction.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from tests.simulated_disk.inode import Inode
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """`removed` goes, `added` comes as a name of `inode`, both at once.
+    """The name `removed` is removed, and `added` becomes a name of `inode`, both at once.
 
     A create only adds, an unlink only removes, a rename does both.
     """
@@ -26,12 +26,12 @@ class NameChange:
     inode: Inode | None
 
     def touches(self, names: set[str | None]) -> bool:
-        """Tell whether it concerns one of these names."""
+        """Return whether it changes one of these names."""
         return self.removed in names or self.added in names
 
 
 class Names:
-    """A table of names with the changes that are not on the disk yet."""
+    """A table of names, with the changes that are not yet on the disk."""
 
     def __init__(self, names: dict[str, Inode]) -> None:
         self._durable = names
@@ -39,19 +39,19 @@ class Names:
         self.changes: list[NameChange] = []
 
     def change(self, change: NameChange) -> None:
-        """Change what the system lists."""
+        """Change the visible names."""
         _apply(self.current, change)
         self.changes.append(change)
 
     def sync(self, directory: str) -> None:
-        """Make durable what was changed in a directory."""
+        """Make all changes in a directory durable."""
         for change in self.changes:
             if change.directory == directory:
                 _apply(self._durable, change)
         self.changes = [change for change in self.changes if change.directory != directory]
 
     def after_power_loss(self, kept: Collection[int]) -> dict[str, Inode]:
-        """Return the names on the disk when these changes reached it, where they could."""
+        """Return the names on the disk if these changes reached it, as far as possible."""
         if not self.changes:
             return self._durable
         names = dict(self._durable)
@@ -64,7 +64,7 @@ class Names:
         return names
 
     def inodes(self) -> list[Inode]:
-        """Return every file that some crash may leave, each once."""
+        """Return every file that a crash may leave, each once."""
         found = {id(inode): inode for inode in self._durable.values()}
         found |= {id(inode): inode for inode in self.current.values()}
         found |= {id(c.inode): c.inode for c in self.changes if c.inode is not None}

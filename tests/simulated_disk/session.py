@@ -1,4 +1,4 @@
-"""One process that writes the log: its event loop, its writer, and what its callers are told."""
+"""One process that writes the log: its event loop, its writer, and the answers to its callers."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ SEGMENT_SIZE_BYTES_MAX = len(envelope_schema_json()) + 1_278
 
 
 class StepClock:
-    """A clock that moves on by a second at each look."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self) -> None:
         self.time_ms = 1_700_000_000_000
@@ -39,7 +39,7 @@ class StepClock:
 
 
 async def at_once(call: Callable[[], None]) -> None:
-    """Wait for a simulated disk: it answers at once."""
+    """Call a function at once: a simulated disk never waits."""
     call()
 
 
@@ -50,10 +50,10 @@ def read_log(disk: SimulatedDisk) -> list[Batch]:
 
 
 def view_log(disk: SimulatedDisk) -> list[Batch]:
-    """Return what a reader sees that comes while no writer may have started since a crash.
+    """Return what a reader sees before any writer has started after a crash.
 
-    Where the crash tore the newest mark, a reader may have to wait for the next writer; then it
-    sees nothing.
+    If the crash tore the newest mark, a reader may have to wait for the next writer; the result is
+    then empty.
     """
     try:
         return read_log(disk)
@@ -64,17 +64,17 @@ def view_log(disk: SimulatedDisk) -> list[Batch]:
 
 
 def is_mark_whole(disk: SimulatedDisk) -> bool:
-    """Tell whether no slot of the commit mark is torn."""
+    """Return whether no slot of the commit mark is torn."""
     data = read_start(disk, LOG / COMMIT_MARK, MARK_SIZE)
     slots = [data[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]
     return all(decode_slot(slot) is not None for slot in slots)
 
 
 class Session:
-    """A writer from its start on.
+    """A writer, from its start.
 
     Attributes:
-        failed: Whether the writer said that it must not go on.
+        failed: True if the writer reported that it must not continue.
     """
 
     def __init__(self, disk: SimulatedDisk, history: History, clock: StepClock) -> None:
@@ -86,17 +86,17 @@ class Session:
         history.finish_opening(self._opening, self.log.leader_epoch)
 
     def append(self, *batches: Sequence[str], expected: int | None = None) -> list[Submission]:
-        """Append batches (the text of each record), each from its own caller, all at once."""
+        """Append batches (the text of each record), each by its own caller, all at once."""
         return self._loop.run(self._gather(batches, expected))
 
     def append_and_cancel(
         self, batches: Sequence[Sequence[str]], index: int, steps: int
     ) -> list[Submission]:
-        """Append batches at once; one caller goes away after a few steps of the loop."""
+        """Append batches at once; one caller is cancelled after a few steps of the loop."""
         return self._loop.run(self._gather_and_cancel(batches, index, steps))
 
     def append_again(self, submission: Submission, *, is_in_log: bool) -> None:
-        """Repeat a request: it is committed once, wherever the first answer got lost."""
+        """Repeat a request: it is committed once, also if its first answer got lost."""
         first = submission.result if submission.answer is Answer.ACKNOWLEDGED else None
         if is_in_log:
             result = self._loop.run(self._ask_again(submission))
@@ -107,7 +107,7 @@ class Session:
             self._loop.run(self._hand_over(submission))
 
     async def _ask_again(self, submission: Submission) -> AppendResult | None:
-        """Repeat a request that is in the log; None when the writer cannot answer."""
+        """Repeat a request that is in the log; None if the writer cannot answer."""
         assert submission.origin is not None
         other = msgspec.structs.replace(submission.origin, request_hash=b"another body")
         batch = NewBatch(records=submission.records, origin=submission.origin)
@@ -127,7 +127,7 @@ class Session:
         return None
 
     def must_not_answer(self, submission: Submission) -> None:
-        """Repeat a request to a writer that has lost the log, and cannot know what became of it."""
+        """Repeat a request to a writer that has lost the log, and cannot know its outcome."""
         self._loop.run(self._ask_in_vain(submission))
 
     async def _ask_in_vain(self, submission: Submission) -> None:
@@ -137,18 +137,18 @@ class Session:
             raise Violation(f"{submission.number} was acknowledged by a writer that lost the log")
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self._loop.advance(seconds)
 
     def close(self) -> None:
-        """Stop cleanly."""
+        """Close the writer cleanly."""
         self._loop.run(self.log.close())
         for error in self._loop.errors:
             if not isinstance(error, OSError):
                 raise error
 
     def die(self) -> None:
-        """Stop without a last word."""
+        """End without closing the writer."""
         self._loop.forget()
 
     async def _gather(
@@ -171,7 +171,7 @@ class Session:
         return submission
 
     async def _hand_over(self, submission: Submission, expected: int | None = None) -> None:
-        """Have a submission committed, and note what its caller was told."""
+        """Have a submission committed, and record the answer of its caller."""
         batch = NewBatch(records=submission.records, origin=submission.origin)
         try:
             result = await self.log.append(batch, expected_end_offset=expected)

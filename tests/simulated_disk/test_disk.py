@@ -1,4 +1,4 @@
-"""The simulated disk loses what it must lose: one that loses nothing would prove nothing."""
+"""The simulated disk loses unsynced data: a disk that loses nothing would prove nothing."""
 
 import errno
 from pathlib import Path
@@ -21,7 +21,7 @@ def disk() -> SimulatedDisk:
 
 
 def create(disk: SimulatedDisk, path: Path, content: bytes) -> None:
-    """Make a file whose content is durable, and its name not yet."""
+    """Create a file with durable content, and a name that is not durable yet."""
     file = disk.open(path, create=True)
     file.pwrite(content, 0)
     file.sync()
@@ -29,19 +29,19 @@ def create(disk: SimulatedDisk, path: Path, content: bytes) -> None:
 
 @pytest.fixture
 def file(disk: SimulatedDisk) -> File:
-    """A file whose name and content, eight letters, are durable."""
+    """A file of eight bytes whose name and content are durable."""
     create(disk, PATH, b"abcdefgh")
     disk.sync_directory(DIRECTORY)
     return disk.open(PATH, write=True)
 
 
 def lost_all(disk: SimulatedDisk) -> bytes | None:
-    """What is on the disk when nothing unsynced reached it."""
+    """Return the content on the disk if all unsynced changes are lost."""
     return disk.after_power_loss({}).get(str(PATH))
 
 
 def reachable(disk: SimulatedDisk) -> set[bytes | None]:
-    """Every content that some systematic state has."""
+    """Return every content that some systematic state has."""
     losses = PowerLosses(disk, "test")
     return {losses.state(number).get(str(PATH)) for number in range(losses.count)}
 

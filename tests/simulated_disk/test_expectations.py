@@ -1,4 +1,4 @@
-"""The check itself: each broken promise is noticed."""
+"""The check of a log notices each broken promise."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ Change = Callable[[list[Batch]], list[Batch]]
 
 @pytest.fixture
 def driver() -> Driver:
-    """A log of two epochs, with a few batches of each; all of them acknowledged."""
+    """A log of two epochs, with a few acknowledged batches in each."""
     driver = Driver()
     driver.start()
     for at, kind in enumerate([Kind.APPEND, Kind.APPEND, Kind.REOPEN, Kind.APPEND, Kind.GATHER]):

@@ -1,4 +1,4 @@
-"""Disk states with equal fingerprints are checked once; any relevant difference shows."""
+"""Disk states with equal fingerprints are checked once; any relevant difference changes it."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ Event = Callable[[History], None]
 
 
 def _history() -> History:
-    """Two batches given to one writer, the first of them refused."""
+    """Return a history of two batches given to one writer, the first of them refused."""
     history = History()
     history.finish_opening(history.start_opening(), 1)
     for texts in (["a"], ["b", "c"]):

@@ -1,4 +1,4 @@
-"""The simulated loop: virtual time, no threads, and it says when nothing can go on."""
+"""The simulated loop: virtual time, no threads, and an error if nothing can continue."""
 
 import asyncio
 

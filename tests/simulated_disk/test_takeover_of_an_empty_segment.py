@@ -1,4 +1,4 @@
-"""A writer that takes an empty segment over gives it a header of another length."""
+"""A writer that takes over an empty segment replaces its header by one of another length."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""The check of one crash state: start on it, and read what is there."""
+"""The check of one crash state: start a writer on it, and read the log."""
 
 from metadata_log.commit_mark import read_mark
 from metadata_log.file_publish import SoleOwner
@@ -14,12 +14,12 @@ def judge(state: DiskState, known: Known, *, is_created: bool = True, extra: boo
     """Start a writer on a crash state, append, read everything, and compare.
 
     Args:
-        is_created: Whether the log was made before the crash; else there may be no log.
-        extra: Also read before anyone has started, and recover twice, comparing the bytes.
+        is_created: True if the log was created before the crash; otherwise there may be no log.
+        extra: Also read before a writer has started, and recover twice, comparing the bytes.
 
     Raises:
-        Violation: a promise is broken; any other error than the refusal of a log that was never
-            made is one.
+        Violation: a promise is broken; so is any error except the refusal of a log that was never
+            created.
     """
     try:
         if extra and is_created:

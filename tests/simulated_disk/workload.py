@@ -1,6 +1,6 @@
-"""What is done to a log: operations, made from a seed.
+"""The operations on a log, generated from a seed.
 
-Each operation carries its own seed, so that leaving others out does not change it.
+Each operation has its own seed, so that leaving others out does not change it.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from random import Random
 
 
 class Kind(StrEnum):
-    """What an operation does."""
+    """The kinds of operations."""
 
     APPEND = "append"  # one caller, one batch
     GATHER = "gather"  # several callers at once
@@ -30,13 +30,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step of a workload; `seed` decides its sizes and moments."""
+    """One step of a workload; `seed` determines its sizes and times."""
 
     kind: Kind
     seed: str
 
     def random(self) -> Random:
-        """Return the operation's own randomness, from its beginning."""
+        """Return a new random generator of the operation's seed."""
         return Random(self.seed)
 
 
@@ -60,7 +60,7 @@ _WEIGHTS = {
 
 
 def make_workload(seed: int, count: int) -> list[Operation]:
-    """Return so many operations."""
+    """Return `count` operations."""
     random = Random(f"workload/{seed}")
     kinds = random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=count)
     return [Operation(kind, f"{seed}/{index}") for index, kind in enumerate(kinds)]

@@ -1,4 +1,4 @@
-"""One cluster for all stories: each takes topics of its own, and brings it back."""
+"""One cluster for all stories: each uses its own topics, and restores what it changed."""
 
 from collections.abc import AsyncIterator
 
@@ -14,9 +14,9 @@ from tests.stories.processes import World
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A service and brokers 1, 2, 3; at the end each of its decisions is taken again.
+    """A service and brokers 1, 2, 3; at the end each of its decisions is repeated and compared.
 
-    It ends with the last story: idle brokers take a tenth of a core.
+    It ends with the last story, because idle brokers take a tenth of a core.
     """
     world = World(tmp_path_factory.mktemp("world"))
     try:

@@ -1,6 +1,6 @@
-"""ACLs with kafka-python, in a process of its own: python -m tests.stories.kafka_python_acls H:P.
+"""ACLs with kafka-python, in a separate process: python -m tests.stories.kafka_python_acls H:P.
 
-Prints what it found as one JSON document.
+Prints the results as one JSON document.
 """
 
 import json
@@ -61,7 +61,7 @@ def acl(
 
 
 def selecting(kind: ResourceType, name: str | None, pattern: ACLResourcePatternType) -> ACLFilter:
-    """Return a filter of resources."""
+    """Return a filter for resources."""
     resources = ResourcePatternFilter(kind, name, pattern)
     return ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, resources)
 

@@ -1,6 +1,6 @@
-"""kafka-python at work in a process of its own: python -m tests.stories.kafka_python_client H:P.
+"""kafka-python in a separate process: python -m tests.stories.kafka_python_client H:P.
 
-Prints what it found as one JSON document.
+Prints the results as one JSON document.
 """
 
 import json
@@ -56,7 +56,7 @@ def main(server: str) -> None:
 
 
 def offset_by_time(admin: KafkaAdminClient, consumer: KafkaConsumer, server: str) -> int:
-    """Write one compressed batch whose times go back and forth; look up a time in it."""
+    """Write one compressed batch with unordered timestamps; look up the offset of a time in it."""
     admin.create_topics([NewTopic(TIMES, num_partitions=1, replication_factor=1)])
     producer = KafkaProducer(bootstrap_servers=server, compression_type="gzip", linger_ms=100)
     for past in (100, 400, 200):

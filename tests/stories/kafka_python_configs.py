@@ -1,6 +1,6 @@
 """Configs with kafka-python: python -m tests.stories.kafka_python_configs H:P TOPIC.
 
-Prints what it found as one JSON document.
+Prints the results as one JSON document.
 """
 
 import json
@@ -13,7 +13,7 @@ _TOPIC, _BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
 
 
 def main(server: str, topic: str) -> None:
-    """Create a topic; describe and change configs in every way of the client."""
+    """Create a topic; describe and change configs with every function of the client for it."""
     admin = KafkaAdminClient(bootstrap_servers=server)
     admin.create_topics([NewTopic(topic, 1, 1)])
 

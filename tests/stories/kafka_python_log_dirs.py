@@ -1,6 +1,6 @@
-"""kafka-python asks brokers for their log directories: python -m ...kafka_python_log_dirs H:P.
+"""kafka-python describes the log directories of brokers: python -m ...kafka_python_log_dirs H:P.
 
-Prints, as one JSON document, where the replicas of a topic lie and how large they are.
+Prints the directories and sizes of a topic's replicas as one JSON document.
 """
 
 import json
@@ -13,7 +13,7 @@ TOPIC = "sizes-by-kafka-python"
 
 
 def main(server: str) -> None:
-    """Write to one of two partitions, ask, and delete the topic."""
+    """Write to one of two partitions, describe the directories, and delete the topic."""
     admin = KafkaAdminClient(bootstrap_servers=server)
     admin.create_topics([NewTopic(TOPIC, num_partitions=2, replication_factor=1)])
     with KafkaProducer(bootstrap_servers=server) as producer:

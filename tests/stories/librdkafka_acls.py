@@ -1,4 +1,4 @@
-"""As `kafka_python_acls`, with librdkafka: python -m tests.stories.librdkafka_acls H:P."""
+"""Like `kafka_python_acls`, with librdkafka: python -m tests.stories.librdkafka_acls H:P."""
 
 import json
 import sys
@@ -68,7 +68,7 @@ def acl(
 def selecting(
     kind: ResourceType, name: str | None, pattern: ResourcePatternType
 ) -> AclBindingFilter:
-    """Return a filter of resources."""
+    """Return a filter for resources."""
     return AclBindingFilter(
         kind, name, pattern, None, None, AclOperation.ANY, AclPermissionType.ANY
     )

@@ -1,4 +1,4 @@
-"""As `kafka_python_client`, with librdkafka: python -m tests.stories.librdkafka_client H:P."""
+"""Like `kafka_python_client`, with librdkafka: python -m tests.stories.librdkafka_client H:P."""
 
 import json
 import sys
@@ -71,7 +71,7 @@ def main(server: str) -> None:
 
 
 def offset_by_time(admin: AdminClient, producer: Producer, consumer: Consumer) -> int:
-    """Write one compressed batch whose times go back and forth; look up a time in it."""
+    """Write one compressed batch with unordered timestamps; look up the offset of a time in it."""
     admin.create_topics([NewTopic(TIMES, 1, 1)])[TIMES].result(_TIMEOUT_S)
     for past in (100, 400, 200):
         producer.produce(TIMES, b"x" * 1_000, partition=0, timestamp=START_MS + past)

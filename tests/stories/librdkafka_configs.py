@@ -1,4 +1,4 @@
-"""As `kafka_python_configs`, with librdkafka."""
+"""Like `kafka_python_configs`, with librdkafka."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ _SET, _DELETE = AlterConfigOpType.SET, AlterConfigOpType.DELETE
 
 
 def main(server: str, topic: str) -> None:
-    """Create a topic; describe and change configs in every way of the client."""
+    """Create a topic; describe and change configs with every function of the client for it."""
     admin = AdminClient({"bootstrap.servers": server})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(_TIMEOUT_S)
 

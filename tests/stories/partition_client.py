@@ -1,4 +1,4 @@
-"""A client of partitions that finds leaders by Metadata and knows topic ids if told to."""
+"""A client that finds the leaders of partitions with Metadata requests, by topic id if told to."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ class Partitions:
         self._connections: dict[tuple[str, int], Connection] = {}
 
     async def create(self, name: str, *replicas: tuple[int, ...]) -> Uuid:
-        """Create a topic with these replicas, one list a partition; return its id."""
+        """Create a topic with these replicas, one list per partition; return its id."""
         assignments = tuple([Assignment(n, ids) for n, ids in enumerate(replicas)])
         topic = NewTopic(
             name=name.rpartition(":")[2], namespace=name.rpartition(":")[0], assignments=assignments
@@ -64,7 +64,7 @@ class Partitions:
         return next((p for p in partitions if p.partition_index == partition), None)
 
     async def led_by(self, name: str, leader: int, isr: set[int], partition: int = 0) -> None:
-        """Wait until a broker leads a partition with others in sync."""
+        """Wait until a broker leads a partition with this ISR."""
 
         async def is_so() -> bool:
             found = await self.partition(name, partition)
@@ -103,7 +103,7 @@ class Partitions:
         return response.responses[0].partition_responses[0]
 
     async def produce(self, name: str, *some: bytes, partition: int = 0) -> None:
-        """Write to the current leader, until it is accepted."""
+        """Write to the current leader; retry until the write is accepted."""
 
         async def is_taken() -> bool:
             found = await self.partition(name, partition)
@@ -139,7 +139,7 @@ class Partitions:
         return response.responses[0].partitions[0]
 
     async def read(self, name: str, count: int, partition: int = 0) -> list[bytes]:
-        """Read from the current leader, until there are so many values."""
+        """Read from the current leader, until `count` values have been read."""
 
         async def has_all() -> list[bytes]:
             found = await self.partition(name, partition)

@@ -1,4 +1,6 @@
-"""Real processes: one service and its brokers, on logs of their own, ended by their process ids."""
+"""Real processes: one service and its brokers, each with its own log, ended by their process
+ids.
+"""
 
 import asyncio
 import contextlib
@@ -35,7 +37,7 @@ BROKER_OPTIONS = ("--heartbeat-ms=300", "--replica-lag-ms=1500")
 
 
 class Process:
-    """A `metalog` command that runs on, and what it said when it was ready."""
+    """A running `metalog` command, and the line that it printed when it was ready."""
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
         self._process = process
@@ -50,11 +52,11 @@ class Process:
         command: Sequence[str] = METALOG,
         descriptors: int | None = None,
     ) -> Self:
-        """Start a command; what it writes to standard error is added to `log`.
+        """Start a command; its standard error is appended to `log`.
 
         Args:
             command: `metalog`, forked or started.
-            descriptors: Open files that it may have, soft and hard; None: as this process.
+            descriptors: Limit of open files, soft and hard; None for that of this process.
         """
         with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -69,7 +71,7 @@ class Process:
         return cls(process, log)
 
     async def is_ready(self) -> Self:
-        """Wait for the line that says so."""
+        """Wait for the line that reports that it is ready."""
         assert self._process.stdout is not None
         async with asyncio.timeout(READY_S):
             line = await self._process.stdout.readline()
@@ -79,7 +81,7 @@ class Process:
 
     @property
     def errors(self) -> str:
-        """What was written to standard error."""
+        """Return what the process wrote to standard error."""
         return self._log.read_text()
 
     @property
@@ -87,16 +89,16 @@ class Process:
         return self._process.returncode is None
 
     def limit(self, kind: int, soft: int | None) -> None:
-        """Set a soft limit of the running process; None: up to the hard one again."""
+        """Set a soft limit of the running process; None resets it to the hard limit."""
         _, hard = resource.prlimit(self._process.pid, kind)
         resource.prlimit(self._process.pid, kind, (hard if soft is None else soft, hard))
 
     async def stop(self) -> int:
-        """End it in order; return its exit code."""
+        """Shut it down cleanly; return its exit code."""
         return await self._end(signal.SIGTERM)
 
     async def kill(self) -> None:
-        """End it as a crash would."""
+        """Kill it with SIGKILL."""
         await self._end(signal.SIGKILL)
 
     async def _end(self, number: signal.Signals) -> int:
@@ -105,7 +107,7 @@ class Process:
         return await self.ended()
 
     async def ended(self) -> int:
-        """Wait for its end; return its exit code."""
+        """Wait until it ends; return its exit code."""
         return await processes.ended(self._process, _STOP_S)
 
 
@@ -121,7 +123,7 @@ class World:
         create_log(self.log, uuid_text(bytes(range(16))))
 
     async def serve(self, *more: str) -> None:
-        """Start the service, on the port that it had before."""
+        """Start the service, on the same port as before."""
         process = await Process.start(
             self.directory / "service.txt",
             *("serve", self.log, "--kafka", f"127.0.0.1:{self.port}", *SERVICE_OPTIONS, *more),
@@ -131,7 +133,7 @@ class World:
         self.port = int(process.ready["kafka"].rpartition(":")[2])
 
     async def start_brokers(self, *broker_ids: int, **options: Any) -> None:
-        """Start brokers side by side, and wait until all are part of the cluster."""
+        """Start brokers at the same time, and wait until all are registered and active."""
         for broker_id in broker_ids:
             await self.start_broker(broker_id, **options)
         for broker_id in broker_ids:
@@ -157,18 +159,18 @@ class World:
         return self.directory / f"broker-{broker_id}"
 
     def folders(self, broker_id: int) -> set[str]:
-        """Return the partitions' folders on a broker's disk."""
+        """Return the folders of partitions on a broker's disk."""
         found = self.log_dir(broker_id).rglob("partition.metadata")
         folders = {str(p.parent.relative_to(self.log_dir(broker_id))) for p in found}
         return {folder for folder in folders if not folder.startswith("deleting/")}
 
     def staged(self, broker_id: int) -> set[str]:
-        """Return what waits in `deleting/` on a broker's disk."""
+        """Return the folders in `deleting/` on a broker's disk."""
         deleting = self.log_dir(broker_id) / "deleting"
         return {path.name for path in deleting.iterdir()} if deleting.exists() else set()
 
     def image(self) -> MetadataImage:
-        """Return the state that the log says, read beside the service."""
+        """Return the current image, read from the log beside the service."""
         with LogReader.open(self.log) as reader:
             return load_image(reader)
 
@@ -178,7 +180,7 @@ class World:
             yield client
 
     async def ask(self, *arguments: object) -> Any:
-        """Run a command against the service to its end, and return the document it prints."""
+        """Run a command against the service, and return its JSON output."""
         command = (*arguments, "--server", f"kafka://127.0.0.1:{self.port}", "--json")
         process = await asyncio.create_subprocess_exec(
             *(*METALOG, *map(str, command)), stdout=asyncio.subprocess.PIPE
@@ -188,13 +190,13 @@ class World:
         return json.loads(output)
 
     async def end(self) -> None:
-        """End everything that runs."""
+        """End all processes."""
         started = [*self.brokers.values(), *([self.service] if self.service else [])]
         await asyncio.gather(*[process.kill() for process in started if process.is_running])
 
 
 async def soon(check: Callable[[], Any], within_s: float = SOON_S) -> Any:
-    """Wait until a check gives something true, and return it; it may be a coroutine function."""
+    """Wait until a check returns a true value, and return it; it may be a coroutine function."""
     deadline = asyncio.get_running_loop().time() + within_s
     while True:
         result = check()

@@ -1,4 +1,4 @@
-"""A way between a broker and its controller that a test can block."""
+"""A proxy between a broker and its controller that a test can block."""
 
 import asyncio
 from typing import Self
@@ -7,7 +7,7 @@ from api.kafka.streams import close_writer
 
 
 class Proxy:
-    """Passes bytes on while it is open; blocked, it keeps connections and delivers nothing."""
+    """Forwards bytes while it is open; while blocked, it keeps connections and forwards nothing."""
 
     def __init__(self, target_port: int) -> None:
         self._target_port = target_port
@@ -30,11 +30,11 @@ class Proxy:
         return port
 
     def block(self) -> None:
-        """Deliver nothing more."""
+        """Stop forwarding."""
         self._open.clear()
 
     async def lose(self) -> None:
-        """Drop what has waited together with its connections, and let new ones through."""
+        """Drop the blocked data and its connections, and forward new connections."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""A broker with an authorizer follows the ACLs that the controller takes."""
+"""A broker with an authorizer applies changes of the ACLs made through the controller."""
 
 import pytest
 

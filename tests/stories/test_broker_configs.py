@@ -1,4 +1,4 @@
-"""Brokers follow configs that are changed while they run."""
+"""Brokers apply config changes while they run."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Clients against a service and three brokers: the tables in docs/clients.md."""
+"""Clients with a service and three brokers: the tables in docs/clients.md."""
 
 from pathlib import Path
 
@@ -82,7 +82,7 @@ async def test_table_has_every_client() -> None:
 
 
 def _documented() -> dict[str, dict[str, str]]:
-    """Return the table: what becomes of each operation, by client."""
+    """Return the table: the outcome of each operation, by client."""
     lines = Path(ROOT / "docs" / "clients.md").read_text().splitlines()
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]

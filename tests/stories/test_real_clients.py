@@ -1,4 +1,4 @@
-"""Clients that know nothing of us use the service and its brokers."""
+"""Unmodified Kafka clients use the service and its brokers."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ async def test_unmodified_client_creates_writes_reads_and_deletes(
 
 
 async def _printed(client: str, *arguments: str) -> Any:
-    """Return what a client prints, run as a process of its own."""
+    """Run a client in a separate process; return what it prints."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", f"tests.stories.{client}", *arguments),

@@ -1,4 +1,4 @@
-"""A broker that was down catches up with changes when it returns."""
+"""A broker that was down catches up with the changes when it restarts."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A service and two brokers with SASL over TLS and ACLs, used by librdkafka.
 
-This story starts each command as a user does; the others fork it.
+This story starts each command like a user does; the other stories fork it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A topic loses partitions while clients run, and while the controller dies."""
+"""Partitions are removed from a topic while clients run, and while the controller is killed."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 class Clients:
-    """A producer and a consumer that run until they are told to end."""
+    """A producer and a consumer that run until they are stopped."""
 
     def __init__(self, some: Partitions, topic: str) -> None:
         self._some = some
@@ -27,7 +27,7 @@ class Clients:
         self.refusals: set[str] = set()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Write to and read from all partitions that may be used, again and again."""
+        """Write to and read from all partitions that allow it, repeatedly."""
         number = 0
         while not stop.is_set():
             topic = await self._some.topic(self._topic)
@@ -133,7 +133,7 @@ async def _shrink(some: Partitions, name: str, *, delay_ms: int, to: int = 2) ->
 
 
 async def _is_refused(some: Partitions, name: str, partition: int) -> bool:
-    """Whether the leader has heard that a partition takes no writes."""
+    """Return whether the leader knows that a partition accepts no writes."""
     found = await some.partition(name, partition)
     assert found is not None
     address = await some.address(found.leader_id)

@@ -1,4 +1,4 @@
-"""The two stories that topic ids were made for: stale reads and stale state."""
+"""The two stories for which topic ids were made: stale reads and stale state."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def deaf(world: World) -> AsyncIterator[Proxy]:
-    """Broker 4, and the way to its controller."""
+    """Broker 4, behind a proxy to its controller."""
     proxy = await Proxy.start(world.port)
     try:
         process = await world.start_broker(4, port=proxy.port)

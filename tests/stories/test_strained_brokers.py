@@ -61,7 +61,9 @@ async def create_many(world: World) -> None:
 
 
 async def led_while_folders_are_made(world: World, broker: Connection) -> set[int]:
-    """Ask the broker until it leads everything; return how many folders each answer found."""
+    """Send Metadata requests until the broker leads everything; return the numbers of folders
+    seen.
+    """
     seen = set()
     while True:
         response = await broker.request(MetadataRequest(topics=None), MetadataResponse)

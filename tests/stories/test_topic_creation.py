@@ -1,4 +1,4 @@
-"""Brokers with --auto-create-topics create what clients write to."""
+"""Brokers with --auto-create-topics create the topics to which clients write."""
 
 import asyncio
 import json

@@ -1,8 +1,8 @@
-"""`make torture`: break the log in every way we know, and count what was tried.
+"""`make torture`: try to break the log in every way we know, and count the cases.
 
-Without `--seed` the campaigns named, or all, run until their targets are met; a run that is stopped
-goes on where it was. With `--seed` one piece, or the part of it where something failed, runs again,
-and a failure is made smaller.
+Without `--seed` the given campaigns, or all, run until their targets are met; an interrupted run is
+resumed. With `--seed` one piece, or the part of it that failed, runs again, and a failure is
+shrunk.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tests.torture.tally import Tally
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run campaigns; exit 1 on a failure, or with --require-targets on a target not met."""
+    """Run campaigns; exit 1 on a failure, or with --require-targets if a target is not met."""
     arguments = _parser().parse_args(words)
     campaigns = [find(name) for name in arguments.campaigns] or list(CAMPAIGNS)
     if arguments.seed is not None:

@@ -1,7 +1,7 @@
-"""What a campaign is: a module that breaks the log in one way, in numbered pieces.
+"""The interface of a campaign: a module that tries to break the log in one way, in numbered pieces.
 
-A piece is named by its seed, gives the same result whenever it is run, and takes seconds, so that
-pieces can be spread over processes and a campaign can be stopped and gone on with. To add a
+A piece is identified by its seed, gives the same result whenever it is run, and takes seconds, so
+that pieces can be spread over processes and a campaign can be interrupted and resumed. To add a
 campaign, write a module with the members of `Campaign` and add it to `registry.py`.
 """
 
@@ -14,11 +14,11 @@ LOG_SOURCES: tuple[str, ...] = ("records", "metadata_log", "tests/simulated_disk
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where something failed: a piece, and as far as the campaign goes into it.
+    """The place of a failure: a piece, and a position in it if the campaign has one.
 
-    `point` is the I/O boundary (or whatever the campaign counts) within the piece, `state_id` the
-    variant at this point, `keep` the operations of the workload that are left after shrinking
-    (None: all of them).
+    `point` is the number of the I/O boundary (or of whatever the campaign counts) within the piece,
+    `state_id` the variant at this point, `keep` the operations of the workload that are left after
+    shrinking (None: all of them).
     """
 
     seed: int
@@ -28,7 +28,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that must never happen did, at a place that can be visited again."""
+    """A failure, and the place at which it can be reproduced."""
 
     campaign: str
     place: Place
@@ -36,7 +36,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> str:
-        """The command that shows it again."""
+        """The command that reproduces it."""
         place = self.place
         words = ["python -m tests.torture", self.campaign, f"--seed {place.seed}"]
         if place.point is not None:
@@ -49,11 +49,10 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What running a piece gave.
+    """The result of running a piece.
 
-    `done` counts the cases, `distinct` those of them that were not equal to an earlier case of
-    the same piece: equal ones are counted, not checked again. `notes` are what was measured on
-    the way, a line each.
+    `done` counts the cases, `distinct` those that differ from all earlier cases of the same piece:
+    equal ones are counted, but not checked again. `notes` are measurements, one per line.
     """
 
     done: int
@@ -63,15 +62,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Campaign(Protocol):
-    """The members that a campaign's module has.
+    """The members of a campaign's module.
 
     Attributes:
-        NAME: How the command line calls it.
+        NAME: Its name on the command line.
         TEST: What is tested, for the table.
-        TARGET: How many distinct cases there must be.
-        SEEDS_MIN: How many pieces are run at least, whatever the target.
-        SEEDS_MAX: How many pieces there are; None when there is no end of them.
-        SOURCES: The folders whose code the results depend on: the code under test, and its tests.
+        TARGET: Number of distinct cases to reach.
+        SEEDS_MIN: Least number of pieces to run, whatever the target.
+        SEEDS_MAX: Number of pieces; None if there is no limit.
+        SOURCES: The folders with the code that determines the results: code under test, and tests.
     """
 
     NAME: str
@@ -82,13 +81,13 @@ class Campaign(Protocol):
     SOURCES: tuple[str, ...]
 
     def run(self, seed: int) -> Outcome:
-        """Run a piece. Failures are returned, not raised; a few of a kind are enough."""
+        """Run a piece. Failures are returned, not raised; a few of each kind are enough."""
         ...
 
     def reproduce(self, place: Place) -> Outcome:
-        """Run the part of a piece that a failure named."""
+        """Run the part of a piece at the place of a failure."""
         ...
 
     def shrink(self, failure: Failure) -> Failure:
-        """Return a failure that is smaller, or the same one when it cannot be."""
+        """Return a smaller failure, or the same one if it cannot be shrunk."""
         ...

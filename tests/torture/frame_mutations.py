@@ -1,4 +1,4 @@
-"""Mutations of a Kafka frame: what a broken or hostile client may send instead of it."""
+"""Mutations of a Kafka frame, as a broken or hostile client may send them."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ _WRONG_LENGTHS = 0.05
 
 
 def mutated(rng: random.Random, frame: bytes, others: Sequence[bytes]) -> tuple[bytes, bool]:
-    """Return a mutated frame, and whether its length prefix is that of its content.
+    """Return a mutated frame, and whether its length prefix fits its content.
 
     Args:
-        frame: With its length.
-        others: Frames from which a piece may come.
+        frame: A valid frame with its length prefix.
+        others: Frames of which pieces may be inserted.
     """
     content = bytearray(frame[LENGTH.size :])
     for _ in range(rng.choice(_HOW_MANY)):

@@ -1,4 +1,4 @@
-"""Whole requests of every key and version, to be mutated."""
+"""Valid requests of every key and version, to be mutated."""
 
 import contextlib
 from collections.abc import Iterable
@@ -64,7 +64,7 @@ LOGIN_REQUESTS: tuple[Request, ...] = (
 
 
 def samples(requests: Iterable[Request]) -> tuple[bytes, ...]:
-    """Return a frame of each key and version: of the first request that the version can say."""
+    """Return a frame of each key and version: the first request that the version can encode."""
     found: dict[tuple[Api, int], bytes] = {}
     for request in requests:
         api = BY_REQUEST[type(request)]
@@ -78,7 +78,7 @@ def samples(requests: Iterable[Request]) -> tuple[bytes, ...]:
 
 
 def service_requests(at: Server) -> tuple[Request, ...]:
-    """Return requests that a service answers, those of the newest versions first."""
+    """Return requests that a service answers; those that need the newest versions come first."""
     committed = CommittedPartition(partition_index=0, committed_offset=1, committed_metadata=None)
     asked = GroupOffsetsTopic(name="a", partition_indexes=(0, 1))
     return (
@@ -116,10 +116,10 @@ def service_requests(at: Server) -> tuple[Request, ...]:
 
 
 def broker_requests(directory: Path) -> tuple[Request, ...]:
-    """Return requests of a broker about partitions that it has.
+    """Return requests of a broker about its partitions.
 
     Args:
-        directory: The log directory that gets replicas from another.
+        directory: The log directory to which replicas are moved.
     """
     moved = MovedLogDirTopic(name="a", partitions=(0, 1))
     epoch = EpochPartition(partition=0, leader_epoch=5)
@@ -134,7 +134,7 @@ def broker_requests(directory: Path) -> tuple[Request, ...]:
 
 
 def _records_requests() -> list[Request]:
-    """Return writes and reads that name their topic by id, in both ways, or by name."""
+    """Return Produce and Fetch requests that name their topic by id (in both ways) or by name."""
     requests: list[Request] = []
     for name, topic_id in (("", ID), ("a", ID), ("a", ZERO_UUID)):
         produced = ProducedPartition(index=0, records=batch(b"one", b"two"))

@@ -1,4 +1,4 @@
-"""The listeners that get mutated requests, each with whole requests of all keys it takes."""
+"""The listeners that receive mutated requests, each with valid requests of all its keys."""
 
 import contextlib
 from collections.abc import AsyncIterator, Collection
@@ -39,7 +39,7 @@ _LOGIN_SHARE = 20
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A listener, and the whole requests that are mutated for it."""
+    """A listener, and the valid requests that are mutated for it."""
 
     name: str
     port: int
@@ -48,10 +48,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextlib.asynccontextmanager
 async def targets_in(folder: Path, broken: list[str]) -> AsyncIterator[list[Target]]:
-    """Run a service, one with SASL, a broker, and the end of a stream that a broker has.
+    """Run a service, one with SASL, a broker, and a broker's end of its controller's stream.
 
     Args:
-        broken: Gets a line for each thing that is wrong in the end.
+        broken: Gets a line for each problem found at the end.
     """
     for name in ("plain", "sasl", "broker", "stream"):
         (folder / name).mkdir()
@@ -87,7 +87,7 @@ async def _broker(
     """Run a broker that leads partitions and forwards to a service.
 
     Yields:
-        Its port, and the requests that it takes.
+        Its port, and the requests that it accepts.
     """
     (folder / "more").mkdir()
     broker = Broker(folder / "one", None, folder / "more")
@@ -124,7 +124,7 @@ async def _broker(
 
 @contextlib.asynccontextmanager
 async def _stream(folder: Path) -> AsyncIterator[int]:
-    """Run what a broker answers the controller with, on a listener of its own."""
+    """Run the handlers with which a broker answers its controller, on a listener of their own."""
     broker = Broker(folder)
     requests = ControllerRequests(
         broker.replicas,

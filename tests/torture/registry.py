@@ -1,4 +1,4 @@
-"""The campaigns, in the order in which they run."""
+"""All campaigns, in the order in which they run."""
 
 from tests.torture.campaign import Campaign
 from tests.torture.campaigns import (
@@ -37,7 +37,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
 
 
 def find(name: str, campaigns: tuple[Campaign, ...] = CAMPAIGNS) -> Campaign:
-    """Return the campaign of a name.
+    """Return the campaign with a name.
 
     Raises:
         KeyError: there is none.

@@ -1,8 +1,8 @@
-"""Decoding equal bytes once in a process, because a million crash states share most of their bytes.
+"""Caches decoding in a process, because a million crash states share most of their bytes.
 
-Only what depends on nothing but the bytes it is given is remembered: the header of a segment, the
-content of a block's frame, the rows in it. Everything that decides what these mean where they stand
-runs anew for each state, and so does all of the encoding.
+Only results that depend on nothing but the given bytes are cached: the header of a segment, the
+content of a block's frame, the rows in it. Everything that interprets these in their context runs
+again for each state, and so does all encoding.
 """
 
 from functools import lru_cache
@@ -22,6 +22,6 @@ _RESULTS_MAX = 1_024
 
 
 def remember_decoding() -> None:
-    """From now on, in this process, return what the same bytes gave before; errors come anew."""
+    """Cache decoding in this process from now on; errors are not cached."""
     for module, name in REMEMBERED:
         setattr(module, name, lru_cache(_RESULTS_MAX)(getattr(module, name)))

@@ -1,4 +1,4 @@
-"""What a run of campaigns found, as a table or as one JSON document."""
+"""The results of campaigns, as a table or as one JSON document."""
 
 import json
 from typing import Any
@@ -10,7 +10,9 @@ Results = list[tuple[Campaign, Tally]]
 
 
 def table(results: Results) -> str:
-    """Return one line a campaign, and below it each failure with the command that shows it."""
+    """Return one line per campaign, and below it each failure with the command that reproduces
+    it.
+    """
     width = max([len("test"), *(len(campaign.TEST) for campaign, _ in results)])
     lines = [
         f"{'test':<{width}} {'target':>10} {'done':>10} {'distinct':>10} {'seeds':>6} "

@@ -1,4 +1,4 @@
-"""Running pieces of campaigns on several processes, with progress, until the targets are met."""
+"""Runs pieces of campaigns on several processes, with progress, until the targets are met."""
 
 import logging
 import multiprocessing
@@ -31,8 +31,8 @@ def run_campaign(
     """Run pieces until the target is met, none is left, or the time is up.
 
     Args:
-        directory: Where it is kept how far the campaign has come.
-        deadline: In seconds of `time.monotonic`; pieces under way are waited for.
+        directory: Folder in which the progress is stored.
+        deadline: Time of `time.monotonic` in seconds; running pieces are completed.
     """
     tally = tallies.load(directory, campaign)
     seeds = tally.seeds_left(campaign)
@@ -54,7 +54,7 @@ def run_campaign(
 
 
 def make_pool(jobs: int) -> ProcessPoolExecutor:
-    """Return fresh processes: a fork would inherit the threads of the progress display."""
+    """Return new processes, not forks: a fork would inherit the threads of the progress display."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare)
 
@@ -65,7 +65,7 @@ def _prepare() -> None:
 
 
 def quiet() -> None:
-    """Do not log each of a million cuts."""
+    """Do not log each of a million cuts made by recovery."""
     logging.disable(logging.WARNING)
 
 

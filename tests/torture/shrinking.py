@@ -1,4 +1,4 @@
-"""Making a failure smaller: fewer operations, a simpler disk state."""
+"""Shrinks a failure: fewer operations, a simpler disk state."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ def kept_operations(operations: Sequence[T], place: Place) -> list[T]:
 
 
 def kind_of(failure: Failure) -> str:
-    """Return what is common to failures of the same cause: the message without its numbers."""
+    """Return the common part of failures with the same cause: the message without its numbers."""
     return re.sub(r"\d+|0x[0-9a-f]+", "#", failure.message)[:60]
 
 
@@ -40,7 +40,9 @@ def some_of_each_kind(failures: Sequence[Failure]) -> tuple[Failure, ...]:
 
 
 def failures_of(campaign: str, place: Place, found: Sequence[Found]) -> tuple[Failure, ...]:
-    """Return what an explorer found at a place, or anywhere in its piece, as failures."""
+    """Return the problems that an explorer found at a place, or anywhere in its piece, as
+    failures.
+    """
     return some_of_each_kind(
         [
             Failure(
@@ -56,7 +58,9 @@ def failures_of(campaign: str, place: Place, found: Sequence[Found]) -> tuple[Fa
 def shrink_workload(
     failure: Failure, operation_count: int, explore: Callable[[Place], Outcome]
 ) -> Failure:
-    """Leave operations out while a failure of the same kind is found; then try simpler states."""
+    """Leave operations out as long as a failure of the same kind is found; then try simpler
+    states.
+    """
     smallest = failure
     left_out = True
     while left_out:

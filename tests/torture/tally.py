@@ -1,4 +1,4 @@
-"""How far each campaign has come, kept in a file so that a run can be stopped and gone on with."""
+"""The progress of each campaign, kept in a file so that a run can be interrupted and resumed."""
 
 import functools
 import hashlib
@@ -14,10 +14,10 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """What the pieces run so far gave.
+    """The results of the pieces run so far.
 
     `source` is the digest of the code that they tested: results of other code do not count.
-    `failure_count` counts all failures, `failures` holds the first of each kind.
+    `failure_count` counts all failures, `failures` has the first of each kind.
     """
 
     source: str
@@ -40,12 +40,12 @@ class Tally(msgspec.Struct, kw_only=True):
         self.seconds += seconds
 
     def is_complete(self, campaign: Campaign) -> bool:
-        """Tell whether the campaign's target is met, by cases that differ from each other."""
+        """Return whether the campaign's target is met, counting distinct cases."""
         is_enough = self.done >= campaign.TARGET and self.distinct >= campaign.TARGET
         return is_enough and len(self.seeds) >= campaign.SEEDS_MIN
 
     def seeds_left(self, campaign: Campaign) -> Iterator[int]:
-        """Yield the pieces not yet run, without an end when the campaign has none."""
+        """Yield the pieces not yet run; endless if the campaign has no limit."""
         seed = 0
         while campaign.SEEDS_MAX is None or seed < campaign.SEEDS_MAX:
             if seed not in self.seeds:
@@ -54,7 +54,7 @@ class Tally(msgspec.Struct, kw_only=True):
 
 
 def load(directory: Path, campaign: Campaign) -> Tally:
-    """Return what is known of a campaign, nothing when the code has changed since."""
+    """Return the stored progress of a campaign; empty if the code has changed since."""
     source = source_digest(campaign.SOURCES)
     path = _path(directory, campaign)
     if path.exists():
@@ -65,7 +65,7 @@ def load(directory: Path, campaign: Campaign) -> Tally:
 
 
 def save(directory: Path, campaign: Campaign, tally: Tally) -> None:
-    """Keep what is known of a campaign."""
+    """Store the progress of a campaign."""
     directory.mkdir(parents=True, exist_ok=True)
     part = _path(directory, campaign).with_suffix(".part")
     part.write_bytes(msgspec.json.encode(tally))

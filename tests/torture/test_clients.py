@@ -1,4 +1,4 @@
-"""One piece of each kind of hostile clients, and proof that complaints are noticed."""
+"""One piece of each kind of hostile clients, and a test that complaints are noticed."""
 
 import pytest
 

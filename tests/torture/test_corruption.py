@@ -1,4 +1,4 @@
-"""A slice of the corruption campaign, and proof that it notices what it looks for."""
+"""A part of the corruption campaign, and tests that it notices what it should."""
 
 import asyncio
 from collections.abc import Callable

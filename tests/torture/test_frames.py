@@ -1,4 +1,4 @@
-"""A slice of the mutated frames, and proof that wrong answers are noticed."""
+"""A part of the campaign of mutated frames, and tests that wrong answers are noticed."""
 
 import asyncio
 import struct

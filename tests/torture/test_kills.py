@@ -1,4 +1,4 @@
-"""A few kills of a real process, and proof that what they look for is noticed."""
+"""A few kills of a real process, and tests that broken promises are noticed."""
 
 from metadata_log.batch import Batch
 from records.envelope import Envelope

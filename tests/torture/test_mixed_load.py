@@ -1,4 +1,4 @@
-"""All ways in under kills, and proof that broken promises are noticed."""
+"""All interfaces during kills, and tests that broken promises are noticed."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The planted bugs fit the sources they are planted in, and a few of them are noticed."""
+"""The planted bugs fit the current sources, and a few of them are noticed."""
 
 from pathlib import Path
 
@@ -47,7 +47,9 @@ def test_change_that_is_no_bug_is_not_taken_for_one() -> None:
 
 @sampled
 def test_tests_that_look_for_a_bug_pass_without_it() -> None:
-    """The suite runs the same tests: one shows that they pass on a copy of the sources, too."""
+    """The suite runs these tests anyway: here one shows that they also pass on a copy of the
+    sources.
+    """
     named_by_a_test = [bug for bug in BUGS if bug.campaign.endswith(".py")]
     assert named_by_a_test
     for bug in named_by_a_test[: cases(len(named_by_a_test), 1)]:

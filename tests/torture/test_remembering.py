@@ -1,4 +1,4 @@
-"""Campaigns decode equal bytes once; that must not change what they find."""
+"""Campaigns decode equal bytes once; their results must be the same without this cache."""
 
 import pytest
 
@@ -17,7 +17,7 @@ _PLACE = Place(seed=0, keep=(0, 1, 2))
 
 @pytest.fixture
 def _undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put back, after the test, what is replaced in it."""
+    """Restore the replaced functions after the test."""
     for module, name in REMEMBERED:
         monkeypatch.setattr(module, name, getattr(module, name))
 

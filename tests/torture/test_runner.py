@@ -12,7 +12,7 @@ from tests.torture.tally import Tally
 
 
 class _Toy:
-    """A campaign whose pieces are of ten cases, and of which there are `SEEDS_MAX`."""
+    """A campaign of `SEEDS_MAX` pieces with ten cases each."""
 
     NAME = "toy"
     TEST = "a toy"

@@ -1,4 +1,4 @@
-"""A slice of each campaign: what `make torture` does for hours, for seconds."""
+"""A part of each campaign: seconds of what `make torture` does for an hour."""
 
 import logging
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_model_agrees_with_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fail_on_three_segments(case: Case) -> None:
-    """Stand in for a broken promise: it breaks only after some operations, in some states."""
+    """Simulate a broken promise that occurs only after some operations, in some states."""
     if sum(path.endswith(".avro") for path in case.state) > 2:
         raise Violation("three segments are in the state")
 

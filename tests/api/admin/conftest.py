@@ -1,4 +1,4 @@
-"""A small cluster in a log: brokers 1, 2 and 3 serve, and there are two topics."""
+"""A log of a small cluster: brokers 1, 2 and 3 are active, and there are two topics."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from api.cli.main import run
 
 @pytest.fixture(scope="session")
 def cluster_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made once; tests must not change it."""
+    """The log, written once; tests must not change it."""
     log = str(tmp_path_factory.mktemp("cluster") / "log")
     for arguments in (
         ["init", log],
@@ -28,5 +28,5 @@ def cluster_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def log(cluster_log: Path, tmp_path: Path) -> Path:
-    """A copy that a test may change."""
+    """A copy of the log that a test may change."""
     return Path(shutil.copytree(cluster_log, tmp_path / "log"))

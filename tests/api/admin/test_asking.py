@@ -1,4 +1,4 @@
-"""Options that all commands that change a cluster have in common."""
+"""The options that all commands that change a cluster share."""
 
 import json
 import os

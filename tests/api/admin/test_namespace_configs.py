@@ -1,4 +1,4 @@
-"""Configs of namespaces by the command line, and in every view of the log."""
+"""Configs of namespaces, set on the command line and shown by every command that reads the log."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Users, quotas and tokens that commands wrote: replay and snapshot tell the same."""
+"""Users, quotas and tokens written by commands: replay and a snapshot give the same digest."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The verbs against a running service."""
+"""The commands run against a running service."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from tests.forked_commands import METALOG
 
 @pytest.fixture(scope="module")
 def url(served: tuple[str, Path]) -> str:
-    """Where the service is asked."""
+    """The URL of the service."""
     return served[0]
 
 
@@ -28,7 +28,9 @@ def url(served: tuple[str, Path]) -> str:
 def served(
     cluster_log: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Path]]:
-    """A service of its own process, on a copy of the cluster, that fences nobody meanwhile."""
+    """A service in a process of its own, on a copy of the cluster's log, that fences no broker
+    during the tests.
+    """
     import shutil
 
     log = shutil.copytree(cluster_log, tmp_path_factory.mktemp("served") / "log")
@@ -230,7 +232,7 @@ def test_uncommitted_request_is_not_applied(metalog: Metalog, log: Path) -> None
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """A service that takes requests and never answers."""
+    """A listener that reads requests and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"kafka://127.0.0.1:{listening.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""tokens create, renew, expire, describe; and where HMACs and keys never get to."""
+"""tokens create, renew, expire, describe; HMACs and keys do not appear in any output or file."""
 
 import base64
 import hashlib

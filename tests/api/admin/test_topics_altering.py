@@ -1,4 +1,4 @@
-"""topics alter: growth, fewer partitions with their plan, moves, replicas, configs."""
+"""topics alter: more partitions, fewer partitions and their plan, moves, replicas, configs."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""users create, alter, delete, list, describe; and where a password never gets to."""
+"""users create, alter, delete, list, describe; passwords do not appear in any output or file."""
 
 import base64
 import hashlib
@@ -149,7 +149,7 @@ def test_request_that_is_sent_again_sets_the_credential_once(
 
 
 def _forms(secret: bytes) -> list[bytes]:
-    """Return what a secret could look like somewhere: plain, encoded, hashed unsalted."""
+    """Return the forms in which a secret could leak: plain, encoded, hashed without a salt."""
     plain = [secret, secret.decode("utf-8", "replace").encode("utf-16-le"), secret[::-1]]
     hashes = [hashlib.new(name, secret).digest() for name in ("md5", "sha1", "sha256", "sha512")]
     return [
@@ -196,7 +196,7 @@ def test_password_and_its_salted_form_are_written_nowhere(
 
 
 def _octets(row: object) -> bytes:
-    """Return all bytes in a row, as they are."""
+    """Return the bytes of all columns of a row, unchanged."""
     if isinstance(row, bytes):
         return row
     if isinstance(row, tuple):

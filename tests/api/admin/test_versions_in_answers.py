@@ -1,4 +1,6 @@
-"""The answer to a change has the versions of what it changed: the next one needs no read before."""
+"""The answer to a change contains the new versions of the changed objects, so the next
+conditional change needs no read.
+"""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +27,7 @@ NOTE = NoteRecord(at_offset=0, author="ann", text="x")
 
 @contextmanager
 def place(log: Path, way: str) -> Iterator[tuple[object, ...]]:
-    """The options that name a log, in this way."""
+    """The options that name a log, as a directory or as a service."""
     if way == "log":
         yield "--log", log
         return

@@ -1,1 +1,1 @@
-"""What advise says about clusters that lost their quorum."""
+"""Tests of `advise`, for clusters that lost their quorum."""

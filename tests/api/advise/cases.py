@@ -1,4 +1,4 @@
-"""The cases: what is found after a lost quorum, and what advise must say.
+"""The test cases of `advise`: the files left after a lost quorum, and the expected advice.
 
 docs/advise.md has the same table in words; a test compares the two.
 """
@@ -22,9 +22,9 @@ class Case(msgspec.Struct, frozen=True):
     """A situation and the right answer.
 
     Attributes:
-        seed: Name of the directory; None unless the verdict is `seed`.
-        says: Words that the whole answer must have.
-        options: Of the command.
+        seed: Name of the directory to use as the seed; None unless the verdict is `seed`.
+        says: Words that the answer must contain.
+        options: Options of the command.
     """
 
     title: str
@@ -58,7 +58,10 @@ def case(
 
 
 def history(*, voters: tuple[int, ...] = (1, 2, 3), dynamic: bool = False) -> History:
-    """Two epochs with a few topics each: offsets 0 to 9, or to 11 in a dynamic quorum."""
+    """Return a history of two epochs with a few topics each.
+
+    Its offsets are 0 to 9, or 0 to 11 with a dynamic quorum.
+    """
     made = History(voters, dynamic=dynamic).epoch(1).topics("a", "b", "c", "d")
     return made.epoch(2, leader=2).topics("e", "f", "g")
 
@@ -522,7 +525,7 @@ def _zero_only(cluster: Cluster) -> list[Path]:
 
 
 def forgetful(directory: Path) -> Path:
-    """Damage `quorum-state` in a directory."""
+    """Damage the file `quorum-state` in a directory."""
     (directory / PARTITION_DIRECTORY / QUORUM_STATE).write_text("{")
     return directory
 

@@ -26,12 +26,12 @@ VOTERS = (1, 2, 3)
 
 
 def directory_id(node_id: int) -> str:
-    """The id of a node's disk."""
+    """Return the id of a node's log directory."""
     return uuid_text(Uuid(bytes([node_id]) * 16))
 
 
 def topic(name: str) -> TopicRecord:
-    """A topic whose id follows from its name."""
+    """Return a topic record whose id is derived from its name."""
     return TopicRecord(name=name, topic_id=Uuid(name.encode().ljust(16, b"\0")))
 
 
@@ -41,7 +41,7 @@ def leader_change(leader_id: int, voters: Iterable[int]) -> LeaderChangeMessage:
 
 
 def voters_record(*voter_ids: int) -> VotersRecord:
-    """Voters with the disks that `directory_id` names."""
+    """Return a record of voters with the directory ids that `directory_id` gives."""
     feature = KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
     voters = [
         QuorumVoter(
@@ -67,7 +67,7 @@ class History:
         self._dynamic = dynamic
 
     def epoch(self, epoch: int, leader: int = 1) -> "History":
-        """Elect a leader."""
+        """Begin a new leader epoch."""
         self._epoch = epoch
         start: list[Record] = [leader_change(leader, self.voters)]
         if self._dynamic and not self.batches:
@@ -95,18 +95,18 @@ class History:
         return self.add(BeginTransactionRecord(name="t")).topics(*names)
 
     def fork(self) -> "History":
-        """A copy to go on with differently."""
+        """Return a copy, to which other records can be appended."""
         other = History(self.voters, dynamic=self._dynamic)
         other.batches, other.starts = list(self.batches), list(self.starts)
         other.end, other._epoch = self.end, self._epoch
         return other
 
     def until(self, end: int) -> list[bytes]:
-        """The batches below an offset."""
+        """Return the batches below an offset."""
         return [data for start, data in zip(self.starts, self.batches, strict=True) if start < end]
 
     def bytes_from(self, start: int) -> list[bytes]:
-        """The batches from an offset on."""
+        """Return the batches from an offset to the end."""
         return [data for at, data in zip(self.starts, self.batches, strict=True) if at >= start]
 
 
@@ -136,13 +136,13 @@ class Cluster:
         """Write one directory.
 
         Args:
-            end: The log ends here; None: with the history.
-            start: The log's first segment starts here.
-            disk: The directory id; "" for that of the node, None for none.
-            state: Epoch, leader and vote of `quorum-state`.
-            checkpoints: End offset and epoch of each.
-            tail: Bytes after the last whole batch.
-            raw: The segment's bytes instead.
+            end: End offset of the directory's log; None for the end of the history.
+            start: Base offset of the directory's first segment.
+            disk: The directory id; "" for the default id of the node, None for no id.
+            state: Epoch, leader and vote in `quorum-state`.
+            checkpoints: End offset and epoch of each checkpoint.
+            tail: Bytes after the last complete batch.
+            raw: The whole content of the segment, instead of the history's batches.
         """
         files = LogFiles(self.root / name)
         node_id = int(name[1:]) if node_id is None else node_id
@@ -188,7 +188,7 @@ def _state(epoch: int, leader: int, voted: int, voters: Sequence[int]) -> str:
 
 
 def flipped(history: History, at: int) -> bytes:
-    """The log with one bit of the batch at an offset flipped."""
+    """Return the log with one bit flipped in the batch at an offset."""
     index = history.starts.index(at)
     spoilt = list(history.batches)
     data = bytearray(spoilt[index])

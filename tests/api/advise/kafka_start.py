@@ -1,4 +1,4 @@
-"""What Kafka does with a controller's directory at start, written apart from the code under test.
+"""What Kafka does with a controller's directory at start, implemented apart from `advise`.
 
 Source: KafkaMetadataLog.apply, LogLoader, QuorumState, KRaftControlRecordStateMachine of Kafka 3.9.
 """
@@ -15,12 +15,12 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A controller after its start, before any election.
+    """The state of a controller after its start, before any election.
 
     Attributes:
-        log_end, log_epoch: As in a vote.
+        log_end, log_epoch: End offset and last epoch of its log, as it sends them in a vote.
         voters: Node ids; directory_ids by node in a dynamic quorum.
-        epoch: Of `quorum-state`; the next election is for a higher one.
+        epoch: Epoch in `quorum-state`; the next election uses a higher one.
     """
 
     cluster_id: str
@@ -33,7 +33,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def elected_epoch(self) -> int | None:
-        """The epoch in which it elects itself; None if it needs others."""
+        """The epoch in which the controller elects itself; None if it needs the votes of others."""
         is_sole = list(self.voters) == [self.node_id]
         is_disk = self.voters.get(self.node_id) in (None, self.directory_id)
         return max(self.epoch, self.log_epoch) + 1 if is_sole and is_disk else None

@@ -1,4 +1,4 @@
-"""The verdict on real clusters of three nodes, whole, behind, torn and damaged."""
+"""The verdict on real clusters of three nodes: complete, lagging, torn and damaged logs."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ of_three = each_data_set_where(_of_three)
 
 
 def nodes(tmp_path: Path, data_set: DataSet) -> list[Path]:
-    """The directories of all nodes of a cluster, that of the data set first."""
+    """The directories of all nodes of a cluster; the first one is that of the data set."""
     of = [each for each in data_sets() if each.name == data_set.name and each != data_set]
     return [each.materialise(tmp_path) for each in (data_set, *of)]
 

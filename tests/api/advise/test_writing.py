@@ -1,4 +1,4 @@
-"""`advise --write`: a new directory that Kafka starts from, and that holds what the seed held."""
+"""`advise --write` writes a directory from which Kafka starts, with the records of the seed."""
 
 import fcntl
 import subprocess
@@ -24,7 +24,7 @@ def written(metalog: Metalog, tmp_path: Path, *arguments: object) -> Path:
 
 
 def digest(metalog: Metalog, directory: Path, log: Path, at: int) -> str:
-    """The digest of what a directory holds below an offset."""
+    """Return the digest of the records of a directory below an offset."""
     assert metalog("import", "kraft", directory, log).code == 0
     return str(metalog("digest", log, "--at", at - 1, "--json").json["digest"])
 

@@ -1,4 +1,4 @@
-"""A broker that leads some partitions, asked as a client asks."""
+"""A broker that leads some partitions, and receives requests as from a client."""
 
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,10 @@ ASKER = Caller(host="test")
 
 
 class Broker:
-    """Topic `a`, led here: partition 0 READ_WRITE, 1 READ_ONLY, 2 NONE; 3 is led elsewhere."""
+    """A broker with partitions of topic `a`.
+
+    It leads partition 0 (READ_WRITE), 1 (READ_ONLY) and 2 (NONE); another broker leads 3.
+    """
 
     def __init__(self, path: Path, authorization: Authorization | None = None, *more: Path) -> None:
         self.directories = [
@@ -78,7 +81,11 @@ class Broker:
         assert {result.error_code for result in results} == {0}
 
     async def ask(self, api: Api, request: Request, version: int | None = None) -> Response | None:
-        """Return the answer to a request of a version, None: the newest."""
+        """Return the response to a request.
+
+        Args:
+            version: Version of the request; None for the newest.
+        """
         frame = RequestFrame(
             api=api,
             version=api.max_version if version is None else version,
@@ -146,7 +153,9 @@ class Broker:
         return name_of(end.error_code), end.leader_epoch, end.end_offset
 
     async def errors(self, **fields: Any) -> list[str]:
-        """Return the errors of a write, a read, and both ways to ask for offsets."""
+        """Return the errors of a Produce, a Fetch, a ListOffsets and an OffsetForLeaderEpoch
+        request.
+        """
         return [
             await self.produce(b"x", **fields),
             (await self.fetch(**fields))[0],

@@ -1,4 +1,4 @@
-"""Record batches for tests: values in, values out."""
+"""Encoding and decoding of record batches for tests."""
 
 import struct
 from collections.abc import Callable
@@ -14,7 +14,9 @@ def batch(*values: bytes, timestamp: int = 1_700_000_000_000) -> bytes:
 
 
 def numbered_batch(count: int, *, producer_id: int, epoch: int, sequence: int) -> bytes:
-    """Return one batch of an idempotent producer, which numbered its first record `sequence`."""
+    """Return a batch of an idempotent producer whose first record has the sequence number
+    `sequence`.
+    """
     records = b"".join(_record(delta, b"x") for delta in range(count))
     return _batch(records, count, 1_000, 1_000, producer=(producer_id, epoch, sequence))
 
@@ -27,12 +29,12 @@ def timed_batch(
     max_timestamp: int | None = None,
     offset_deltas: tuple[int, ...] | None = None,
 ) -> bytes:
-    """Return one batch with a record for each time.
+    """Return one batch with a record for each timestamp.
 
     Args:
-        codec: Number of the compression, as the header says.
-        compress: That compression.
-        offset_deltas: Of each record; None: as they follow each other.
+        codec: Number of the compression codec in the header.
+        compress: Compresses with this codec.
+        offset_deltas: Offset delta of each record; None for 0, 1, 2 and so on.
     """
     first = timestamps[0]
     deltas = range(len(timestamps)) if offset_deltas is None else offset_deltas

@@ -1,4 +1,4 @@
-"""Each request to a broker is authorized, topic by topic, by what the controller has sent."""
+"""A broker authorizes each request topic by topic, with the ACLs that the controller sent."""
 
 from pathlib import Path
 

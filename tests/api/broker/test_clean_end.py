@@ -1,4 +1,4 @@
-"""The clean-shutdown file: the next start reports a shutdown that lost nothing."""
+"""The clean-shutdown file: after a clean shutdown, the next start reports that nothing was lost."""
 
 import asyncio
 import errno
@@ -18,14 +18,14 @@ from tests.api.kafka.servers import server
 
 @asynccontextmanager
 async def running(directory: Path) -> AsyncIterator[Ready]:
-    """Run a broker while the body runs, and end it in order; yields what it says when ready."""
+    """Run a broker while the body runs, then shut it down cleanly; yields its `Ready`."""
     async with server(directory) as service, broker_of(service.port, directory) as ready:
         yield ready
 
 
 @asynccontextmanager
 async def broker_of(port: int, directory: Path, *log_dirs: str) -> AsyncIterator[Ready]:
-    """Run a broker of a controller while the body runs, and end it in order."""
+    """Run a broker of a controller while the body runs, then shut it down cleanly."""
     options = BrokerOptions(
         server=f"kafka://127.0.0.1:{port}",
         broker_id=1,

@@ -1,4 +1,4 @@
-"""Decompression of records: what other writers compressed, damage, and bounds."""
+"""Decompression of records: data compressed by other clients, damaged data, and size limits."""
 
 import gzip
 import random
@@ -26,7 +26,9 @@ def lz4(plain: bytes) -> bytes:
 
 
 def snappy_java(plain: bytes) -> bytes:
-    """As the Java client frames it: blocks of 32 KiB."""
+    """Return the data compressed with snappy, framed like the Java client does: blocks of 32
+    KiB.
+    """
     blocks = [snappy(plain[at : at + 32_768]) for at in range(0, len(plain), 32_768)]
     framed = b"".join(len(block).to_bytes(4, "big") + block for block in blocks)
     return b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2 + framed

@@ -1,4 +1,4 @@
-"""Which value of a config counts for a broker."""
+"""The value of a config that a broker uses, when it is set at several levels."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def cluster() -> Cluster:
 
 
 def change(cluster: Cluster, resource: str, value: str | None) -> str | None:
-    """Set or delete the config; return the refusal's code."""
+    """Set or delete a config; return the error code if it is refused."""
     operation = Operation.DELETE if value is None else Operation.SET
     made = ConfigChange(name=NAME, operation=operation, value=value)
     resource_change = ResourceChange(resource_type=BROKER, resource_name=resource, changes=(made,))

@@ -1,4 +1,4 @@
-"""A running replica moves between two log directories of its broker, also through crashes."""
+"""A running replica moves between two log directories of its broker, also when it crashes."""
 
 import asyncio
 import errno
@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def other(self) -> LogDirectory:
-        """The directory in which the replica does not lie."""
+        """The directory that does not contain the replica."""
         return next(d for d in self.broker.directories if d is not self.replica.directory)
 
     async def write(self) -> None:
@@ -74,7 +74,9 @@ class Pair:
         return name_of(response.results[0].partitions[0].error_code)
 
     async def logs(self) -> dict[str, list[tuple[int, bool]]]:
-        """Return sizes of partition 0 in each directory, and whether they are future logs."""
+        """Return, by directory, the size of each log of partition 0 and whether it is a future
+        log.
+        """
         response = await self._ask(apis.DESCRIBE_LOG_DIRS, DescribeLogDirsRequest())
         assert isinstance(response, DescribeLogDirsResponse)
         return {
@@ -94,20 +96,20 @@ class Pair:
         return await self.requests.handlers()[api](frame, ASKER)
 
     async def ended(self) -> None:
-        """Wait until nothing moves."""
+        """Wait until no replica is being moved."""
         async with asyncio.timeout(60):
             while self.broker.replicas.moves.get(self.replica) is not None:
                 await asyncio.sleep(0)
 
 
 def folders(path: Path) -> list[str]:
-    """Return where partition 0 lies, and what is left of moves."""
+    """Return the folders of partition 0, including those left over from moves."""
     found = [*path.glob("*/a_0"), *path.glob("*/*-future")]
     return sorted(str(p.relative_to(path)) for p in found)
 
 
 class Crash:
-    """Lets the first `count` changes of the disk through; all later ones fail."""
+    """Lets the first `count` changes of the disk succeed; all later ones fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         self.left = count
@@ -293,7 +295,7 @@ async def test_crash_at_any_change_of_the_disk_loses_nothing(tmp_path: Path) -> 
 
 
 async def _crash(path: Path, count: int) -> bool:
-    """Move a replica on a disk that fails after some changes; True if it did."""
+    """Move a replica on a disk that fails after `count` changes; return whether it failed."""
     pair = Pair(path)
     await pair.write()
     for log in pair.broker.replicas:

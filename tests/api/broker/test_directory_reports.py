@@ -1,4 +1,4 @@
-"""The log has the directory of each replica: as its broker reports it, also after a move."""
+"""The log contains the directory of each replica as its broker reports it, also after a move."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Folders of partitions, and the file that says whose they are."""
+"""Folders of partitions, and the file in them that identifies the partition."""
 
 from pathlib import Path, PurePosixPath
 

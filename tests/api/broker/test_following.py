@@ -1,4 +1,4 @@
-"""A follower and its leader, over a real connection."""
+"""A follower fetches from its leader over a real connection."""
 
 import asyncio
 import errno

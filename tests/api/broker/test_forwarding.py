@@ -1,4 +1,4 @@
-"""Requests that a broker forwards to the controller: same bytes both ways, and refusals."""
+"""Requests that a broker forwards to the controller: bytes unchanged in both directions; errors."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ CREATION = creation_request(
 
 @contextlib.asynccontextmanager
 async def broker(forward: Forward) -> AsyncIterator[int]:
-    """A listener that forwards; yields its port."""
+    """A listener that forwards requests; yields its port."""
     answering = Answering(handlers=forwarding_handlers(forward))
     listener = await Listener.start(answering, "127.0.0.1", 0)
     yield listener.port
@@ -64,7 +64,7 @@ def refusing(error: MetadataLogError) -> Forward:
 
 
 async def exchange(port: int, frame: bytes) -> bytes:
-    """Send one frame and return the answer, without its length."""
+    """Send one frame; return the response without its length prefix."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(frame)
     async with asyncio.timeout(60):

@@ -1,4 +1,4 @@
-"""A broker notices that it cannot write, and that it can again."""
+"""A broker detects that a directory cannot be written, and that it can be written again."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.processes import open_descriptors
 
 
 class Watched:
-    """Two directories, one of which can be made to fail, and who looks after them."""
+    """Two log directories, one of which can be made to fail, and the health check of both."""
 
     def __init__(self, path: Path) -> None:
         self.disk = Disk(256)
@@ -54,7 +54,7 @@ class Watched:
             await asyncio.gather(task, return_exceptions=True)
 
     async def until(self, problem: str | None) -> None:
-        """Wait for a problem whose text holds this, or for none."""
+        """Wait for a problem whose text contains `problem`, or for no problem if it is None."""
         async with asyncio.timeout(20):
             while (self.health.problem is None) != (problem is None):
                 await asyncio.sleep(0.01)

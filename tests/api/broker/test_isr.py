@@ -1,4 +1,4 @@
-"""The ISR that a leader proposes, and what clients may read until its outcome is known."""
+"""The ISR changes that a leader proposes, and the records clients may read before the outcome."""
 
 import asyncio
 import time
@@ -32,11 +32,11 @@ LAG_MS = 600_000
 
 
 class Leader:
-    """One partition led here, and a controller that answers each proposal in turn.
+    """A leader of one partition, and a controller that answers its proposals in turn.
 
     Attributes:
-        proposed: The ISRs that were proposed, in order.
-        answers: What the controller does with each proposal; the last one with all that follow.
+        proposed: The proposed ISRs, in order.
+        answers: The controller's answer to each proposal; the last one also answers all later ones.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,14 +67,14 @@ class Leader:
         return answer
 
     async def settled(self, count: int) -> None:
-        """Return when the outcome of the first proposals has been taken in."""
+        """Wait until the leader has handled the outcome of the first `count` proposals."""
         # The one after them is proposed only then.
         while len(self.proposed) <= count:
             self._more.clear()
             await self._more.wait()
 
     async def looked_at(self, times: int) -> None:
-        """Return when the ISR has been looked at some times more."""
+        """Wait until the leader has checked the ISR `times` more times."""
         # Each look asks whether a broker that has everything is live.
         self.replica.fetched_by(DEAD, self.replica.log.end_offset, monotonic_ms())
         until = self._looks + times

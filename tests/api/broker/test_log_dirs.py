@@ -1,4 +1,4 @@
-"""A broker describes its log directories: what lies where, how large it is, and who may ask."""
+"""A broker describes its log directories: replicas, sizes, and the required authorization."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""ListOffsets: by the times of records, by special timestamps, and its errors."""
+"""ListOffsets: lookups by the timestamps of records, special timestamps, and errors."""
 
 import gzip
 from collections.abc import Callable

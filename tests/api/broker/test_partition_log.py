@@ -1,4 +1,4 @@
-"""One replica's batches on disk."""
+"""The log of one replica on disk."""
 
 import errno
 import os
@@ -197,7 +197,7 @@ CHECKPOINT = "log-start-offset-checkpoint"
 
 
 def of_segments(folder: Path, *, start: int = 0) -> PartitionLog:
-    """Return a log of 8 batches of 2 records, 2 batches a segment."""
+    """Return a log of 8 batches of 2 records each, with 2 batches in a segment."""
     log = PartitionLog.open(folder, FILES, segment_size_bytes_max=200)
     for number in range(8):
         append(log, b"%d" % number, b"x", epoch=number, timestamp=number)

@@ -1,4 +1,4 @@
-"""Producer ids of brokers: from the log's blocks, to those who may write."""
+"""Brokers take blocks of producer ids from the log, and give ids to clients with write access."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Idempotent producers: nothing is written twice, nothing is left out."""
+"""Idempotent producers: no batch is written twice, and none is missing."""
 
 from pathlib import Path
 from random import Random
@@ -88,7 +88,9 @@ def test_batches_in_one_request_are_refused(log: PartitionLog) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_batch_is_there_once_whatever_is_lost(seed: int, tmp_path: Path) -> None:
-    """Answers get lost, brokers restart, and followers cut what the leader does not have."""
+    """Each batch is in the log once, although answers get lost, brokers restart, and followers
+    truncate records that the leader does not have.
+    """
     random = Random(seed)
     log = PartitionLog.open(tmp_path, _FILES, segment_size_bytes_max=300)
     sent: list[int] = []

@@ -1,4 +1,4 @@
-"""Records are deleted from the start of a partition: answers, waiting, rights, restarts."""
+"""DeleteRecords: responses, waiting for followers, authorization, restarts."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ async def broker(tmp_path: Path, rights: Rights) -> Broker:
 async def delete(
     broker: Broker, offset: int, partition: int = 0, *, topic: str = "a", timeout_ms: int = 0
 ) -> tuple[str, int]:
-    """Return the error of a deletion, and the low watermark."""
+    """Delete records below an offset; return the error and the low watermark."""
     asked = DeleteRecordsPartition(partition_index=partition, offset=offset)
     request = DeleteRecordsRequest(
         topics=(DeleteRecordsTopic(name=topic, partitions=(asked,)),), timeout_ms=timeout_ms

@@ -1,4 +1,4 @@
-"""Reads and writes that a broker grants or refuses, by mode, topic id, leader and offset."""
+"""Reads and writes that a broker accepts or refuses, by mode, topic id, leader and offset."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""High watermark and in-sync replicas of one partition."""
+"""The high watermark and the in-sync replicas of one partition."""
 
 import asyncio
 from pathlib import Path

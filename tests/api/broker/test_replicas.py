@@ -1,4 +1,4 @@
-"""The folders of a broker follow the controller's requests."""
+"""The folders of a broker after requests of the controller."""
 
 import asyncio
 import errno
@@ -44,7 +44,7 @@ def topic(
 
 
 class Broker:
-    """The replicas of one broker, and the disk that outlives them."""
+    """The replicas of one broker, and its disk, which is kept when the broker restarts."""
 
     def __init__(self, path: Path, directories: int = 1) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Broker:
         self.start()
 
     async def restart(self) -> None:
-        """Begin anew with what is on disk, as after a clean end."""
+        """Restart the broker with the same disk, as after a clean shutdown."""
         await self.replicas.close()
         self.start()
 
@@ -65,7 +65,7 @@ class Broker:
         self.replicas = Replicas(ME, directories, self.disk, delete_stale_delay_ms=self.delay_ms)
 
     async def take(self, kind: int, *topics: LeaderAndIsrTopic) -> list[str]:
-        """Send LeaderAndIsr; return the errors that are not NONE."""
+        """Send a LeaderAndIsr request; return the errors other than NONE."""
         results = await self.replicas.take_over(leader_and_isr(*topics, kind=kind))
         return [name_of(r.error_code) for r in results if r.error_code]
 

@@ -1,4 +1,6 @@
-"""A broker asks for topics that a client names in Metadata, if told to, and if the client may."""
+"""A broker creates topics named in Metadata requests, if that is enabled and the client is
+authorized.
+"""
 
 import asyncio
 from typing import Any
@@ -27,7 +29,9 @@ UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 class Controller:
-    """Notes what it is asked to create; answers once it may."""
+    """Records the topics that it is asked to create; holds its answers until the test allows
+    them.
+    """
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -46,7 +50,7 @@ class Controller:
 
 
 class Node:
-    """A broker's listener, and what it forwards."""
+    """The listener of a broker, and the requests that it forwards."""
 
     def __init__(self, rights: Rights) -> None:
         self.controller = Controller()
@@ -61,7 +65,7 @@ class Node:
         )
 
     async def ask(self, *names: str, version: int = 12, **fields: Any) -> list[str]:
-        """Ask for topics by name; return their errors."""
+        """Send a Metadata request for topics by name; return the errors."""
         topics = tuple([MetadataRequestTopic(name=name) for name in names])
         frame = RequestFrame(
             api=apis.METADATA,

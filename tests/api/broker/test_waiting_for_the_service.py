@@ -1,4 +1,4 @@
-"""A broker whose service does not answer says so once, and again when it is back."""
+"""A broker logs once that its service does not answer, and once that it answers again."""
 
 import asyncio
 import logging

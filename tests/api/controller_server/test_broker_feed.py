@@ -45,7 +45,7 @@ STORAGE_ERROR = CODES["KAFKA_STORAGE_ERROR"]
 
 
 class FakeBroker:
-    """Answers what it is told, and remembers it. `failing`: operations that do not succeed."""
+    """Answers the controller's requests, and records them. `failing`: operations that fail."""
 
     def __init__(self) -> None:
         self.told: list[LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest] = []
@@ -57,7 +57,7 @@ class FakeBroker:
     async def following(
         self, at: Server, broker_epoch: int, controller_epoch: int = -1, offset: int = -1
     ) -> AsyncIterator[None]:
-        """Be told of the log while the body runs."""
+        """Receive the controller's updates while the body runs."""
         reader, writer = await asyncio.open_connection("127.0.0.1", at.port)
         request = FollowLogRequest(
             broker_id=1,
@@ -80,14 +80,14 @@ class FakeBroker:
             await close_writer(writer)
 
     async def until(self, kind: type, count: int = 1) -> None:
-        """Wait until so many requests of a kind have come."""
+        """Wait until `count` requests of a kind have arrived."""
         async with asyncio.timeout(60):
             while len(self.of(kind)) < count:
                 self.moved.clear()
                 await self.moved.wait()
 
     async def until_offset(self, offset: int | None) -> None:
-        """Wait until an offset has been told."""
+        """Wait until the controller has sent an offset."""
         async with asyncio.timeout(60):
             while not self.told or self.offset != offset:
                 self.moved.clear()

@@ -54,7 +54,7 @@ def cluster() -> Cluster:
 
 
 def changed(before: MetadataImage, made: Cluster, broker_id: int) -> BrokerView:
-    """Return what a broker is told, given every topic of either image as touched."""
+    """Return the updates for a broker, with every topic of either image marked as changed."""
     ids = {topic.topic_id for image in (before, made.image) for topic in image.topics()}
     return broker_view.changed_view(Change(before, made.image, frozenset(ids)), sender(broker_id))
 

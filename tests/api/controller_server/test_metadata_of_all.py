@@ -1,4 +1,4 @@
-"""Metadata about all topics of a service."""
+"""Metadata responses for all topics of a service."""
 
 import asyncio
 from pathlib import Path

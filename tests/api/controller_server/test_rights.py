@@ -40,7 +40,7 @@ async def append(at: Server, *records: Record) -> None:
 
 
 def told(broker: FakeBroker) -> MetadataImage:
-    """Return the image that a broker's authorizer reads, after all that it was told."""
+    """Return the image that a broker's authorizer uses after all updates of the controller."""
     authorization = Authorization(ALLOW_ALL)
     for request in broker.told:
         if isinstance(request, UpdateMetadataRequest):

@@ -1,4 +1,4 @@
-"""The users that a broker with SASL checks are those of the log, change by change."""
+"""A broker with SASL accepts the users that are in the log, after each change."""
 
 from api.broker.authorization import Authorization
 from api.controller_server.rights_records import all_rights, changed_rights

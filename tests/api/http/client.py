@@ -1,4 +1,4 @@
-"""A client of HTTP that is used like those of the other ways in."""
+"""A client of the HTTP interface with the same methods as the clients of the other interfaces."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ _PLACE = {field.encode_name for field in msgspec.structs.fields(Place)}
 
 
 class HttpClient:
-    """Runs commands, and asks the questions that are also commands."""
+    """Runs commands, and the questions that the other clients run as commands."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -28,7 +28,7 @@ class HttpClient:
     async def run(
         self, command: Any, request: Any = None, *, principal: str | None = None
     ) -> Answer[Any]:
-        """As `CommandClient.run`.
+        """Same as `CommandClient.run`.
 
         Raises:
             RequestError: the whole request is refused.
@@ -57,7 +57,7 @@ class HttpClient:
 
 
 def parameters(question: str, request: Any) -> list[tuple[str, Any]]:
-    """Return the query of a question's request."""
+    """Return the query parameters for a question's request."""
     found = []
     fields = json_value(request, type(request))
     for parameter in ROUTES[path_of(question)].parameters:

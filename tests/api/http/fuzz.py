@@ -1,4 +1,5 @@
-"""Requests made from the OpenAPI document: none is a mistake of the service, nothing undeclared.
+"""Random requests made from the OpenAPI document: none causes a server error or an undeclared
+response.
 
 python -m tests.api.http.fuzz --cases 5000
 """
@@ -38,10 +39,10 @@ CHECKS: list[Callable[..., Any]] = [
 
 
 def fuzz(url: str, cases: int) -> int:
-    """Send a number of requests to each operation; return how many were sent in all.
+    """Send `cases` requests to each operation; return the total number of requests.
 
     Raises:
-        BaseExceptionGroup, FailureGroup: an answer is a mistake, or not declared.
+        BaseExceptionGroup, FailureGroup: a response is a server error, or not declared.
     """
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
     sent = 0

@@ -1,4 +1,4 @@
-"""The same questions as `tests.api.questions.test_both_ways.VERBS`, as paths and parameters."""
+"""The questions of `tests.api.questions.test_both_ways.VERBS`, as paths and query parameters."""
 
 from typing import Any
 

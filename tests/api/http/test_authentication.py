@@ -1,4 +1,4 @@
-"""Who asks: by a bearer token, or by a certificate; and what others are told."""
+"""Authentication by bearer token or certificate; the responses to unauthenticated requests."""
 
 import hashlib
 import ssl

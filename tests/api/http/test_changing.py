@@ -1,4 +1,4 @@
-"""Commands over HTTP: what is answered, refused, repeated, and what the log says of them."""
+"""Commands over HTTP: responses, refusals, repeated requests, and the written records."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""The connection itself: order, one write an answer, and what is not HTTP or too much of it."""
+"""The HTTP connection: order of responses, one write a response, malformed and too large input."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ TOO_MUCH = 4 * HEAD_SIZE_BYTES_MAX
 
 
 class Client(asyncio.Protocol):
-    """What a connection brings, piece by piece."""
+    """Collects the data received on a connection."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
@@ -39,7 +39,7 @@ class Client(asyncio.Protocol):
         self.pieces.put_nowait(b"")
 
     async def rest(self) -> bytes:
-        """Return all that comes until the connection ends."""
+        """Return all data received until the connection ends."""
         found = b""
         while piece := await self.pieces.get():
             found += piece

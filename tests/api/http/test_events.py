@@ -1,4 +1,4 @@
-"""Streams of events: from an offset on, resumed, and of clients that are too slow."""
+"""Event streams: from an offset, resumed, and to clients that read too slowly."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""A page of somebody else, shown by a browser on this machine, cannot ask the service."""
+"""A web page of another origin, open in a browser on this machine, cannot use the service."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus' form."""
+"""Metrics in the Prometheus text format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, its examples and its page."""
+"""The OpenAPI document, its examples, and the page that shows it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Every question has the same answer over HTTP as the command line gives in JSON."""
+"""Every question has the same answer over HTTP as the JSON of the command line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ from tests.api.services import serving
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, httpx.Client]]:
-    """A log, and the service that writes it, which changes nothing meanwhile."""
+    """A log, and the service that writes it, with no changes during the tests."""
     log = tmp_path_factory.mktemp("http") / "log"
     assert run(["demo", str(log), "--topics", "6", "--brokers", "3", "--changes", "200"]) == 0
     options = ("--session-timeout-ms", 600_000, "--http", "127.0.0.1:0")

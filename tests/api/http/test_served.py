@@ -1,4 +1,4 @@
-"""`metalog serve --http`: where it listens, when it is ready, and how it ends."""
+"""`metalog serve --http`: listening address, ready line, and shutdown."""
 
 import asyncio
 import itertools

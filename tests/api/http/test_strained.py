@@ -1,4 +1,6 @@
-"""HTTP under strain: all places taken, requests that are not HTTP, sockets of stopped processes."""
+"""HTTP under load: connection limit reached, requests that are not HTTP, sockets of ended
+services.
+"""
 
 import asyncio
 import socket
@@ -30,7 +32,7 @@ async def _connected(web: Web, sent: bytes) -> tuple[asyncio.StreamReader, async
 
 @pytest.fixture
 async def small(tmp_path: Path) -> AsyncIterator[Web]:
-    """A service that takes few connections."""
+    """A service that accepts few connections."""
     options = HttpOptions(host="127.0.0.1", port=0, connections_max=PLACES)
     async with (
         server(tmp_path, http=options) as at,

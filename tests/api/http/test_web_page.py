@@ -1,4 +1,4 @@
-"""The web page over HTTP: its files, and the columns it draws."""
+"""The web page over HTTP: its files, and the data columns that it draws."""
 
 import asyncio
 import base64
@@ -104,7 +104,7 @@ async def test_columns_are_computed_anew_only_once_the_log_has_grown(web: Web) -
 
 
 class Growth:
-    """A stream of growths, and the columns that it continues."""
+    """The stream of additions to the columns of a page."""
 
     def __init__(self, web: Web, client: httpx.AsyncClient | None = None) -> None:
         self.http = client or web.http
@@ -113,7 +113,7 @@ class Growth:
         self._fields: dict[str, str] = {}
 
     async def columns(self) -> bytes:
-        """Get all columns."""
+        """Get the complete columns."""
         whole = await self.http.get(COLUMNS_PATH)
         header = Unpacked(whole.content).header
         self.last = header["last"]
@@ -121,7 +121,7 @@ class Growth:
         return whole.content
 
     def stream(self, **headers: str) -> AbstractAsyncContextManager[httpx.Response]:
-        """Follow what comes after the columns."""
+        """Open the stream of additions that follow the columns."""
         params = self.known | {"known": str(self.last)}
         return self.http.stream("GET", growth.PATH, params=params, headers=headers)
 

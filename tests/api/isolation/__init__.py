@@ -1,1 +1,1 @@
-"""What a tenant may learn of another: nothing."""
+"""Tests that a tenant learns nothing about another tenant."""

@@ -1,4 +1,4 @@
-"""Two clusters, one with another tenant and one without, that are asked the same."""
+"""Two clusters, one with another tenant and one without, that receive the same requests."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ from tests.replay.builders import uid
 
 
 async def whole_answer(service: Service, caller: Caller, request: WireRequest) -> Any:
-    """Return the whole of an answer, all pages, or of an error."""
+    """Return the complete answer (all pages), or the error."""
     session = Session(service, caller)
     pages = []
     while True:
@@ -48,7 +48,8 @@ async def whole_answer(service: Service, caller: Caller, request: WireRequest) -
 
 
 class Pair:
-    """A tenant's view of both clusters. All answers are equal, and tell nothing of the other.
+    """The requests of a tenant to both clusters; the answers must be equal and must not contain
+    anything of the other tenant.
 
     Attributes:
         commands: Names of the commands that succeeded.
@@ -65,7 +66,7 @@ class Pair:
     async def run(self, request: Any) -> Any:
         """Run a command in both clusters, and return the response.
 
-        It must succeed, and each of its items.
+        The command and each of its items must succeed.
         """
         name, argument = named(request)
         found = await self._asked(WireRequest(command=name, request=to_wire(argument)))
@@ -87,14 +88,14 @@ class Pair:
         return found
 
     async def refused(self, request: WireRequest) -> str:
-        """Ask for something that is refused in both clusters; return the code."""
+        """Send a request that both clusters must refuse; return the error code."""
         here, there = await self._told(request)
         assert here == there, request  # which may name the other tenant
         assert isinstance(here, tuple), (request, here)
         return str(here[0])
 
     def check(self, here: Any, there: Any) -> None:
-        """Check two answers: they are equal, and tell nothing of the other tenant."""
+        """Check that two answers are equal and contain nothing of the other tenant."""
         assert here == there
         told = repr(here)
         assert [mark for mark in self._marks if mark in told] == []
@@ -115,7 +116,7 @@ class Pair:
 async def pair(
     directory: Path, monkeypatch: pytest.MonkeyPatch, asking: Tenant, other: Tenant
 ) -> AsyncIterator[Pair]:
-    """Both clusters, with the same random numbers."""
+    """Yield both clusters, which use the same random numbers."""
     monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(1))
     async with (
         world(directory / "both", asking, other) as both,
@@ -125,7 +126,7 @@ async def pair(
 
 
 def _marks(tenant: Tenant) -> list[str]:
-    """Return what an answer about a tenant could hold: its names, and its ids in both forms."""
+    """Return the names and ids (in both forms) of a tenant, to search for in answers."""
     topics = ("orders", "plans", "t0", "t7", "t119", "wide")
     ids = [tenant.topic_id(name) for name in topics]
     ids += [uid(name) for name in (tenant.name, f"{tenant.name}:inner")]

@@ -1,4 +1,4 @@
-"""Requests of any type, at random: a command is asked for by being in the table."""
+"""Random requests of any type, so that every command of the table is covered automatically."""
 
 import enum
 import types
@@ -21,7 +21,7 @@ from tests.replay.builders import uid
 
 
 class Asker:
-    """Makes requests about what two tenants have, and what neither has."""
+    """Makes requests with names that one of the tenants uses, or that neither uses."""
 
     def __init__(self, asking: Tenant, other: Tenant, rng: Random) -> None:
         self._rng = rng
@@ -64,7 +64,7 @@ class Asker:
         return tuple([self.request(each, field) for each in arguments])
 
     def _struct(self, as_type: type[msgspec.Struct]) -> Any:
-        """Return a structure; most fields that need not be set are left as they are."""
+        """Return a structure; most optional fields keep their defaults."""
         hints = typing.get_type_hints(as_type, include_extras=True)
         given = {
             field.name: self._field(as_type, field.name, hints[field.name])

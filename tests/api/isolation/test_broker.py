@@ -90,7 +90,7 @@ _SIZE = 4
 
 @contextlib.asynccontextmanager
 async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Api, Handler]]:
-    """A broker that leads all partitions of a cluster; yields what it answers."""
+    """A broker that leads all partitions of a cluster; yields its request handlers."""
     image = service.image
     sender = Sender(controller_id=3000, controller_epoch=1, broker_id=_ME, broker_epoch=1)
     view = full_view(image, sender)
@@ -154,7 +154,7 @@ async def test_random_requests_of_a_broker_tell_nothing_of_another_tenant(
 
 
 def _random_frame(api: Api, asker: Asker, rng: random.Random) -> RequestFrame:
-    """Return a request in a version that can express it."""
+    """Return a random request, in a version that has all the fields that are set."""
     while True:
         version = rng.randint(api.min_version, api.max_version)
         with contextlib.suppress(RequestError):

@@ -1,7 +1,7 @@
-"""Commands and questions that a tenant may make, with answers that are not refusals.
+"""The commands and questions that a tenant may use, with successful answers.
 
-Everything else in the tables needs rights on the cluster, and is refused: a new command or question
-must be added here, or be refused.
+All other entries of the tables need rights on the cluster and are refused: a new command or
+question must be added here, or be refused.
 """
 
 import random

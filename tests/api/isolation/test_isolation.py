@@ -1,8 +1,8 @@
 """A tenant gets the same answers whether or not another tenant exists.
 
-So no answer reveals a name, an id, a count, a size or an error of another's: of any command, of any
-question, at any point. Requests are random, of the types in the tables; a new command is asked for
-by being in them. Offsets, epochs, versions and times of the log are shared, and equal here.
+So no answer to any command or question, at any point, reveals a name, id, count, size or error of
+the other tenant. The requests are random and made from the types in the tables, so new commands are
+covered automatically. Offsets, epochs, versions and times of the log are shared, and equal here.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def _answer(service: Service, asking: Tenant | Caller, request: WireRequest) -> 
 
 
 def _requests(asking: Tenant, other: Tenant, rng: random.Random) -> list[WireRequest]:
-    """Return requests of everything in the tables: what changes nothing first."""
+    """Return requests of every type in the tables, those that change nothing first."""
     asker, made = Asker(asking, other, rng), []
     for name in QUESTIONS:
         for _ in range(_SIZE):
@@ -100,7 +100,9 @@ async def test_no_kafka_request_tells_whether_another_tenant_exists(
 
 
 def _handlers(service: Service) -> Mapping[Api, Handler]:
-    """Return what a listener answers; `run command` is tried by itself."""
+    """Return the request handlers of a listener, without `run command`, which is tested
+    separately.
+    """
     handlers = ControllerListener(service, ListenerSettings()).answering().handlers
     return {api: handle for api, handle in handlers.items() if api is not apis.RUN_COMMAND}
 

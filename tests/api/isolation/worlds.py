@@ -1,7 +1,7 @@
-"""Clusters of two tenants, and the same clusters where one of them does not exist.
+"""Clusters of two tenants, and the same clusters without one of the tenants.
 
-A tenant has a namespace, and everything that can be in one or belong to a group or user of it. In
-the other cluster notes take the place of its records: offsets are the same, nothing else is.
+A tenant has a namespace, and every kind of object that can be in it or belong to its users or
+groups. In the cluster without the tenant, notes replace its records, so that the offsets are equal.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -41,7 +41,9 @@ _ADMIN = Origin(principal="User:admin", command="append")
 
 @dataclass(frozen=True)
 class Tenant:
-    """A user and a namespace. All names and ids of what it has contain, or are made of, `name`."""
+    """A user and a namespace. All names and ids of its objects contain `name` or are derived from
+    it.
+    """
 
     name: str
     user: str
@@ -55,7 +57,7 @@ class Tenant:
         return Caller(principal=self.principal, client_id="test", host="10.0.0.1")
 
     def records(self) -> Iterator[Record]:
-        """Yield all that makes the tenant."""
+        """Yield the records that create the tenant and its objects."""
         name, inner = self.name, f"{self.name}:inner"
         yield namespace(name)
         yield namespace(inner)
@@ -101,7 +103,7 @@ class Tenant:
         )
 
     def crowd(self) -> Iterator[Record]:
-        """Yield topics and partitions enough for several pieces and pages."""
+        """Yield enough topics and partitions for answers of several pieces and pages."""
         for number in range(_TOPICS):
             yield topic(f"t{number}", namespace=self.name, topic_id=f"{self.name} t{number}")
             yield from self._partitions(f"t{number}", 1)
@@ -144,7 +146,7 @@ class _Start:
 
 @asynccontextmanager
 async def world(directory: Path, asking: Tenant, other: Tenant | None) -> AsyncIterator[Service]:
-    """A service with the tenant that asks, and the other one or, in its place, notes."""
+    """A service with the tenant `asking`, and with the other tenant or notes in its place."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, clock=_Start())
     try:

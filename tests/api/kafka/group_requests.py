@@ -1,4 +1,4 @@
-"""A request of each key that is about a group, in the newest version."""
+"""A request of each key that concerns groups, in its newest version."""
 
 from api.kafka import apis
 from api.kafka.apis import Api

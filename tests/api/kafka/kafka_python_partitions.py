@@ -1,6 +1,6 @@
 """kafka-python in a process of its own: python -m tests.api.kafka.kafka_python_partitions H:P.
 
-Adds partitions, moves one, cancels the move, elects a leader; prints what it got as JSON.
+Adds partitions, moves one, cancels the move, elects a leader; prints the results as JSON.
 """
 
 import json
@@ -15,7 +15,7 @@ FIRST = TopicPartition("orders", 0)
 
 
 def main(server: str) -> None:
-    """Work on partitions of the topic orders, whose first one is on brokers 1 and 2."""
+    """Change partitions of the topic `orders`, whose first partition is on brokers 1 and 2."""
     admin = KafkaAdminClient(bootstrap_servers=server)
 
     def tried(call: Any, *arguments: Any, **options: Any) -> Any:

@@ -1,8 +1,8 @@
 """Runs a script of Kafka's tools: python -m tests.api.kafka.kafka_tools H:P SCRIPT.
 
-The tools need Java and Kafka's jars; here each command line is parsed as its tool does, and asked
-of the service by an unmodified kafka-python. Prints the commands that one of the two does not
-support.
+The tools need Java and Kafka's jars. Instead, each command line is parsed as its tool does, and
+sent to the service by an unmodified kafka-python. Prints the commands that kafka-python or the
+service does not support.
 """
 
 import argparse

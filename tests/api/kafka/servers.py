@@ -35,7 +35,7 @@ _SESSION_TIMEOUT_MS = 3_600_000
 
 
 class Server:
-    """A running service, a client of it, and one of its socket if that is served."""
+    """A running service, a client of it, and a client of its socket if the socket is served."""
 
     def __init__(
         self, running: Serving, client: MetadataClient, socket_client: SocketClient | None
@@ -52,7 +52,7 @@ class Server:
 
     @property
     def http_state(self) -> SharedState:
-        """What the handlers of HTTP share."""
+        """The state shared by the HTTP handlers."""
         assert self._http is not None
         return self._http.shared
 
@@ -78,7 +78,7 @@ class Server:
         address: tuple[str, int] | None = None,
         protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT,
     ) -> int:
-        """Register a broker and let it be unfenced; return its epoch."""
+        """Register a broker and wait until it is unfenced; return its epoch."""
         host, port = address or ("h", 9000 + broker_id)
         response = await self.client.connection.request(
             BrokerRegistrationRequest(
@@ -110,7 +110,7 @@ class Server:
     async def beat(
         self, broker_id: int, broker_epoch: int, **fields: Any
     ) -> BrokerHeartbeatResponse:
-        """Send a heartbeat of a broker that has applied everything."""
+        """Send a heartbeat of a broker that has applied the whole log."""
         fields.setdefault("current_metadata_offset", self.service.image.provenance.next_offset)
         return await self.client.connection.request(
             BrokerHeartbeatRequest(broker_id=broker_id, broker_epoch=broker_epoch, **fields),
@@ -122,7 +122,7 @@ class Server:
 async def server(
     directory: Path, *, session_timeout_ms: int = _SESSION_TIMEOUT_MS, **options: Any
 ) -> AsyncIterator[Server]:
-    """Run a service on a new log, or on the one that is there."""
+    """Run a service on a new log, or on the log that is already in the directory."""
     log = directory / "log"
     if not log.exists():
         create_log(log, CLUSTER_ID)

@@ -1,4 +1,4 @@
-"""Kafka's requests for ACLs, by clients that know nothing of us."""
+"""Kafka's ACL requests, sent by unmodified clients."""
 
 import asyncio
 import json

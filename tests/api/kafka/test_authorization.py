@@ -1,6 +1,7 @@
-"""What callers may not do is refused, through every request of Kafka's protocol that is taken.
+"""Every request of Kafka's protocol is refused if the caller is not authorized.
 
-The requests are compared with what the listener advertises: what is added there must be added here.
+The requests are compared with those that the listener advertises, so each new one must be added
+here.
 """
 
 from collections.abc import Callable
@@ -368,7 +369,7 @@ def _epoch(at: Server) -> int:
 
 
 def error_names(value: Any) -> list[str]:
-    """Return the names of all errors of a response, the innermost of each item."""
+    """Return the names of all errors in a response; for each item only its innermost error."""
     if isinstance(value, tuple):
         return [name for item in value for name in error_names(item)]
     if not isinstance(value, msgspec.Struct):
@@ -423,7 +424,9 @@ async def test_with_one_right_kafka_requests_do_only_its_item(tmp_path: Path, ap
 
 
 def _stride(response: Any) -> int:
-    """Partitions of the topic that is allowed have an error each; one stands for all."""
+    """Return the step between the errors to test: the partitions of a topic share its right, so one
+    error is enough.
+    """
     return max(len(error_names(response)) - 1, 1)
 
 

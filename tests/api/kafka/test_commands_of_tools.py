@@ -1,4 +1,4 @@
-"""Exported commands, run by a real client against a service, give the same metadata again."""
+"""Exported commands, run by a real client against a service, recreate the same metadata."""
 
 import asyncio
 import json
@@ -34,7 +34,9 @@ _BY_ELECTION = {"leader", "isr", "leader_recovery_state", "last_known_elr"}
 
 
 async def _run(at: Server, found: Commands, tmp_path: Path) -> list[list[str]]:
-    """Run a script with kafka-python; return the commands that it or the service lacks."""
+    """Run a script with kafka-python; return the commands that kafka-python or the service
+    lacks.
+    """
     script = tmp_path / "script.sh"
     script.write_text(found.script("test"))
     process = await asyncio.create_subprocess_exec(
@@ -49,7 +51,7 @@ async def _run(at: Server, found: Commands, tmp_path: Path) -> list[list[str]]:
 
 
 async def _set_quotas(at: Server, commands: list[list[str]]) -> None:
-    """Run the commands for quotas, as kafka-configs does; kafka-python has no such request."""
+    """Run the quota commands like kafka-configs does, because kafka-python has no such request."""
     for arguments in commands:
         words = iter(arguments)
         entity: list[EntityData] = []
@@ -125,7 +127,7 @@ async def test_undoing_a_deletion_makes_the_topic_again_with_its_configs(tmp_pat
 
 @pytest.fixture
 def states(metalog: Metalog, tmp_path: Path) -> tuple[MetadataImage, MetadataImage]:
-    """A state, and one with a larger topic, moved partitions and another level."""
+    """Return a state, and one with a larger topic, moved partitions and another feature level."""
     log = tmp_path / "source"
 
     def run(*commands: str) -> None:

@@ -1,4 +1,4 @@
-"""The client side of a connection, with a peer that does not speak Kafka."""
+"""Kafka client connections to a peer that does not speak Kafka's protocol."""
 
 import asyncio
 import gc

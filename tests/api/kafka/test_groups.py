@@ -1,4 +1,4 @@
-"""A cluster without groups, as clients see it."""
+"""Requests about groups, answered by a cluster without groups."""
 
 from pathlib import Path
 from typing import Any

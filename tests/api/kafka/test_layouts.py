@@ -1,4 +1,4 @@
-"""Our tables against those that a client ships with, version by version."""
+"""Our message layouts against those in kafka-python, version by version."""
 
 import importlib.util
 import json
@@ -139,7 +139,9 @@ def _their_type(field: Any, version: int, structs: dict[str, Any]) -> Any:
 
 
 def _is_nullable(field: Any) -> bool:
-    """Ours say it for all versions at once: null is read wherever some version has it."""
+    """True if some version of the field is nullable: our layouts accept null in all versions
+    then.
+    """
     return "nullableVersions" in field and field["nullableVersions"] != "none"
 
 

@@ -1,4 +1,4 @@
-"""The listener under pressure: large frames, silent clients, and brokers that must get in."""
+"""The limits of the listener: large frames, silent clients, places reserved for brokers."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ def _is_heartbeat(frame: RequestFrame) -> bool:
 
 
 class Node:
-    """Answers Metadata when it may, and heartbeats at once."""
+    """Answers heartbeats at once, and Metadata when the test allows it."""
 
     def __init__(self) -> None:
         self.begun = 0
@@ -55,7 +55,7 @@ class Node:
         return Answering(handlers=handlers, is_from_broker=_is_heartbeat)
 
     async def has_begun(self, count: int) -> None:
-        """Wait until so many requests are being answered."""
+        """Wait until `count` requests are being answered."""
         async with asyncio.timeout(20):
             while self.begun < count:
                 await asyncio.sleep(0.005)

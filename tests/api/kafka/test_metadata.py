@@ -1,4 +1,4 @@
-"""Metadata responses, and the partitions that clients may use."""
+"""Metadata responses, and the partitions that they contain for clients."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Partitions over Kafka's protocol: added, moved, led by others, by a real client and by ours."""
+"""Partitions added, moved and elected over Kafka's protocol, by a real client and by ours."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""SASL and TLS on the service's Kafka listener, by our client and by raw frames."""
+"""SASL and TLS on the service's Kafka listener, with our client and with raw frames."""
 
 import asyncio
 import base64

@@ -63,7 +63,7 @@ def librdkafka_client(
 async def service(
     directory: Path, ca: Authority, protocol: SecurityProtocol = SecurityProtocol.SASL_SSL
 ) -> AsyncIterator[Serving]:
-    """Run a service that returns its own address as a broker's."""
+    """Run a service that registers its own address as that of a broker."""
     security = SecurityOptions(
         tls=ca.issue("server"),
         client_auth=ClientAuth.REQUIRED,
@@ -92,7 +92,10 @@ async def test_clients_authenticate(tmp_path: Path, client: type, mechanism: str
 
 
 def test_repeated_nonce_is_refused_by_its_cause() -> None:
-    """Kafka 4 compares the nonce as a whole, too; librdkafka repeated it before 2.6.1."""
+    """A client nonce that is repeated within the server's nonce is refused with that reason.
+
+    Kafka 4 also compares the whole nonce; librdkafka before 2.6.1 repeated it.
+    """
     credential = ScramCredential(
         name="ann",
         mechanism=2,

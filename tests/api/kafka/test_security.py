@@ -1,4 +1,4 @@
-"""Users and quotas over Kafka's protocol, asked by real clients and by our own messages."""
+"""Users and quotas over Kafka's protocol, with real clients and with our own messages."""
 
 import asyncio
 import itertools

@@ -52,7 +52,7 @@ async def limited(directory: Path, session_ms: int, **options: Any) -> AsyncIter
 
 
 async def log_in(raw: Raw, login: ClientLogin) -> SaslAuthenticateResponse:
-    """Return the last answer."""
+    """Authenticate; return the last response."""
     assert (await raw.choose(login.mechanism)).error_code == 0
     exchange = ClientExchange(login)
     message: bytes | None = exchange.begin()

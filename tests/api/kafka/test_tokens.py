@@ -84,7 +84,10 @@ async def test_refusals_have_kafkas_codes(tmp_path: Path) -> None:
 
 
 def test_bytes_are_those_of_kafkas_message_definitions() -> None:
-    """Written by hand from CreateDelegationTokenRequest.json, a fixed and a flexible version."""
+    """The expected bytes were written by hand from CreateDelegationTokenRequest.json.
+
+    One version is fixed, the other flexible.
+    """
     request = tokens.CreateDelegationTokenRequest(renewers=(_ANN,), max_lifetime_ms=5)
     old = frames.encode_request(apis.CREATE_DELEGATION_TOKEN, 1, 7, request)
     assert old.endswith(b"\0\0\0\1" + b"\0\4User" + b"\0\3ann" + b"\0" * 7 + b"\5")

@@ -1,4 +1,4 @@
-"""A real node whose log goes on with built records, for what no real log at hand holds."""
+"""A real log to which built records are appended, for cases that no available real log contains."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +21,12 @@ def grown(
     *,
     leader_epoch: int = 1,
 ) -> Path:
-    """Lay a node of one segment out under `target`, append batches, and return its folder.
+    """Copy a node's log of one segment to a folder below `target`, append batches, and return the
+    folder.
 
     Args:
-        batches: The seconds since the last real record, and the records.
-        leader_epoch: Of the batches.
+        batches: For each batch, the seconds since the last real record, and its records.
+        leader_epoch: Leader epoch of the batches.
     """
     directory = data_set.materialise(target)
     (segment,) = data_set.segments

@@ -1,4 +1,4 @@
-"""Questions whose client has gone, and worker processes that are stuck (stopped by a signal)."""
+"""Questions whose client has disconnected, and worker processes stopped by a signal."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ def service(tmp_path: Path) -> Iterator[Served]:
 
 
 def worker_processes(of: int) -> list[int]:
-    """Return the processes that answer questions for a process."""
+    """Return the worker processes that answer questions for the process `of`."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -54,7 +54,7 @@ async def digest(client: Client) -> AnswerPage:
 
 
 async def stuck_workers(service: int, client: Client) -> list[int]:
-    """Start both processes of a service and stop them."""
+    """Start both worker processes of a service, and stop them with a signal."""
     pids: list[int] = []
     while len(pids) < workers.WORKERS_MAX:
         await asyncio.gather(*[digest(client) for _ in range(workers.WORKERS_MAX)])

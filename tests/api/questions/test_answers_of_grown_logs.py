@@ -1,8 +1,8 @@
-"""Questions that no real log at hand can be asked: one of them goes on with built records.
+"""Questions that none of the available real logs can answer: built records are appended to one.
 
 The real log is of node 1 of three; it ends at 2981 (epoch 1). In it the brokers 1, 3 and 2 register
 at 2, 3 and 6 with metadata.version 1 to 7 and are unfenced at 5, 7 and 9; the partitions 0 and 5 of
-__consumer_offsets have the one replica 2. What is built starts at 2982.
+__consumer_offsets have the single replica 2. The built records start at 2982.
 """
 
 from pathlib import Path
@@ -40,7 +40,7 @@ def moved(data_set: DataSet, partition_id: int, to: int) -> PartitionChangeRecor
 
 
 def registered_anew(broker_id: int, broker_epoch: int, highest: int) -> RegisterBrokerRecord:
-    """A broker that comes back with a newer release."""
+    """Return the registration of a broker that restarts with a newer release."""
     levels = BrokerFeature(
         name="metadata.version", min_supported_version=7, max_supported_version=highest
     )
@@ -120,8 +120,8 @@ def test_which_registration_blocks_the_upgrade(
 
 @pytest.fixture
 def clashing(data_set: DataSet, tmp_path: Path) -> list[Path]:
-    """Node 1 became the leader of epoch 2 and fenced broker 2 with an epoch of before; the others
-    have only the real log.
+    """Logs of three nodes: node 1 became the leader of epoch 2 and fenced broker 2 with an old
+    broker epoch; the others have only the real log.
     """
     stale = BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=5, fenced=1)
     batches: list[tuple[int, list[Record]]] = [(10, [leader_change(1, VOTERS)]), (11, [stale])]
@@ -161,7 +161,9 @@ def test_which_records_clash_and_on_which_node(
 def test_how_to_start_again_although_records_clash(
     metalog: Metalog, clashing: list[Path], tmp_path: Path, data_set: DataSet
 ) -> None:
-    """Question 9: advise says at which record Kafka stops, and the steps lead before it."""
+    """Question 9: advise names the record at which Kafka stops, and steps to start from before
+    it.
+    """
     node, *_ = clashing
     answer = metalog("advise", node, "--json")
     advice: dict[str, Any] = answer.json
@@ -186,7 +188,7 @@ def test_how_to_start_again_although_records_clash(
 def test_a_majority_that_clashes_is_told(
     metalog: Metalog, tmp_path: Path, data_set: DataSet
 ) -> None:
-    """Question 9: nothing is lost, and yet no controller of the majority can load the log."""
+    """Question 9: no record is lost, and yet no controller of the majority can load the log."""
     stale = BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=5, fenced=1)
     nodes = []
     for each in data_sets():

@@ -37,7 +37,7 @@ def records(data_set: DataSet) -> list[dict[str, Any]]:
 
 
 def topics(records: list[dict[str, Any]]) -> dict[int, str]:
-    """The names of topics, by the offset that created each."""
+    """Return the names of the topics, by the offset of the record that created each."""
     return {row["offset"]: row["data"]["name"] for row in records if row["type"] == "TopicRecord"}
 
 
@@ -60,7 +60,7 @@ def test_why_the_topic_has_no_leader(
 def test_who_deleted_it_and_when(
     metalog: Metalog, log: Path, records: list[dict[str, Any]], data_set: DataSet
 ) -> None:
-    """Question 2: the log cannot know who, and says so once."""
+    """Question 2: the principal is not in the log, and the answer says so once."""
     made = {row["offset"]: row["data"] for row in records if row["type"] == "TopicRecord"}[191]
     (life,) = metalog("topics", "lives", made["name"], "--log", log, "--json").json["lives"]
     assert life["topic_id"] == made["topicId"]
@@ -107,7 +107,10 @@ def test_how_often_the_broker_was_down_and_what_went_with_it(
 def test_what_lasts_is_cut_at_the_time_that_is_asked_for(
     metalog: Metalog, log: Path, data_set: DataSet
 ) -> None:
-    """Question 4: no record lies between 23:12:13.850 (7103) and 23:17:48.687 (7104)."""
+    """Question 4: an ongoing outage is counted up to the time asked for.
+
+    No record lies between 23:12:13.850 (7103) and 23:17:48.687 (7104).
+    """
     for to, seconds in (
         ("2025-02-26T23:15:00Z", 166.150),
         ("2025-02-26T23:12:13.850Z", 0),
@@ -154,9 +157,9 @@ def test_was_the_cluster_healthy_then(metalog: Metalog, log: Path, data_set: Dat
 def test_what_would_have_happened_without_the_fencing(
     metalog: Metalog, log: Path, data_set: DataSet
 ) -> None:
-    """Question 17: the leads went before the fencing, and the next registration fences anyway.
+    """Question 17: the leaders moved before the fencing, and the next registration also fences.
 
-    Without the shutdown the fencing itself takes the leads.
+    Without the shutdown, the fencing itself moves the leaders.
     """
     without = ("what-if", log, "--at", 6894, "--to", 6960)
     answer = metalog(*without, "--without", "broker:1#fenced=true", "--json").json
@@ -175,7 +178,7 @@ def test_what_would_have_happened_without_the_fencing(
 def test_since_when_it_has_no_leader(
     metalog: Metalog, log: Path, records: list[dict[str, Any]], data_set: DataSet
 ) -> None:
-    """Question 20: by turns a record takes the lead of this partition, and gives it back."""
+    """Question 20: records alternately remove the leader of this partition and restore it."""
     name = topics(records)[214]
     topic_id = next(row["data"]["topicId"] for row in records if row["offset"] == 214)
     of_topic = [row for row in records if row["data"].get("topicId") == topic_id]

@@ -59,7 +59,7 @@ def test_why_the_topic_has_no_leader(
 def test_when_the_broker_flapped_and_for_how_long(
     metalog: Metalog, log: Path, topic: str, data_set: DataSet
 ) -> None:
-    """Question 3; each record about the broker, looked at on its own."""
+    """Question 3; each record about the broker is checked separately."""
     began: tuple[int, int] | None = None
     expected = []
     for row in [row for segment in data_set.segments for row in segment.oracle()]:

@@ -123,7 +123,7 @@ what depends on the time of the question.
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A log and the service that writes it, which changes nothing meanwhile."""
+    """A log, and the service that writes it, with no changes during the tests."""
     log = tmp_path_factory.mktemp("both") / "log"
     assert run(["demo", str(log), "--topics", "6", "--brokers", "3", "--changes", "200"]) == 0
     with serving(log, "--session-timeout-ms", 600_000) as service:
@@ -156,14 +156,14 @@ def test_log_and_service_answer_alike(
 
 
 def common(value: Any) -> Any:
-    """Return JSON without what the moment decides."""
+    """Return JSON without the values that depend on the time of the question."""
     if isinstance(value, dict):
         return {k: common(v) for k, v in value.items() if k not in OF_THE_MOMENT}
     return [common(item) for item in value] if isinstance(value, list) else value
 
 
 def _live(text: str) -> str:
-    """Return a text without the lags, which only a service knows, and the log's age."""
+    """Return a text without the lags, which only a service knows, and the age of the log."""
     return re.sub(r"(\[[0-9?,]+\]|, \d+ s behind this machine's clock)$", "", text, flags=re.M)
 
 
@@ -216,7 +216,7 @@ def test_service_counts_what_lasts_up_to_now(metalog: Metalog, served: tuple[Pat
 
 
 def _lasting(told: Answer) -> dict[tuple[str, str, int], int]:
-    """Return the durations of the outages that have not ended, by object, kind and beginning."""
+    """Return the durations of the ongoing outages, by object, kind and start."""
     return {
         (each["object"], each["kind"], each["from_time"]): each["duration_ms"]
         for each in told.json["intervals"]

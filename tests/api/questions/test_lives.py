@@ -1,4 +1,4 @@
-"""Lives of a topic's name."""
+"""The lives of a topic's name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Long answers come in pages of a bounded size, which together are one answer."""
+"""Long answers are split into pages of bounded size; together they are one answer."""
 
 import asyncio
 import os
@@ -67,7 +67,10 @@ def test_page_of_an_answer_that_was_forgotten_is_computed_anew(
 def test_pages_are_those_of_one_answer_while_the_log_grows(
     demo_log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Points were resolved by the first page: here as if the log had ended earlier then."""
+    """All pages use the points that were resolved for the first page.
+
+    Here the log seems to have ended earlier when the first page was made.
+    """
     monkeypatch.setattr(pages, "PAGE_BYTES", 5_000)
     cursor: Cursor | None = Cursor(0, {"end": 99, "start": -1})
     rows: list[Any] = []

@@ -61,7 +61,7 @@ def test_nothing_is_being_reassigned(metalog: Metalog, log: Path, data_set: Data
 def test_how_often_and_how_long_was_each_node_the_controller(
     metalog: Metalog, log: Path, data_set: DataSet
 ) -> None:
-    """The decoded log has three leader changes; the last record ends the last term."""
+    """The decoded log has three leader changes; the last record is the end of the last term."""
     rows = [row for segment in data_set.segments for row in segment.oracle()]
     began = {row["offset"]: row for row in rows if row["type"] == "LeaderChangeMessage"}
     assert list(began) == [0, 64, 146]

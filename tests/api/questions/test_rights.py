@@ -1,4 +1,4 @@
-"""Questions about the past need rights as commands do, item by item."""
+"""Questions about the past are authorized like commands, item by item."""
 
 import base64
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_every_question_about_the_past_is_tried() -> None:
 
 
 async def _answered(at: Server, question: str, request: Any) -> Any:
-    """Return the code of a refusal, or the plain answer."""
+    """Return the answer, or the error code if the question is refused."""
     try:
         page = await at.client.page(question, request)
     except RequestError as error:

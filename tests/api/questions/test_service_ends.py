@@ -25,7 +25,7 @@ from tests.forked_commands import METALOG
 
 
 async def _waiting_tail(client: MetadataClient | SocketClient) -> "asyncio.Task[AnswerPage]":
-    """Ask for records that do not come."""
+    """Start a request for records that have not been written yet."""
     waiting = FollowRows(first="1000000", wait_ms=30_000)
     asked = asyncio.create_task(client.page("tail", waiting))
     await asyncio.sleep(0)  # it is sent

@@ -1,4 +1,4 @@
-"""A service whose files were replaced answers no question with a process of another release."""
+"""A service whose files were replaced does not use worker processes of the new release."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a change of the past leads to, against computations by hand."""
+"""The effects of a change of the past, compared with effects computed by hand."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def fencing_of(log: Path, metalog: Metalog, broker: int) -> tuple[int, int]:
 
 
 def fork(metalog: Metalog, log: Path, *options: object) -> dict[str, Any]:
-    """Return the answer; the log is not touched."""
+    """Return the answer of `what-if`; check that the log is unchanged."""
     before = content(log)
     answer = metalog("what-if", log, *options, "--json")
     assert answer.code == 0, answer.err
@@ -59,13 +59,13 @@ def fork(metalog: Metalog, log: Path, *options: object) -> dict[str, Any]:
 
 
 def but_epochs(differences: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what differs by name: ids and epochs are left aside."""
+    """Return the differences by name, without ids and epochs."""
     ids = ("epoch", "_id", "directories")
     return [each for each in differences if not each["field"].endswith(ids)]
 
 
 def at_first(document: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return what differs right after the first change."""
+    """Return the differences right after the first change."""
     partings = document["partings"]
     first = min(each["from_offset"] for each in partings)
     return {
@@ -252,7 +252,9 @@ def test_malformed_changes_are_refused(
 def test_real_broker_that_is_not_fenced_keeps_its_partitions(
     data_set: DataSet, tmp_path_factory: pytest.TempPathFactory, metalog: Metalog
 ) -> None:
-    """By hand, of the rows as another program decoded them: the state before stays."""
+    """The expected state was computed by hand from rows that another program decoded: it is the
+    state before the fencing.
+    """
     rows = [row for segment in data_set.segments for row in segment.oracle()]
     fence = next(r for r in rows if r["type"] == "FenceBrokerRecord" and r["data"]["id"] == 2)
     state: dict[tuple[str, int], dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Why a value is what it is, where the field's own records say so."""
+"""`why` of fields that are set by a record of their own."""
 
 from pathlib import Path
 

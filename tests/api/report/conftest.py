@@ -44,27 +44,27 @@ def report_file(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests here: its start and its first page take 3 s of CPU."""
+    """One browser for all tests of this package: its start and its first page take 3 s of CPU."""
     with chromium() as found:
         yield found
 
 
 @pytest.fixture(scope="package")
 def pages_of_package(browser: Browser) -> Pages:
-    """Pages that the tests use one after the other."""
+    """Pages that the tests use in turn."""
     return Pages(browser)
 
 
 @pytest.fixture
 def pages(pages_of_package: Pages) -> Pages:
-    """Pages that have asked for nothing yet."""
+    """The pages, with an empty list of their requests."""
     pages_of_package.forget()
     return pages_of_package
 
 
 @pytest.fixture
 def opened(pages: Pages) -> Iterator[Opened]:
-    """Opens a file; the test fails if the page asked for anything else, or threw an error."""
+    """Opens a file; the test fails if the page requests any other file, or throws an error."""
     with contextlib.ExitStack() as stack:
 
         def open_file(file: Path, link: str = "", width: int = 1000, scheme: Any = "light") -> Page:
@@ -79,7 +79,7 @@ def opened(pages: Pages) -> Iterator[Opened]:
 
 @pytest.fixture(scope="package")
 def kept_page(pages_of_package: Pages, report_file: Path) -> Iterator[Page]:
-    """The report of the whole demo: opening it takes as much CPU as most tests."""
+    """The report of the whole demo, opened once: opening it takes as much CPU as most tests."""
     with pages_of_package.page() as page:
         page.goto(report_file.as_uri())
         page.wait_for_selector(SHOWN)
@@ -89,9 +89,10 @@ def kept_page(pages_of_package: Pages, report_file: Path) -> Iterator[Page]:
 
 @pytest.fixture
 def page(kept_page: Page, pages: Pages) -> Iterator[Page]:
-    """The page of `report_file` as when it opened, for tests that do not use its search.
+    """The page of `report_file` in its first state, for tests that do not use its search.
 
-    The search closes its list a moment after a test has left it, which the next one would see.
+    The search closes its list a moment after the test that used it, which would disturb the next
+    test.
     """
     kept_page.evaluate(_AS_OPENED)
     yield kept_page
@@ -99,7 +100,7 @@ def page(kept_page: Page, pages: Pages) -> Iterator[Page]:
 
 
 def check_alone(pages: Pages) -> None:
-    """Check that pages of files asked for nothing outside, and threw no error."""
+    """Check that the pages requested nothing from outside, and threw no error."""
     assert pages.errors == []
     outside = ("file:", "data:", "about:blank")
     assert [url for url in pages.asked if not url.startswith(outside)] == []

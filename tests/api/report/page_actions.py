@@ -1,4 +1,4 @@
-"""What tests do on a report's page, and read from it."""
+"""Actions on a report's page, and functions that read its content."""
 
 import re
 from typing import Any
@@ -16,13 +16,15 @@ _STATE = """at => {
 
 
 def states(page: Page, at: int) -> dict[str, Any]:
-    """The state of each object after the record at an offset, by name, from the page's data."""
+    """Return the state of each object after the record at an offset, by name, from the page's
+    data.
+    """
     found: dict[str, Any] = page.evaluate(_STATE, at)
     return found
 
 
 def selected(page: Page) -> tuple[int, int, str | None]:
-    """What is selected, by the link."""
+    """Return the selection in the page's link."""
     link: str = page.evaluate("report.selection.link()")
     page.wait_for_url(lambda url: url.endswith(link))
     found = re.search(r"#from=(\d+)&to=(\d+)(?:&object=(.*))?$", page.url)
@@ -31,7 +33,7 @@ def selected(page: Page) -> tuple[int, int, str | None]:
 
 
 def wait_until_idle(page: Page) -> None:
-    """Of a long list the first part is shown at once, the rest when the page is idle."""
+    """Wait until the page is idle: only then it shows more than the first part of a long list."""
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 

@@ -1,4 +1,4 @@
-"""A log in which a few objects change again and again: none has more than a few fields."""
+"""A log in which a few objects, each with few fields, change again and again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +41,9 @@ def _batches() -> Iterator[tuple[Record, ...]]:
 
 
 def _others(number: int, count: int) -> tuple[Record, Record]:
-    """The broker is there and gone in turns, the config set and taken away."""
+    """Return records that register and unregister the broker, and set and delete the config, in
+    turn.
+    """
     epoch = number * ROUNDS + count
     gone = UnregisterBrokerRecord(broker_id=3, broker_epoch=epoch - 1)
     broker = _broker(3, epoch) if count % 2 else gone

@@ -29,7 +29,7 @@ class Served:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the service."""
         return str(self.http.base_url).rstrip("/")
 
     def create(self, *names: str) -> int:
@@ -41,7 +41,7 @@ class Served:
         return end - 1
 
     def wait_for_streams(self, count: int) -> None:
-        """Wait until there are so many open streams of events."""
+        """Wait until `count` event streams are open."""
 
         async def wait() -> None:
             async with asyncio.timeout(60):
@@ -65,7 +65,7 @@ class Served:
             room.listener = before
 
     def cut_streams(self) -> None:
-        """Break the connections of the pages' streams, without an end of their answers."""
+        """Break the connections of the pages' streams, without an end of the responses."""
         self._portal.call(self._at.cut_connections, growth.PATH)
 
 
@@ -73,7 +73,7 @@ class Served:
 def served(
     directory: Path, http: HttpOptions, token: str | None = None, **options: Any
 ) -> Iterator[Served]:
-    """Run a service on a log in `directory`; every new one has the broker 1."""
+    """Run a service on a log in `directory`; a new log gets a broker 1."""
     is_new = not (directory / "log").exists()
     with (
         start_blocking_portal() as portal,
@@ -87,7 +87,7 @@ def served(
 
 
 class Visitor:
-    """Opens the web page of services; knows what the pages asked for and what went wrong."""
+    """Opens the web page of services; records the requests and errors of the pages."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -97,7 +97,7 @@ class Visitor:
     def visit(
         self, url: str, *, width: int = 1000, scheme: Any = "light", until: str = SHOWN
     ) -> Iterator[Page]:
-        """Open a URL in a page of its own, until an element is there."""
+        """Open a URL in a new page, and wait until an element is present."""
         with self._pages.page(width=width, scheme=scheme) as page:
             page.goto(url)
             page.wait_for_selector(until)

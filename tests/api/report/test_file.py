@@ -1,4 +1,4 @@
-"""The file of a report, without a browser: what is in it, and what must not be."""
+"""The report's file, without a browser: its content, and that it contains no secret."""
 
 import json
 import random
@@ -26,7 +26,7 @@ HOSTS = ("kafka-1.internal.example", "10.11.12.13")
 
 @pytest.fixture(scope="module")
 def with_secrets(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log with a password, a user, and names of hosts in several places."""
+    """A log with a password, a user, and host names in several places."""
     log = tmp_path_factory.mktemp("secrets") / "log"
     shutil.copytree(demo_log, log)
     password = log.parent / "password"
@@ -49,7 +49,7 @@ def with_secrets(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def everything(page: Path) -> str:
-    """All texts of a file."""
+    """Return all texts in a file."""
     header = json.dumps(Unpacked(packed_of(page)).header)
     return re.sub(r'id="columns">[^<]*<', "><", page.read_text()) + header
 

@@ -1,4 +1,7 @@
-"""A page's columns that grew are those of a page loaded anew: random histories, in a browser."""
+"""A page whose columns grew has the same columns as a page loaded anew.
+
+Checked in a browser, with random histories.
+"""
 
 import base64
 import random
@@ -63,7 +66,7 @@ _GROWN = f"""async blocks => {{
 def blocks(
     history: list[Batch], ends: list[int], first: int, topics: tuple[str, ...] | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the whole columns at each end, and what is new since the end before."""
+    """Yield, for each end, the whole columns and the addition since the end before."""
     kept, known = KeptReports(), None
     for end in ends:
         source = FakeLog(history[:end])

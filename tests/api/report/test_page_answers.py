@@ -1,4 +1,4 @@
-"""What a report's page says in words is what the commands say."""
+"""The texts on a report's page are those of the commands."""
 
 import random
 import re
@@ -76,7 +76,7 @@ def test_the_difference_is_that_of_diff(
 
 
 def _differing(metalog: Metalog, log: Path, before: Any, last: int) -> dict[str, list[Any]]:
-    """The changes of a diff, by object."""
+    """Return the changes of a diff, by object."""
     found: dict[str, list[Any]] = {}
     for change in metalog("diff", log, before, last, "--json").json["changes"]:
         found.setdefault(change["object"], []).append(change)

@@ -39,7 +39,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def visitor(pages: Pages) -> Iterator[Visitor]:
-    """Fails the test if a page broke its own policy, threw an error or asked another host."""
+    """Fails the test if a page broke its own content security policy, threw an error or requested
+    another host.
+    """
     found = Visitor(pages)
     yield found
     # The browser says itself that a request was refused; what the page does then is tested.
@@ -54,7 +56,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def linked(service: Served, page: Page) -> str:
-    """The link of what is shown; the address follows a little later."""
+    """Return the link of the current selection; the address bar is updated a little later."""
     return f"{service.url}/{page.evaluate('report.selection.link()')}"
 
 
@@ -345,7 +347,7 @@ def test_an_outage_is_said_and_ends(visitor: Visitor, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service that knows ann, who may do everything, and bob, who may see one topic."""
+    """A service with two users: ann may do everything, bob may read one topic."""
     directory = tmp_path_factory.mktemp("guarded")
     tokens = directory / "tokens"
     lines = [f"{name}:{hashlib.sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
@@ -413,7 +415,7 @@ def test_a_reader_without_the_cluster_sees_own_topics(guarded: Served, visitor: 
 
 
 def shown_topics(page: Page) -> str:
-    """Everything that a page of some topics knows."""
+    """Return all that a page contains about topics."""
     content: str = page.content()
     return content + str(page.evaluate(f"({CONTENTS})(served.data)"))
 

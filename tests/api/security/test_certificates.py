@@ -1,4 +1,4 @@
-"""Names and validity of certificates, beside those that `cryptography` reads."""
+"""Names and validity of certificates, compared with those that `cryptography` reads."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""The file of a client's settings: what is wrong with it is one line that names it."""
+"""The file with a client's settings: each mistake in it is reported in one line that names it."""
 
 from pathlib import Path
 

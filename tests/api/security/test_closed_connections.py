@@ -1,6 +1,6 @@
-"""TLS connections that a service closes leave no socket, even if the client never answers.
+"""TLS connections that a service closes leave no open socket, even if the client never answers.
 
-pytest makes each test fail after which a socket is collected that was not closed.
+pytest fails a test if a socket that was not closed is garbage-collected after it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ def _connect(ca: Authority, port: int) -> ssl.SSLSocket:
 
 
 def _let_it_close(ca: Authority, port: int) -> ssl.SSLSocket:
-    """Send what no protocol knows; return when the service has closed its side."""
+    """Send data of no known protocol; return when the service has closed its side."""
     client = _connect(ca, port)
     client.sendall(b"\xff" * 8)
     while client.recv(1_024):
@@ -100,7 +100,9 @@ def test_stream_that_was_closed_before_is_aborted(
 
 @pytest.mark.parametrize("turns", range(6))
 def test_connection_accepted_while_the_acceptor_closes_is_closed(ca: Authority, turns: int) -> None:
-    """In one of the turns of the event loop it is accepted, and its handshake not yet begun."""
+    """For one of the numbers of event loop turns, the acceptor closes after it accepted the
+    connection and before the TLS handshake.
+    """
 
     async def serve() -> None:
         tls = server_context(ca.issue("server"))

@@ -1,4 +1,4 @@
-"""TLS over real sockets: what the files give, and the errors of each side."""
+"""TLS over real sockets: the loaded files, and the errors on both sides."""
 
 import asyncio
 import datetime as dt

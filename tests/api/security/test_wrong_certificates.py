@@ -1,4 +1,4 @@
-"""Certificates wrong in ten ways: one clear line on the side that can know it."""
+"""Ten kinds of wrong certificates: the side that can detect the mistake prints one clear line."""
 
 import datetime as dt
 import logging
@@ -33,10 +33,10 @@ FUTURE = {"not_before": NOW + DAY, "not_after": NOW + 2 * DAY}
 
 
 class Peers(msgspec.Struct, kw_only=True):
-    """The two sides of a connection, right until a case spoils one of them.
+    """The settings of both sides of a connection, correct until a test case changes one.
 
     Attributes:
-        now: When the server and the client load their files.
+        now: Time at which the server and the client load their files.
     """
 
     ca: Authority

@@ -1,4 +1,4 @@
-"""Servers on loopback in front of real logs, and peers that speak in raw bytes."""
+"""Servers on loopback with real logs, and clients that send raw bytes."""
 
 import asyncio
 import socket
@@ -46,13 +46,13 @@ async def server(log: MetadataLog) -> AsyncIterator[SocketServer]:
 
 
 def rows(directory: Path) -> list[Envelope]:
-    """Every row of a log, without the announcement of its writer."""
+    """Return all rows of a log, except the announcement of its writer."""
     with LogReader.open(directory) as reader:
         return [row for batch in reader.batches(1) for row in batch.rows]
 
 
 class SlowLog:
-    """A log that commits nothing until it may, and counts who waits."""
+    """A log that commits only when the test allows it, and counts the waiting appends."""
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log
@@ -73,7 +73,7 @@ class SlowLog:
 
 
 class RawPeer:
-    """A socket of its own, which says what a test wants said."""
+    """A plain socket that sends the bytes given by a test."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -109,7 +109,7 @@ OpenRaw = Callable[..., Awaitable[RawPeer]]
 
 @pytest.fixture
 def raw() -> Iterator[OpenRaw]:
-    """Connect to a server without a client."""
+    """Connect to a server with plain sockets."""
     opened: list[socket.socket] = []
 
     async def connect(
@@ -131,5 +131,5 @@ def raw() -> Iterator[OpenRaw]:
 
 
 def size_prefixed(content: bytes) -> bytes:
-    """A frame of any content."""
+    """Return a frame with the given content, valid or not."""
     return struct.pack(">I", len(content)) + content

@@ -1,4 +1,4 @@
-"""Appends over a socket: answers mean committed, in order; refusals carry their reason."""
+"""Appends over a socket: an answer means committed, in order; a refusal contains the reason."""
 
 import asyncio
 from pathlib import Path
@@ -109,7 +109,7 @@ async def test_refused_batch_writes_nothing_and_the_connection_goes_on(
 
 
 class _FailingFs(OsFs):
-    """A disk whose syncs fail once told to."""
+    """A file system whose syncs fail once the test says so."""
 
     failing = False
 

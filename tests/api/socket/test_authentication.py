@@ -1,4 +1,4 @@
-"""Who appends: by password, token, certificate or the operating system; what others are told."""
+"""Authentication by password, token, certificate or the operating system; refusals of others."""
 
 import asyncio
 import base64

@@ -1,4 +1,6 @@
-"""Commands, transactions and expected versions over the socket, as over any other way in."""
+"""Commands, transactions and expected versions behave over the socket like over Kafka's
+protocol.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The examples of docs/socket.md are the bytes on the wire."""
+"""The examples in docs/socket.md are the real bytes of the protocol."""
 
 import re
 
@@ -14,7 +14,7 @@ _PAGE = (ROOT / "docs" / "socket.md").read_text()
 
 
 def example(name: str) -> bytes:
-    """The bytes of the one example of that name."""
+    """Return the bytes of the only example with that name."""
     (found,) = re.findall(rf"^```{name}\n(.*?)^```$", _PAGE, re.MULTILINE | re.DOTALL)
     return bytes.fromhex(found)
 

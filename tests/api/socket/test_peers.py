@@ -1,4 +1,4 @@
-"""Peers that are broken, slow, half gone, or no clients at all."""
+"""Clients that are broken, slow or half closed, and peers that do not speak the protocol."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ def request(number: int) -> bytes:
 
 
 def damaged(number: int) -> bytes:
-    """A request whose rows are not those of its count."""
+    """Return a request with a wrong number of rows."""
     content = request(number)[4:]
     return size_prefixed(content + b"\0")
 
@@ -239,7 +239,7 @@ async def test_all_connections_together_leave_the_log_room(
 
 
 class RefusingLog:
-    """A log that takes nothing, says so at length, and counts how often."""
+    """A log that refuses every append with a long message, and counts the refusals."""
 
     count = 0
 
@@ -279,7 +279,7 @@ Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @contextlib.asynccontextmanager
 async def other_server(answer: Answer) -> AsyncIterator[int]:
-    """A server of one connection that is not ours; yields its port."""
+    """A server of another protocol that takes one connection; yields its port."""
     ended = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

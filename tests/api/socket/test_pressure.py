@@ -1,4 +1,6 @@
-"""Appends while others hold frames back, are idle, or have taken the memory for large frames."""
+"""Appends while other clients send incomplete frames, are idle, or use up the memory for large
+frames.
+"""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Appends to a running service: through the controller's loop, next to Kafka's requests."""
+"""Appends to a running service go through the controller's loop, together with Kafka's requests."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ def options(directory: Path, socket_port: int = 0) -> ServeOptions:
 
 @contextlib.asynccontextmanager
 async def _served(directory: Path) -> AsyncIterator[tuple[Serving, SocketClient]]:
-    """A service over a log, and a connection to its socket."""
+    """A service of a log, and a client of its socket."""
     async with serving(options(directory)) as running:
         assert running.socket is not None
         port = running.socket.port

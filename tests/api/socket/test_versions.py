@@ -1,4 +1,4 @@
-"""Releases that speak different versions of the socket, or have different record types."""
+"""Releases with different versions of the socket protocol, or with different record types."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ def test_version_1_is_spoken_with_the_schema_of_the_first_release() -> None:
 
 
 def test_rows_in_the_schema_of_every_release_are_known() -> None:
-    """A field added to a record needs a line in ADDED_FIELDS."""
+    """Each field that was added to a record needs a line in ADDED_FIELDS."""
     for path in sorted((MANIFEST.parent / "schemas").glob("*.avsc")):
         layout = layout_of(stored_schema(json.loads(path.read_text())))
         assert layout is not None, path.name

@@ -1,4 +1,4 @@
-"""The rules of ACL decisions, written down apart: every entry is looked at for every decision.
+"""A model of ACL decisions that checks every entry for every decision.
 
 It shares no code with the authorizer, so that it can disagree.
 """

@@ -1,4 +1,4 @@
-"""The authorizer gives the verdicts of a model that was written apart from it."""
+"""The authorizer gives the same verdicts as a model that was written independently."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How the log names a client."""
+"""The name of a client in the log."""
 
 import msgspec
 import pytest

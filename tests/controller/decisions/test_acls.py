@@ -1,4 +1,4 @@
-"""Ranges of hosts in ACLs, which brokers before Kafka 4.4 do not know."""
+"""ACLs with ranges of hosts, which brokers before Kafka 4.4 do not support."""
 
 import pytest
 

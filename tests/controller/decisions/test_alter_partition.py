@@ -1,4 +1,4 @@
-"""ISR changes asked for by leaders."""
+"""ISR changes requested by leaders."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.controller.cluster import Cluster
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three brokers and a fenced fourth; 1 leads orders-0."""
+    """Three active brokers and a fenced fourth one; broker 1 leads orders-0."""
     cluster = Cluster()
     cluster.add_brokers(1, 2, 3)
     cluster.register(4)

@@ -1,4 +1,4 @@
-"""Altering topics: one instruction for each."""
+"""AlterTopics: each instruction for a topic."""
 
 from typing import Any
 
@@ -166,7 +166,9 @@ def test_too_many_new_partitions_refuse_the_request(cluster: Cluster) -> None:
 
 
 def test_instructions_are_called_as_the_documents_call_them() -> None:
-    """Scripts read these words in the JSON of `metalog topics alter`."""
+    """The names of the instructions do not change: scripts read them in the JSON of
+    `metalog topics alter`.
+    """
     assert [instruction.value for instruction in Instruction] == [
         "growth",
         "shrink",

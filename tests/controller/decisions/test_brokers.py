@@ -1,4 +1,4 @@
-"""Brokers joining and leaving for good."""
+"""Brokers register and unregister."""
 
 from typing import Any
 

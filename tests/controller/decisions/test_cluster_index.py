@@ -1,4 +1,4 @@
-"""The index of an image, however it came about."""
+"""The index of an image is the same whether it was built or updated."""
 
 import random
 

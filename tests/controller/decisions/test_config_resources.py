@@ -1,4 +1,4 @@
-"""Which configs each kind of resource may have, and what becomes of others that a log holds."""
+"""The configs that each kind of resource may have, and how others in a log are handled."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Changing configs, and which value counts."""
+"""Changes of configs, and the effective value."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def _record(cluster: Cluster, name: str, value: str | None) -> ConfigRecord:
 
 
 def _own(cluster: Cluster) -> dict[str, str]:
-    """Return what the topic sets itself."""
+    """Return the configs that are set on the topic itself."""
     return dict(cluster.image.config(TOPIC, cluster.full_name("orders")))
 
 

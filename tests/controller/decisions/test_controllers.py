@@ -1,4 +1,4 @@
-"""Controllers that announce themselves."""
+"""Registrations of controllers."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Log directories: where a new replica goes, which are online, and which ids are reserved."""
+"""Log directories: placement of new replicas, online directories, reserved ids."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Effective configs against a model of the rules, written apart, on random levels.
+"""Effective configs compared with an independent model of the rules, on random levels.
 
 The model is a plain search over a list of levels; it shares no code with the decisions. CASES in
-the environment says how many cases to run.
+the environment sets the number of cases.
 """
 
 import os
@@ -46,7 +46,7 @@ State = dict[tuple[int, str], dict[str, str]]
 
 
 def model_levels(state: State, topic: str, config: str) -> list[tuple[str, str, str]]:
-    """Return (level, name there, effective value) of all settings, nearest first."""
+    """Return (level, name there, effective value) of all settings, nearest level first."""
     namespace = topic.rpartition(":")[0]
     found = []
     places = [(TOPIC, topic)]

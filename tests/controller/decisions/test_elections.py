@@ -1,4 +1,4 @@
-"""Elections on request, and those that the controller holds on its own."""
+"""Elections by request, and those that the controller starts by itself."""
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.controller.cluster import Cluster
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three brokers; orders-0 prefers 1 and orders-1 prefers 2."""
+    """Three brokers; the preferred leader of orders-0 is 1, that of orders-1 is 2."""
     cluster = Cluster()
     cluster.add_brokers(1, 2, 3)
     cluster.create("orders", [1, 2], [2, 3])
@@ -36,7 +36,7 @@ def _elect(cluster: Cluster, *partition_ids: int, unclean: bool = False) -> list
 
 
 def _lose_preferred_leader(cluster: Cluster) -> None:
-    """Let 2 lead orders-0, with 1 back in the ISR."""
+    """Make 2 the leader of orders-0, and put 1 back in the ISR."""
     cluster.fence(1)
     cluster.heartbeat(1)
     partition = cluster.partition("orders", 0)

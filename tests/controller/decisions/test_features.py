@@ -1,4 +1,4 @@
-"""Feature levels, and the layouts that they allow."""
+"""Feature levels, and the record layouts that they allow."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Adding partitions to topics."""
+"""Partitions are added to topics."""
 
 from typing import Any
 

@@ -86,7 +86,7 @@ def test_a_last_known_leader_that_is_down_does_not_lead() -> None:
 def test_a_last_known_leader_does_not_lead_while_any_member_is_left(
     election: Election, isr: tuple[int, ...], eligible: tuple[int, ...]
 ) -> None:
-    """It may lack what the member has, even while that one is down."""
+    """It may lack records that a member of the ISR or ELR has, even while that member is down."""
     candidates = _candidates(isr=isr, leader=-1, eligible=eligible, last_known_leader=3)
     assert elect(candidates, election, _only(1, 3)) == Elected(-1)
     assert elect(candidates, election, _only(1, 2, 3)) == Elected(2)

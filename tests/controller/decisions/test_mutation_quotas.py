@@ -1,4 +1,4 @@
-"""Which quota counts for whom, and how buckets fill."""
+"""The mutation quota that applies to a client, and how its token bucket fills."""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,6 @@
-"""Configs of namespaces: inherited by the topics in and below them, gone with the namespace."""
+"""Configs of namespaces: topics in them and below inherit them; they are deleted with the
+namespace.
+"""
 
 import pytest
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Limits of namespaces: topics, partitions, mutations a second, and a parent's ceiling."""
+"""Limits of namespaces: topics, partitions, mutations a second, and the limits of a parent."""
 
 import pytest
 
@@ -37,7 +37,7 @@ from tests.controller.effort import lines_run
 
 
 class Hidden:
-    """Lets nobody describe the namespace org."""
+    """An authorizer that allows nobody to describe the namespace org."""
 
     def allows(
         self, image: MetadataImage, caller: Caller, operation: Operation, resource: Resource
@@ -224,7 +224,9 @@ def test_a_limit_costs_the_same_however_much_a_namespace_holds() -> None:
 
 
 def _effort(topics: int) -> int:
-    """Return the work of one creation in a namespace with limits that holds this many topics."""
+    """Return the work to create a topic in a namespace with limits that already has `topics`
+    topics.
+    """
     cluster = _cluster()
     for name in (MAX_TOPICS, MAX_PARTITIONS, MAX_MUTATIONS):
         _limit(cluster, "org", name, 100_000)

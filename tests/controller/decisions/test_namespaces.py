@@ -280,7 +280,7 @@ def test_a_move_costs_the_same_however_many_entries_are_on_all_topics() -> None:
 
 
 def _effort_of_a_move(entries: int) -> int:
-    """Return the work of a dry run of a move, with this many entries on `*`."""
+    """Return the work of a dry run of a move, with this many ACL entries on `*`."""
     cluster = Cluster()
     cluster.add_brokers(1)
     cluster.do(create_namespace, CreateNamespace("org"))

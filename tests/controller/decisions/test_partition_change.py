@@ -1,4 +1,4 @@
-"""One change of one partition: what each step adds to the record, and what it leaves alone."""
+"""One change of one partition: the fields that each step adds to the record, and no others."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fewer partitions, step by step."""
+"""Partitions are removed from a topic, step by step."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def _enable(cluster: Cluster) -> None:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Three brokers, and orders with four partitions; the last two on brokers 1 and 2."""
+    """Three brokers, and a topic `orders` with four partitions, the last two on brokers 1 and 2."""
     cluster = Cluster()
     cluster.add_brokers(1, 2, 3)
     cluster.create("orders", [1, 2], [2, 3], [1, 2], [2, 1])

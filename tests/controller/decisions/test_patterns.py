@@ -1,4 +1,4 @@
-"""Regular expressions over topic names; Python's own engine is the reference."""
+"""Regular expressions for topic names, compared with Python's own engine."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Quotas of addresses, which can be written in several forms."""
+"""Quotas of IP addresses, which can be written in several forms."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Moving partitions."""
+"""Partition reassignments."""
 
 from typing import Any
 
@@ -119,7 +119,7 @@ def test_fencing_whoever_leaves_last_does_not_end_the_move_early(cluster: Cluste
 
 
 def test_any_change_that_fulfils_a_move_ends_it(cluster: Cluster) -> None:
-    """Here a broker is fenced that only the old list of replicas needed."""
+    """Here the change is the fencing of a broker that is only among the old replicas."""
     _reassign(cluster, ("orders", 0, (1, 3)))
     cluster.write(
         [

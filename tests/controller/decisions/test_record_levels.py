@@ -1,4 +1,4 @@
-"""A log below a feature level never holds the records that need it."""
+"""A log whose feature level is too low for a record type has no records of that type."""
 
 import contextlib
 import random
@@ -40,7 +40,7 @@ _SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.txt"))
 
 
 def _lacking(cluster: Cluster, first_step: int = 1) -> list[Record]:
-    """Return the records that were written without the level that they need.
+    """Return the records that were written without the feature level that they need.
 
     The transaction around the bootstrap begins before its levels.
     """

@@ -1,4 +1,4 @@
-"""Broker sessions, which are not in the log."""
+"""Broker sessions, which are not stored in the log."""
 
 from controller.decisions.sessions import Sessions
 from tests.controller.cluster import START_MS, Cluster

@@ -1,4 +1,4 @@
-"""The two machines: every transition of the table is legal, and no other."""
+"""The state machines of partitions and replicas allow exactly the transitions in their tables."""
 
 import pytest
 

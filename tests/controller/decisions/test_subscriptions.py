@@ -1,4 +1,4 @@
-"""Registered patterns of consumer groups, and who is warned that they match more."""
+"""Registered patterns of consumer groups, and the warnings when they match more topics."""
 
 import pytest
 

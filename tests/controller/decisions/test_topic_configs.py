@@ -1,6 +1,6 @@
-"""Every config of a topic: its default, its bounds and its server-level names, as in Kafka 4.0.
+"""Every config of a topic: default, limits and server-level names, as in Kafka 4.0.
 
-The table is written down from Kafka's own documentation of topic configs, apart from the code.
+The expected table was written from Kafka's documentation of topic configs, apart from the code.
 """
 
 import pytest
@@ -145,7 +145,7 @@ def _refused(resource: tuple[int, str], name: str, value: object) -> bool:
 
 
 def value_from(server_name: str, value: str, name: str) -> tuple[str, ConfigSource]:
-    """Return what a config is when only the static file sets a server-level name."""
+    """Return a config's value and source if only the static file sets a server-level name."""
     settings = Settings(cluster_id="test", static_configs={server_name: value})
     levels = server_levels(Cluster(settings=settings).context())
     found = effective_config(levels, TOPIC_CONFIGS[name])

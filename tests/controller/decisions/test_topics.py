@@ -41,7 +41,7 @@ def _code(result: TopicResult) -> str:
 
 
 def _refused(cluster: Cluster, **fields: Any) -> str:
-    """Return the code with which a topic is refused; nothing may be written."""
+    """Return the error code with which a topic is refused; check that nothing is written."""
     (result,) = _create(cluster, NewTopic(**{"name": "orders", **fields}))
     assert cluster.records == ()
     return _code(result)

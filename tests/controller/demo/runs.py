@@ -1,4 +1,4 @@
-"""Demos that were run, with their batches kept."""
+"""Runs demos and keeps their batches."""
 
 import asyncio
 
@@ -14,14 +14,14 @@ from tests.controller.memory_log import MemoryLog
 
 
 class DemoRun(msgspec.Struct, frozen=True):
-    """What a demo wrote, said, and left."""
+    """The batches, summary and final image of a demo."""
 
     written: list[NewBatch]
     summary: DemoSummary
     image: MetadataImage
 
     def batches(self) -> list[Batch]:
-        """Return what was written with the offsets that it got."""
+        """Return the batches with the offsets at which they were written."""
         batches: list[Batch] = []
         offset = 0
         for new in self.written:

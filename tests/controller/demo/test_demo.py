@@ -1,4 +1,4 @@
-"""The demo's history: repeatable, free of contradictions, and worth looking into."""
+"""The demo's history is repeatable, has no contradictions, and shows every feature."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ _SMALL = DemoOptions(topics=8, brokers=4, changes=300, seed=7)
 
 @pytest.fixture(scope="module")
 def demo() -> DemoRun:
-    """The demo that people see who give no options."""
+    """The demo with default options."""
     return run(DemoOptions())
 
 

@@ -1,4 +1,4 @@
-"""How far removals and brokers are; moves are in the tests of reassignments."""
+"""The progress of removals and brokers; that of moves is in the tests of reassignments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which quotas a filter finds, and which apply to a client, against models written apart."""
+"""The quotas that match a filter or apply to a client, compared with independent models."""
 
 import itertools
 import random
@@ -36,7 +36,9 @@ def _key(entity: Entity) -> str:
 
 
 def _cluster(entities: list[Entity]) -> Cluster:
-    """Set a quota of each entity: its index in `_ENTITIES`, from 1."""
+    """Return a cluster with a quota for each entity; its value is its index in `_ENTITIES`, from
+    1.
+    """
     cluster = Cluster()
     for entity in entities:
         change = QuotaChange(_key(entity), float(_ENTITIES.index(entity) + 1))
@@ -55,7 +57,7 @@ _FILTERS = [
 
 
 def _matches(entity: Entity, filters: dict[str, QuotaFilter], *, strict: bool) -> bool:
-    """The sentences of KIP-546 on filters, one by one."""
+    """True if a quota matches the filters by the rules of KIP-546, written one by one."""
     for kind, wanted in filters.items():
         named = [name for of, name in entity if of == kind]
         if not named:

@@ -1,4 +1,4 @@
-"""The states of partitions and replicas through a run."""
+"""The state transitions of partitions and replicas during a scenario."""
 
 from collections.abc import Callable
 
@@ -40,14 +40,16 @@ def cluster() -> Cluster:
 
 
 def _walked(cluster: Cluster, what: Callable[[], object]) -> list[str]:
-    """Return the steps that something led to."""
+    """Run an action; return the transitions that it caused."""
     start, count = cluster.image, len(cluster.steps)
     what()
     return _lines(list(walk_states(cluster.steps[count:], start)))
 
 
 def _lines(transitions: list[Transition]) -> list[str]:
-    """`orders-0: New > Online` for a partition, `orders-0@1: ...` for its replica on broker 1."""
+    """Return transitions as text: `orders-0: New > Online` for a partition, `orders-0@1: ...` for
+    its replica on broker 1.
+    """
     lines = []
     for step in transitions:
         who = f"{step.topic}-{step.partition_id}"

@@ -1,4 +1,4 @@
-"""Forks of logs, for tests: made with copying off, and compared with the log row by row."""
+"""Makes forks of logs with copying off, and compares them with the log row by row."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def fork_at(reader: LogReader, start: int, changes: Changes | None = None) -> Fo
 
 
 def differences(reader: LogReader, start: int, counts: Counter[str]) -> Iterator[str]:
-    """Decide a log anew from an offset on, without changes; yield what comes out otherwise."""
+    """Repeat the decisions of a log from an offset on, without changes; yield the differences."""
     fork = fork_at(reader, start)
     begin = fork.past.image.provenance.next_offset
     for step, rows in fork.steps(reader.batches(begin)):
@@ -37,7 +37,7 @@ def differences(reader: LogReader, start: int, counts: Counter[str]) -> Iterator
 
 
 def starts(log: Path) -> list[int]:
-    """Return where batches begin."""
+    """Return the base offsets of the batches."""
     with LogReader.open(log) as reader:
         return [batch.base_offset for batch in reader.batches()]
 

@@ -1,4 +1,4 @@
-"""An unchanged past, decided anew with copying off, gives the records of the log."""
+"""A fork without changes, decided with copying off, has the same records as the log."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.replay.incidents.real import imported
 
 
 def assert_same(log: Path, seed: int, *, tries: int) -> Counter[str]:
-    """Decide a log anew from random offsets; return how its decisions were taken."""
+    """Decide a log again from random offsets; return the number of decisions by kind."""
     counts: Counter[str] = Counter()
     found = starts(log)
     with LogReader.open(log) as reader:
@@ -44,7 +44,7 @@ def test_random_histories_from_random_offsets(seed: int, tmp_path: Path) -> None
 
 @each_data_set
 def test_real_logs_by_inferred_triggers(data_set: DataSet, tmp_path: Path) -> None:
-    """Prints the share of steps that could be inferred; none of them comes out otherwise."""
+    """No step with an inferred trigger differs; prints the share of such steps."""
     log = imported(data_set, tmp_path)
     counts = assert_same(log, 3, tries=1)
     with LogReader.open(log) as reader:

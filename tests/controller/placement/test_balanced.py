@@ -1,4 +1,4 @@
-"""The placement that looks at the load."""
+"""The placement that balances the load of brokers."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""The placements against the exact results of Kafka's."""
+"""The placements give exactly the same results as Kafka's."""
 
 import json
 from typing import Any
@@ -16,7 +16,9 @@ pytestmark = needs_reference
 
 
 class _Starts:
-    """Makes each ring of brokers start at one position, and the ring of racks at another."""
+    """A random source with fixed start positions, one for rings of brokers and one for the ring of
+    racks.
+    """
 
     def __init__(self, brokers: list[UsableBroker], broker_start: int, rack_start: int) -> None:
         rings = {(broker.rack, broker.fenced) for broker in brokers}

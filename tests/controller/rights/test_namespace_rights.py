@@ -1,4 +1,4 @@
-"""What answers about namespaces show to whom."""
+"""What answers about namespaces show, depending on the caller's rights."""
 
 from controller.authorization.authorizer import (
     CLUSTER,

@@ -1,4 +1,4 @@
-"""Logs to take care of."""
+"""Logs for tests of verify, repair, backup and archive."""
 
 import asyncio
 import shutil
@@ -22,13 +22,13 @@ def written_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def log(written_log: Path, tmp_path: Path) -> Path:
-    """A copy of that."""
+    """A copy of that log, which a test may change."""
     return shutil.copytree(written_log, tmp_path / "log")
 
 
 @pytest.fixture(params=["directory", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """An empty place for copies, of each kind."""
+    """An empty store for copies, of each kind."""
     if request.param == "directory":
         yield open_store(str(tmp_path / "copy"))
     else:
@@ -36,7 +36,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def inspect(directory: Path) -> Inspection:
-    """What verify finds before it replays."""
+    """Return what verify finds before it replays."""
     return inspect_log(OsFs(), directory)
 
 

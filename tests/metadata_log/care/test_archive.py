@@ -1,4 +1,4 @@
-"""`archive` keeps sealed segments, read back; only what it holds unchanged counts as archived."""
+"""`archive` copies sealed segments and reads them back; only unchanged copies count as archived."""
 
 import asyncio
 from pathlib import Path

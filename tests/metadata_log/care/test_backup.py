@@ -1,4 +1,6 @@
-"""`backup`: a consistent copy beside a writer, carried on by the next run, of one history only."""
+"""`backup`: a consistent copy while a writer runs; later runs continue it, from the same log
+only.
+"""
 
 import asyncio
 import errno
@@ -126,7 +128,7 @@ def test_copy_of_another_history_is_never_carried_on(
 async def test_two_logs_that_went_on_from_one_point_are_told_apart(
     tmp_path: Path, log: Path
 ) -> None:
-    """Both writers claim the same epoch at the same offset; the bytes differ."""
+    """Both writers have the same epoch and start at the same offset; only the bytes differ."""
     store = DirectoryStore(OsFs(), tmp_path / "copy")
     run(log, store)
     twin = DirectoryStore(OsFs(), tmp_path / "twin")
@@ -178,11 +180,11 @@ def test_copies_are_readable_by_their_owner_only(log: Path, tmp_path: Path) -> N
 
 
 class Stopped(Exception):
-    """A run ends as if it had been killed."""
+    """Raised where a run is killed."""
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, store: Store, files: int) -> None:
-    """Let the next runs be killed when they have put that many files."""
+    """Make the next runs end after they have stored that many files."""
     put, done = store.put, 0
 
     def counted(name: str, chunks: Iterable[bytes]) -> None:
@@ -224,7 +226,7 @@ def test_what_a_copy_has_lost_is_put_again(log: Path, store: Store, lost: str) -
 def test_run_that_waits_at_the_door_carries_on_what_the_other_made(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It knows an older end of the log than the run that came before it."""
+    """The run that waited knows an older end of the log than the run before it."""
     store = DirectoryStore(OsFs(), tmp_path / "copy")
     run(log, store)
     with LogReader.open(log) as early:
@@ -243,7 +245,7 @@ def test_run_that_waits_at_the_door_carries_on_what_the_other_made(
 
 def test_segment_that_goes_while_it_is_copied_is_tried_again(log: Path, tmp_path: Path) -> None:
     class Retained(OsFs):
-        """The start moves up when the first segment has been checked."""
+        """Retention drops a segment when the first one has been checked."""
 
         def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
             if create and path.name == f"{segment_name(0)}.part":

@@ -1,4 +1,4 @@
-"""Two runs of `backup` or `archive` write to one place at a time: the copy stays whole."""
+"""Two runs of `backup` or `archive` write to the same place at once: the copy stays intact."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Delayed:
-    """A store before whose first writing of a file something else happens."""
+    """A store that runs a function before a file is first written."""
 
     def __init__(self, store: Store, name: str, meanwhile: Callable[[], None]) -> None:
         self._store = store
@@ -64,7 +64,7 @@ def outcome(copy: Copy, log: Path, store: Store) -> str:
 
 
 def check_whole(store: Store, log: Path) -> None:
-    """Check that a copy is readable, undamaged, and a beginning of its log."""
+    """Check that a copy is readable, undamaged, and a prefix of its log."""
     with LogReader.open(store.directory, fs=store.fs) as copied, LogReader.open(log) as whole:
         batches = list(copied.batches())
         assert batches == list(whole.batches())[: len(batches)]

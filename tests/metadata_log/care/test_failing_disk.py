@@ -1,4 +1,4 @@
-"""A disk that does not give some sectors any more: the rest is looked at, and kept."""
+"""A disk with unreadable sectors: all other sectors are checked and kept."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ WHY = os.strerror(errno.EIO)
 
 
 class _BadFile(OsFile):
-    """A file some sectors of which cannot be read."""
+    """A file with some sectors that cannot be read."""
 
     bad: frozenset[int] = frozenset()
     error = errno.EIO
@@ -30,7 +30,7 @@ class _BadFile(OsFile):
 
 
 class BadSectors(OsFs):
-    """The system's files, of which one has bad sectors."""
+    """The system's files, one of which has bad sectors."""
 
     def __init__(self, name: str, *sectors: int, error: int = errno.EIO) -> None:
         self._name, self._sectors, self._error = name, frozenset(sectors), error
@@ -48,7 +48,7 @@ def _repaired(fs: Fs, log: Path) -> RepairResult:
 
 
 def _amid_blocks(log: Path) -> tuple[str, int]:
-    """The largest segment, and its last sector."""
+    """Return the largest segment, and its last sector."""
     path = max(log.glob("0*.avro"), key=lambda path: path.stat().st_size)
     return path.name, (path.stat().st_size - 1) // SECTOR_SIZE
 

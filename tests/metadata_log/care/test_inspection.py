@@ -1,4 +1,4 @@
-"""`verify` lists every damage with its place, and distinguishes it from what is harmless."""
+"""`verify` lists all damage with its place, and tells it apart from harmless findings."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ def segments(log: Path) -> list[Path]:
 
 
 def blocks_at(log: Path) -> int:
-    """Where the blocks of a segment of `log` begin, about."""
+    """Return about where the blocks of a segment of `log` begin."""
     with LogReader.open(log) as reader:
         return len(reader.header(reader.segment_paths[0]).encode())
 
@@ -78,7 +78,7 @@ def test_all_damage_is_listed_within_a_segment_and_beyond_it(log: Path) -> None:
 
 
 def test_damage_that_only_the_next_block_shows_is_that_of_the_block_before(log: Path) -> None:
-    """The frame's checksum does not cover all of its header; the chain of CRCs does."""
+    """The checksum of the frame does not cover its whole header, but the chain of CRCs does."""
     path = segments(log)[0]
     start, found = blocks_at(log), []
     for bit in range(8):

@@ -1,6 +1,6 @@
-"""Everything that this project does with a bucket works with a store that is not moto, too.
+"""Everything that this project does with a bucket also works with an S3 store other than moto.
 
-The suites of buckets run against SeaweedFS: heavy, so by `make heavy` only.
+The tests of buckets run on SeaweedFS: slow, so only with `make heavy`.
 """
 
 import os

@@ -1,4 +1,6 @@
-"""`repair` keeps what is provably intact, in order, and says what is lost; the source stays."""
+"""`repair` keeps what is provably intact, in order, and lists the losses; the source is
+unchanged.
+"""
 
 import asyncio
 import random
@@ -129,7 +131,7 @@ def test_torn_end_past_the_mark_is_no_loss(log: Path, tmp_path: Path) -> None:
 
 
 def test_last_block_that_the_mark_contradicts_is_not_kept(log: Path, tmp_path: Path) -> None:
-    """Here the block is whole by itself: only the mark says that it was another."""
+    """The block itself is valid: only the commit mark shows that another block was there."""
     whole = batches(log)
     last = segments(log)[-1]
     with LogReader.open(log) as reader:
@@ -224,7 +226,7 @@ def test_repair_never_writes_over_something(log: Path) -> None:
 
 def test_what_a_live_writer_adds_meanwhile_is_not_lost(log: Path, tmp_path: Path) -> None:
     class BesideAWriter(OsFs):
-        """A writer begins a segment as soon as the names have been listed."""
+        """A writer begins a segment right after the file names have been listed."""
 
         written = False
 

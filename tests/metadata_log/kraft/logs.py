@@ -35,19 +35,19 @@ def leader_change(leader_id: int = 1) -> LeaderChangeMessage:
 
 
 def topic(name: str = "topic") -> TopicRecord:
-    """A topic of that name."""
+    """Return a topic with that name."""
     return TopicRecord(name=name, topic_id=TOPIC_ID)
 
 
 def partition_change(partition_id: int = 0) -> PartitionChangeRecord:
-    """A partition's new leader."""
+    """Return a change of a partition's leader."""
     return PartitionChangeRecord(partition_id=partition_id, topic_id=TOPIC_ID, leader=2, isr=(2, 3))
 
 
 def rows(
     base_offset: int, leader_epoch: int, *records: Record, timestamp: int | None = None
 ) -> list[Envelope]:
-    """The rows of one batch, as they are read from a log without oddities."""
+    """Return the rows of one batch, as they are read from a log in the usual form."""
     return [
         Envelope(
             offset=base_offset + index,
@@ -105,9 +105,9 @@ class LogFiles:
 
 
 def two_segments(files: LogFiles, *, leader_epochs: bool) -> None:
-    """Write a whole log of offsets 0 to 11 in two segments, and a checkpoint at 5.
+    """Write a complete log of offsets 0 to 11 in two segments, and a checkpoint at 5.
 
-    The two epochs are one bit apart.
+    The numbers of the two epochs differ in one bit.
     """
     files.segment(
         0,

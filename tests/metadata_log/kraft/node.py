@@ -1,4 +1,4 @@
-"""A Kafka node that lives: it appends, rolls, makes checkpoints, cleans, and truncates its log."""
+"""A simulated Kafka node: it appends, rolls, makes checkpoints, cleans, and truncates its log."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ from tests.metadata_log.kraft.logs import (
 
 
 class Node:
-    """The log of a node, as files, and all that it ever held as batches.
+    """The log files of a node, and all batches that they ever contained.
 
     Attributes:
-        batches: The whole log from offset 0 on, what was cleaned included.
-        committed_end: The log is never truncated below; exclusive.
-        start: Where the first segment starts.
+        batches: The whole log from offset 0, including cleaned segments.
+        committed_end: End offset below which the log is never truncated.
+        start: Base offset of the first segment.
     """
 
     def __init__(self, directory: Path, cluster_id: str = "living-cluster") -> None:
@@ -91,7 +91,7 @@ class Node:
                 path.unlink()
 
     def truncate_to(self, end_offset: int) -> None:
-        """Drop the batches from an offset on, which is the end of one, then begin a new epoch."""
+        """Truncate the log to an end offset of a batch, then begin a new epoch."""
         assert end_offset >= self.committed_end
         self.batches = [each for each in self.batches if each[0].offset < end_offset]
         while len(self._segments) > 1 and self._segments[-1] >= end_offset:
@@ -102,9 +102,9 @@ class Node:
 
     @contextmanager
     def without_tail(self, random: Random) -> Iterator[int | None]:
-        """Lose uncommitted batches of the last segment for a while, then fetch them again.
+        """Lose uncommitted batches of the last segment, and fetch them again when the body ends.
 
-        Yields the offset where the log ends meanwhile; None if there is nothing to lose.
+        Yields the end offset of the log in between; None if there is nothing to lose.
         """
         path = self.partition / segment_name(self._segments[-1])
         held = [each for each in self.batches if each[0].offset >= self._segments[-1]]
@@ -118,7 +118,7 @@ class Node:
         path.write_bytes(data)
 
     def live(self, random: Random, *, may_clean: bool = True) -> None:
-        """Do one thing that a node does."""
+        """Do one random operation of a node."""
         match random.randrange(12):
             case 0:
                 self.roll()
@@ -144,7 +144,7 @@ class Node:
 
 
 def _encoded(batches: Sequence[Sequence[Envelope]]) -> bytes:
-    """Return the bytes of batches in a segment."""
+    """Return the bytes of batches as in a segment."""
     return b"".join(
         batch(each[0].offset, each[0].leader_epoch, *[row.payload for row in each])
         for each in batches
@@ -152,7 +152,7 @@ def _encoded(batches: Sequence[Sequence[Envelope]]) -> bytes:
 
 
 def without_runs(found: Sequence[Envelope]) -> list[Envelope | tuple[str, int]]:
-    """Return the rows, with neighbouring NoOps joined to the offset where they end.
+    """Return the rows; adjacent NoOps are replaced by the offset at which they end.
 
     How a run of NoOps is split depends on when it was read.
     """

@@ -1,4 +1,4 @@
-"""Batches to rows and back."""
+"""Encoding and decoding of batches."""
 
 import struct
 from collections.abc import Callable
@@ -32,14 +32,14 @@ def _decode(data: bytes) -> KraftBatch:
 
 
 def _wrap(records: bytes, count: int, *, attributes: int = 0) -> bytes:
-    """Put a right header around raw records."""
+    """Add a valid batch header to raw records."""
     rest = struct.pack(">hiqqqhii", attributes, count - 1, 5, 5, -1, -1, -1, count) + records
     crc = google_crc32c.value(rest)
     return struct.pack(">qiibI", 7, 49 + len(records), 2, 2, crc) + rest
 
 
 def _record(value: bytes, *, offset_delta: int = 0, **parts: bytes) -> bytes:
-    """A raw record; parts that are given stand in for the plain ones."""
+    """Return a raw record; `parts` replace its default parts."""
     body = b"".join(
         [
             parts.get("attributes", b"\0"),
@@ -100,7 +100,9 @@ def test_long_values_come_back(length: int) -> None:
 
 
 class TestOddities:
-    """What no writer of ours makes is read, kept, and given back byte for byte."""
+    """Unusual encodings, which our writer never makes, are read, kept, and written back byte for
+    byte.
+    """
 
     @pytest.mark.parametrize(
         "raw",

@@ -1,4 +1,4 @@
-"""Comparing logs: what they have in common, where they part, who is ahead."""
+"""Comparing logs: their common part, the offset where they diverge, and the longer one."""
 
 import shutil
 from pathlib import Path

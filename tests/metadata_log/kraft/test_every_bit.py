@@ -1,7 +1,7 @@
-"""One bit that flips anywhere in a log or a checkpoint is reported, never read over.
+"""Any flipped bit in a log or a checkpoint is reported, and never ignored.
 
-The suite flips every third, SAMPLES=whole all of them.
-What is left is named in `metadata_log/kraft/epochs.py`, and tested here too.
+The suite flips every third bit, with SAMPLES=whole all of them. The exceptions are named in
+`metadata_log/kraft/epochs.py`, and tested here too.
 """
 
 import shutil
@@ -41,8 +41,8 @@ def _unnoticed(
     """Flip each bit of a file, one at a time, and return those that `read` did not refuse.
 
     Args:
-        within: The bytes whose bits to flip; bits count from the first of them.
-        step: Flip only every third bit, or so.
+        within: Range of the bytes whose bits are flipped; the returned bits count from its start.
+        step: Flip only every `step`-th bit.
     """
     data = path.read_bytes()
     within = range(len(data)) if within is None else within

@@ -1,4 +1,4 @@
-"""What gathering saves: the size of real logs as a recorder beside the live node writes them."""
+"""Gathering batches into blocks: the size of real logs as a recorder of a live node writes them."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def _is_large(data_set: DataSet) -> bool:
 
 @each_data_set_where(_is_large)
 def test_record_of_a_live_node_takes_at_most_20_bytes(data_set: DataSet, tmp_path: Path) -> None:
-    """Every batch is read when it was written, by the times in the log."""
+    """Every batch is read at the time when it was written, taken from the log."""
     batches = list(open_directory(data_set.materialise(tmp_path / "node")).batches())
     now_ms = batches[0].timestamp
     with MirrorBuilder(tmp_path / "log", "kafka-cluster") as mirror:

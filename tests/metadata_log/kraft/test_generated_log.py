@@ -1,4 +1,4 @@
-"""The log that benches and tests are given when there is no real one."""
+"""The generated log that benchmarks and tests use when no real one is available."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Import of real Kafka logs, against what other programs decoded and computed."""
+"""Imports of real Kafka logs, compared with what other programs decoded and computed."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ from tests.replay.oracles import envelope
 
 
 class Node:
-    """The log of a node, decoded by another program and imported by us, each once."""
+    """The log of a node, decoded by another program and imported by us, each done once."""
 
     def __init__(self, data_set: DataSet, folder: Path) -> None:
         self._data_set, self._folder = data_set, folder
@@ -67,7 +67,7 @@ def node(data_set: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Node:
 
 
 def as_written(row: Envelope) -> Envelope:
-    """Leave out what the log adds to a row."""
+    """Return a row without the fields that the log adds."""
     return Envelope(
         offset=row.offset,
         leader_epoch=row.leader_epoch,
@@ -135,7 +135,9 @@ def test_end_state_and_every_checkpoint_equal_the_replay(data_set: DataSet, node
 def test_any_time_shows_the_same_state_with_noops_kept_and_collapsed(
     data_set: DataSet, node: Node
 ) -> None:
-    """Times go back in several of these logs."""
+    """The image at any time is the same for both imports; times go back in several of these
+    logs.
+    """
     with node.open() as collapsed, node.open(collapsed=False) as kept:
         rng = random.Random(str(data_set))
         batches = node.kept_batches
@@ -187,7 +189,7 @@ def test_log_whose_head_was_cut_starts_at_the_oldest_checkpoint(
 
 
 def _cut_head(directory: Path, checkpoint_end: int) -> int:
-    """Cut the log some batches below a checkpoint, as Kafka's cleaning leaves it."""
+    """Remove the batches below some offset before a checkpoint, like Kafka's cleaner does."""
     source = open_directory(directory)
     (segment,) = source.segments
     below = [each for each in source.headers(0) if each.header.base_offset < checkpoint_end]

@@ -1,4 +1,4 @@
-"""A whole log, a checkpoint, a damaged and a torn log in bytes that are known to be right."""
+"""A complete log, a checkpoint, a damaged and a torn log, given as known correct bytes."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,6 @@
-"""What Kafka 4.3 and 4.4 added to the metadata log, built from the layouts: it comes in with its
-meaning, and nothing is taken for it that is not."""
+"""Additions of Kafka 4.3 and 4.4 to the metadata log, built from the layouts: they are imported
+with their meaning, and nothing else is mistaken for them.
+"""
 
 from pathlib import Path
 from typing import Any

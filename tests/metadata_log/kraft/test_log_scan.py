@@ -1,4 +1,4 @@
-"""Segments as one log: order checks, and reading on past damage."""
+"""Several segments read as one log: checks of their order, and reading past damage."""
 
 from pathlib import Path
 
@@ -152,7 +152,7 @@ class TestEpochs:
         assert "byte 0: epoch 1 begins here, without" in _refusal(files)
 
     def test_announcement_may_come_behind_later_data(self, files: LogFiles) -> None:
-        """As Kafka 3.3 wrote it."""
+        """Kafka 3.3 wrote it like this."""
         files.segment(
             0,
             batch(0, 1, topic(), timestamp=20),

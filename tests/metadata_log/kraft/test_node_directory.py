@@ -1,4 +1,4 @@
-"""The small files beside a node's metadata log."""
+"""The small files in the directory of a node's metadata log."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Real logs, against what another program decoded from them."""
+"""Real logs, compared with what another program decoded from them."""
 
 import functools
 import re
@@ -86,7 +86,7 @@ def _encoded(batches: Iterable[KraftBatch]) -> bytes:
 
 
 def _compare(batches: Iterable[KraftBatch], oracle: Iterator[dict[str, Any]]) -> int:
-    """Compare record by record; return how many there were."""
+    """Compare record by record; return the number of records."""
     count = 0
     for read in batches:
         for row in read.rows:
@@ -110,7 +110,7 @@ def _compare(batches: Iterable[KraftBatch], oracle: Iterator[dict[str, Any]]) ->
 
 
 def _fields(record: Record, of: Layout) -> dict[str, Any]:
-    """Return the fields that the version has, by Kafka's names."""
+    """Return the fields of a layout version, with Kafka's names."""
     return {
         re.sub("_(.)", lambda found: found[1].upper(), field.name): _json(
             getattr(record, field.name), field.type

@@ -1,4 +1,4 @@
-"""A mirror is kept up to date, whatever happens at its source meanwhile."""
+"""A recorder keeps a mirror up to date, whatever happens to the source."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.samples import cases, sampled
 
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
-    """Offsets 0 to 30 in one epoch; a checkpoint at 11."""
+    """A node with offsets 0 to 30 in one epoch, and a checkpoint at 11."""
     node = Node(tmp_path / "node")
     for n in range(10):
         node.append(partition_change(n))
@@ -40,7 +40,7 @@ def node(tmp_path: Path) -> Node:
 
 @pytest.fixture
 def log(tmp_path: Path, node: Node) -> Path:
-    """The mirror of that."""
+    """The mirror of that node."""
     return imported(node, tmp_path / "log")
 
 
@@ -255,7 +255,7 @@ def test_incomplete_batch_is_read_when_it_is_whole(node: Node, log: Path) -> Non
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that only advances when a test sets it."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -442,7 +442,7 @@ def test_mirror_equals_the_history_of_the_node_whatever_happened(
 
 
 def check_export(log: Path, node: Node, out: Path) -> None:
-    """Check that the files of the node are among those exported, byte for byte."""
+    """Check that an export contains the files of the node, byte for byte."""
     with LogReader.open(log) as reader:
         export_segments(reader, out, reader.end_offset, progress=lambda _: None)
     found = {path.name: path.read_bytes() for path in out.glob("*/*.log")}

@@ -1,4 +1,4 @@
-"""The end of a log that was being written, and damage that looks like it."""
+"""A log that ends in an incomplete write, and damage that looks like one."""
 
 from pathlib import Path
 

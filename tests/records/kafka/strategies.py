@@ -1,7 +1,7 @@
-"""Hypothesis strategies for records that a version of Kafka's layout can carry.
+"""Hypothesis strategies for records that a version of Kafka's layout can encode.
 
-They are cached: Hypothesis checks a strategy when it is first drawn from, which takes longer than
-drawing.
+They are cached, because Hypothesis checks a strategy at its first use, which takes longer than the
+use itself.
 """
 
 import functools
@@ -46,7 +46,7 @@ def versions(cls: type[Record]) -> range:
 
 @functools.cache
 def records(of: Layout) -> st.SearchStrategy[Any]:
-    """Records that a layout can carry."""
+    """Return a strategy for records that a layout can encode."""
     fields = {field.name: _field(field) for field in (*of.fields, *of.tagged)}
     if of.cls.__name__ in {cls.__name__ for cls in control_types().values()}:
         fields["version"] = st.just(of.version)

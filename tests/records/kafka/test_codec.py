@@ -1,4 +1,4 @@
-"""Record values to bytes and back."""
+"""Encoding and decoding of record values."""
 
 import struct
 import tracemalloc
@@ -61,7 +61,7 @@ def test_any_control_record_comes_back(of: Layout, data: st.DataObject) -> None:
 
 @st.composite
 def _damaged(draw: st.DrawFn, value: bytes) -> bytes:
-    """Bytes that differ from `value` in a few places."""
+    """Return bytes that differ from `value` in a few places."""
     damaged = bytearray(value)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(damaged)))
@@ -101,7 +101,7 @@ def test_any_bytes_are_a_record_or_corrupt(value: bytes) -> None:
 
 
 def _check(decode: Callable[[], Decoded], value: bytes) -> None:
-    """What decodes must say rightly whether its bytes can be made from it."""
+    """Check that a decoded value states correctly whether its bytes can be made from it."""
     try:
         decoded = decode()
     except CorruptLogError:

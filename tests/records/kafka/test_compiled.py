@@ -1,4 +1,4 @@
-"""The compiled codec and the reference agree."""
+"""The compiled codec and the reference codec give the same results."""
 
 import functools
 
@@ -38,7 +38,7 @@ def test_compiled_and_reference_agree_on_records(of: Layout, data: st.DataObject
 
 
 def _has_long_tag(of: Layout, record: Record) -> bool:
-    """Say whether a tagged text takes more bytes than one can count."""
+    """True if the length of a tagged string needs more than one byte."""
     values = [getattr(record, field.name) for field in of.tagged]
     return any(isinstance(value, str) and len(value.encode()) > 126 for value in values)
 

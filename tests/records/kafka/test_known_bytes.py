@@ -1,4 +1,4 @@
-"""Records in bytes that are known to be right."""
+"""Records whose correct bytes are known."""
 
 import re
 from typing import Any

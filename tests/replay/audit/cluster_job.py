@@ -1,8 +1,9 @@
-"""What a user asks of a log on a cluster, as a program for spark-submit.
+"""Queries of a log on a Spark cluster, as a program for spark-submit.
 
     spark-submit --master spark://HOST:7077 cluster_job.py LOG FOLDER ANSWERS
 
-A fourth argument, `sc://HOST:PORT`, asks through Spark Connect instead. All nodes see FOLDER.
+With a fourth argument, `sc://HOST:PORT`, the queries run through Spark Connect. All nodes share
+FOLDER.
 """
 
 import json
@@ -26,7 +27,7 @@ _COMPARED = f"kind IN {KINDS} AND field IN {FIELDS}"
 
 
 def ask(location: str, folder: Path, spark: SparkSession) -> Answers:
-    """Return the rows of each answer, sorted."""
+    """Return the sorted rows of each query."""
     with audit.open(location, spark) as log:
         # All over one history and one relation of changes, because planning is what takes long.
         changes = "offset", "kind", "field", "before", "after"
@@ -64,7 +65,7 @@ def _rows(frame: DataFrame, *columns: str) -> list[list[Any]]:
 
 
 def main(location: str, folder: str, answers: str, remote: str | None = None) -> None:
-    """Ask, and write the answers as JSON."""
+    """Run the queries, and write the answers as JSON."""
     builder = SparkSession.builder
     spark = (builder.remote(remote) if remote else builder).getOrCreate()
     Path(answers).write_text(json.dumps(ask(location, Path(folder), spark)))

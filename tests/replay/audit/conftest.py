@@ -1,8 +1,8 @@
-"""One Spark session for all tests: starting one takes seconds.
+"""One Spark session for all tests, because starting one takes seconds.
 
-A test that runs too long is ended by ending Spark's Java process: an exception that a signal raises
-in the middle of an answer would leave the rest of the answer to the next test. The next test
-gets a new process.
+A test that exceeds its time limit is ended by killing Spark's Java process: an exception from a
+signal handler in the middle of an answer would leave the rest of the answer to the next test. The
+next test gets a new process.
 """
 
 import threading
@@ -21,7 +21,7 @@ TIME_LIMIT_S = 900.0
 
 
 class SharedSpark:
-    """A session for small logs, started when it is first asked for, and again when it has died."""
+    """A session for small logs, started at its first use, and again after its process has died."""
 
     def __init__(self) -> None:
         self._started: Any = None
@@ -43,7 +43,7 @@ class SharedSpark:
             self._forget()
 
     def end_process(self) -> None:
-        """End Java: a thread that waits for it gets an error."""
+        """Kill the Java process: a thread that waits for it gets an error."""
         self._is_ended = True
         self._process().kill()
 
@@ -54,7 +54,7 @@ class SharedSpark:
             self._spark = None
 
     def end(self) -> None:
-        """Stop the session and wait for its Java to end, as it does after the program."""
+        """Stop the session and wait until its Java process has ended."""
         process = self._process()
         self.stop()
         process.stdin.close()
@@ -67,7 +67,7 @@ class SharedSpark:
         return SparkContext._gateway.proc
 
     def _forget(self) -> None:
-        """Let PySpark forget the process that ended; it has no way of its own for this."""
+        """Make PySpark forget the process that ended; it has no function for this."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""A damaged log, and what a command says of it."""
+"""A damaged log, and a check of the error message about it."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from metadata_log.segment import decode_header
 
 
 def damaged_log(log: Path) -> Path:
-    """Make a log of one segment, in which a bit has flipped."""
+    """Write a log of one segment with a flipped bit."""
     assert run(["demo", str(log), "--topics", "2", "--changes", "10", "--json"]) == 0
     (segment,) = log.glob("*.avro")
     data = bytearray(segment.read_bytes())
@@ -18,7 +18,7 @@ def damaged_log(log: Path) -> Path:
 
 
 def says_where_it_is_damaged(log: Path, error: str) -> bool:
-    """True if an error names the place of the damage in one line, in our words."""
+    """True if an error is a single line of ours that names the place of the damage."""
     (segment,) = log.glob("*.avro")
     return (
         error.startswith(f"error: CORRUPT: {segment} byte ")

@@ -1,4 +1,4 @@
-"""Batches written as segments, as Spark finds them."""
+"""Writes batches as segments that Spark can read."""
 
 import io
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SYNC_MARKER = bytes(range(16))
 
 
 def write_log(folder: Path, batches: Sequence[Batch], *, batches_a_segment: int = 100) -> LogFiles:
-    """Write batches as sealed segments and return them as the files of a log."""
+    """Write batches as sealed segments; return the files as a log."""
     segments = []
     for first in range(0, len(batches), batches_a_segment):
         part = batches[first : first + batches_a_segment]
@@ -36,7 +36,7 @@ def write_log(folder: Path, batches: Sequence[Batch], *, batches_a_segment: int 
 
 
 def write_base(folder: Path, end_offset: int, records: Sequence[Record]) -> Path:
-    """Write a base checkpoint of the records of a state."""
+    """Write a base checkpoint with the records of a state."""
     path = folder / checkpoint_name(end_offset, 1)
     framed = [
         SnapshotHeaderRecord(version=0, last_contained_log_timestamp=1_000),
@@ -59,7 +59,7 @@ def write_base(folder: Path, end_offset: int, records: Sequence[Record]) -> Path
 
 
 def write_blocks(path: Path, blocks: Sequence[Sequence[Envelope]]) -> None:
-    """Write an Object Container File with one block a batch."""
+    """Write an Avro Object Container File with one block per batch."""
     header = io.BytesIO()
     fastavro.writer(header, envelope_schema(), [], codec="zstandard", sync_marker=_SYNC_MARKER)
     with path.open("xb") as file:

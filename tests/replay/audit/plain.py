@@ -22,7 +22,7 @@ State = dict[str, Any] | None
 
 
 def in_effect(rows: Iterable[Envelope]) -> Iterator[Envelope]:
-    """Yield what took effect of whole transactions."""
+    """Yield the rows that took effect; those of aborted and open transactions did not."""
     pending: list[Envelope] | None = None
     for row in rows:
         match row.payload:
@@ -41,7 +41,7 @@ def in_effect(rows: Iterable[Envelope]) -> Iterator[Envelope]:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A record that gave an object another state; None: the object is gone."""
+    """A record that changed the state of an object; the state is None if the object was removed."""
 
     row: Envelope
     state: State
@@ -56,7 +56,7 @@ class Step:
 
 
 class Histories:
-    """The states of partitions and brokers, one after the other."""
+    """The successive states of partitions and brokers."""
 
     def __init__(self, rows: Sequence[Envelope], first: int) -> None:
         self.first = first
@@ -121,7 +121,7 @@ class Histories:
         _add(self.of_brokers, str(key), row, state)
 
     def ms(self, step: Step, following: Step | None) -> int | None:
-        """Return how long a state lasted in the range; None: not at all."""
+        """Return how long a state lasted within the range; None if it did not occur in it."""
         if following is not None and following.offset <= self.first:
             return None
         start = step.time if step.offset >= self.first else self.first_time
@@ -130,7 +130,7 @@ class Histories:
 
 
 def pairs(steps: Sequence[Step]) -> Iterator[tuple[Step, Step | None]]:
-    """Yield each step with the one after it."""
+    """Yield each step with its successor."""
     yield from zip(steps, [*steps, None][1:], strict=True)
 
 
@@ -244,7 +244,9 @@ def modes(past: Histories) -> set[tuple[str, int, int | None, int, int | None]]:
 
 
 def placement(past: Histories) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return the replicas and leaders of each broker at the ends of hours that changed them."""
+    """Return the replicas and leaders of each broker at the end of each hour in which they
+    changed.
+    """
     moved: list[tuple[int, bool, int, int, int]] = []  # hour, in range, broker, replicas, leaders
     for steps in past.of_partitions.values():
         before: dict[str, Any] = {"leader": -1, "replicas": []}
@@ -298,7 +300,7 @@ def flapping(past: Histories) -> Counter[tuple[int, str, bool]]:
 def topic_lives(
     rows: Iterable[Envelope], first: int
 ) -> set[tuple[str, str, int, int | None, str | None]]:
-    """Return (full name, topic id, from offset, to offset, ended by) of each life of a name."""
+    """Return (full name, topic id, first offset, end offset, ended by) of each life of a name."""
     spaces: dict[Uuid, str] = {}
     open_: dict[Uuid, tuple[str, int]] = {}
     found: set[tuple[str, str, int, int | None, str | None]] = set()

@@ -1,4 +1,4 @@
-"""Asks through Spark Connect what `audit sql` refuses, and prints as JSON what was not refused.
+"""Sends the statements that `audit sql` refuses through Spark Connect; prints those not refused.
 
 python -m tests.replay.audit.refused_over_connect LOG sc://HOST:PORT
 """
@@ -22,7 +22,7 @@ _QUERIES = (
 
 
 def main(location: str, remote: str) -> None:
-    """Ask each, in one session."""
+    """Send each statement, in one session; print as JSON those that were not refused."""
     spark = SparkSession.builder.remote(remote).getOrCreate()
     accepted = []
     with audit.open(location, spark) as log:

@@ -1,4 +1,4 @@
-"""Changes as replay sees them, in the words of the audit's relation."""
+"""The changes found by replay, in the form of the audit's table of changes."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ FIELDS = {
 
 
 def kind_of(change: Change) -> str | None:
-    """Return the part that the audit names; None if the two tell its keys in different words."""
+    """Return the audit's name of the part; None if replay and audit format its keys differently."""
     return KINDS.get(change.object.partition(":")[0])
 
 

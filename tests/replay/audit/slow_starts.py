@@ -1,7 +1,7 @@
-"""Queries on a machine so busy that Spark gives up on its Python process.
+"""Retries queries on a machine so busy that Spark gives up on its Python process.
 
-A data source's Python process has 10 s to start, whatever the settings: when a query is planned,
-and when it runs. A stream goes on where it was.
+The Python process of a data source has 10 s to start, whatever the settings: when a query is
+planned, and when it runs. A stream resumes where it was.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _Answer = TypeVar("_Answer")
 
 
 def restarted(run: Callable[[], _Answer]) -> _Answer:
-    """Run a query to its end, and again if its Python process was too slow to start."""
+    """Run a query, and run it again if its Python process was too slow to start."""
     for tries_left in reversed(range(_TRIES)):
         try:
             return run()

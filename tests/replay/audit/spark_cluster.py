@@ -44,17 +44,17 @@ _DEFAULTS = {
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running cluster: its URL and what its processes were started with."""
+    """A running cluster: its URL, and the environment of its processes."""
 
     url: str
     folder: Path
     environment: dict[str, str]
 
     def submit(self, *arguments: str | Path) -> str:
-        """Run `spark-submit` to its end and return what it prints.
+        """Run `spark-submit` to its end and return its output.
 
         Raises:
-            AssertionError: it failed; shows what it printed.
+            AssertionError: it failed; contains its output.
         """
         done = subprocess.run(
             [
@@ -71,7 +71,7 @@ class Cluster:
         return done.stdout
 
     def run(self, script: str, folder: Path) -> None:
-        """Run a shell script in a folder; no command of it may fail."""
+        """Run a shell script in a folder; fail if any of its commands fails."""
         done = subprocess.run(
             ["bash", "-ec", script],
             cwd=folder,
@@ -83,7 +83,7 @@ class Cluster:
         assert done.returncode == 0, done.stderr[-6_000:]
 
     def tasks_ran_on_all_workers(self) -> bool:
-        """True if each worker has run an executor of some program."""
+        """True if each worker has run an executor."""
         works = self.folder.glob("work-*/app-*")
         return len({work.parent for work in works}) == _WORKERS
 
@@ -111,10 +111,10 @@ def spark_cluster(folder: Path, **environment: str) -> Iterator[Cluster]:
     """Run a master and two workers of one core each.
 
     Args:
-        folder: For logs and work; it is left.
-        environment: More variables of all processes.
+        folder: For logs and work; not removed afterwards.
+        environment: Additional environment variables of all processes.
 
-    A Java of the wheel is used where the system has none.
+    The Java of the wheel is used if the system has none.
     """
     (folder / "conf").mkdir()
     lines = [f"{name} {value}\n" for name, value in _DEFAULTS.items()]

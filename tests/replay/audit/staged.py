@@ -1,4 +1,4 @@
-"""Exports whose files are made without Spark, to test what becomes of them."""
+"""Exports whose files are written without Spark, for tests of how they are published."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

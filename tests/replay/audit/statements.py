@@ -1,7 +1,7 @@
-"""One statement of each kind that Spark's grammar has, none of which `audit sql` may run.
+"""One statement of each kind in Spark's grammar, none of which `audit sql` may run.
 
 The keys are the names of the alternatives of `statement` in Spark's grammar; `DmlStatement` stands
-for several, and two start no statement of their own.
+for several of them, and two of them start no statement of their own.
 """
 
 STATEMENTS: dict[str, tuple[str, ...]] = {

@@ -1,4 +1,6 @@
-"""The audit and replay agree: two implementations of docs/replay.md and docs/digest.md."""
+"""The audit and replay give the same results: two implementations of docs/replay.md and
+docs/digest.md.
+"""
 
 import random
 from pathlib import Path
@@ -39,7 +41,7 @@ pytestmark = pytest.mark.spark
 
 
 def lines_by_replay(source: BatchSource, at: int) -> list[str]:
-    """The lines of docs/digest.md, so that a difference names its part."""
+    """Return the digest lines of docs/digest.md, so that a difference names its part."""
     parts = part_digests(load_image(source, at))
     return [
         f"{part} {digest.count} {' '.join(map(str, digest.lanes))}\n"
@@ -58,7 +60,7 @@ def lines_by_audit(spark: "SparkSession", files: LogFiles, at: int) -> list[str]
 def test_audit_agrees_with_replay_on_a_random_history(
     spark: "SparkSession", tmp_path: Path, seed: int
 ) -> None:
-    """Histories hold every record type; the points lie anywhere, also inside transactions."""
+    """Histories have every record type; the offsets are random, some inside transactions."""
     rng = random.Random(seed)
     history = random_history(rng, 250)
     files, log = write_log(tmp_path, history), FakeLog(history)
@@ -138,7 +140,7 @@ def test_audit_agrees_with_replay_on_a_log_that_starts_at_a_checkpoint(
 
 
 def log_with_base(directory: Path, history: list[Batch]) -> Path:
-    """A mirror of the second half of a history, on a checkpoint of the first."""
+    """Write a mirror with the second half of a history, and a base checkpoint of the first half."""
     for batch, image in images(FakeLog(history), 0, history[-1].end_offset):
         whole = image.provenance.pending_transaction is None
         if batch.base_offset > history[-1].end_offset // 2 and whole:

@@ -1,4 +1,6 @@
-"""A narrow schema reads the same records, and all that it leaves out as one member."""
+"""A narrow schema reads the same records; all types that it omits become one member of the
+union.
+"""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The relation of effective changes, compared with computations in plain Python."""
+"""The table of effective changes, compared with computations in plain Python."""
 
 import random
 from collections import Counter

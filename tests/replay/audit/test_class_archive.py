@@ -1,4 +1,4 @@
-"""The archive of Java's classes: made once, by one process, and used only where it fits."""
+"""The archive of Java's classes: made once, by one process, and used only by the right Java."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ sys.exit(code)
 
 
 def java(home: Path, *, with_archive: bool = True) -> Java:
-    """What an installed Java has of the files that are looked at."""
+    """Return an installed Java that has only the files that are checked."""
     (home / "lib" / "server").mkdir(parents=True)
     (home / "lib" / "modules").touch()
     if with_archive:

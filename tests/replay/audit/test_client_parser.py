@@ -1,4 +1,4 @@
-"""The Java of a Spark Connect client's parser; test_cluster.py compares what it parses."""
+"""The Java process with the parser of a Spark Connect client; test_cluster.py tests its results."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def _spark_home(folder: Path, script: str) -> str:
 def test_java_is_started_without_a_fork_of_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a fork of a process with gRPC, gRPC aborts the child in 2 of 100 cases."""
+    """After a fork of a process that uses gRPC, gRPC aborts the child in 2 of 100 cases."""
     written = _PORT.to_bytes(4) + len(_SECRET).to_bytes(4) + _SECRET.encode()
     (tmp_path / "written").write_bytes(written)
     target = '"$_PYSPARK_DRIVER_CONN_INFO_PATH"'

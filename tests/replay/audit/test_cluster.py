@@ -1,4 +1,4 @@
-"""A cluster answers as replay does: a master, two workers, Spark Connect, a bucket.
+"""A Spark cluster gives the same answers as replay: a master, two workers, Spark Connect, a bucket.
 
 Heavy, so run by `make heavy` only. The programs of docs/spark_on_a_cluster.md run here.
 """
@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, s3_url: str) -> Iterator[C
 
 @pytest.fixture(scope="module")
 def live_log(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log whose last segment holds more than is committed, as while it is written."""
+    """A log whose last segment has more than is committed, as while a writer runs."""
     log = tmp_path_factory.mktemp("live") / "log"
     shutil.copytree(demo_log, log)
     with sorted(log.glob("0*.avro"))[-1].open("ab") as segment:
@@ -148,7 +148,7 @@ def test_document_runs_line_by_line(
 
 
 def _documented(language: str) -> list[str]:
-    """Return the examples of the document in a language, in order."""
+    """Return the examples in the document that are in this language, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.M | re.S)
 
 

@@ -1,4 +1,4 @@
-"""Spark reads exactly the committed records, not what a fenced writer wrote."""
+"""Spark reads exactly the committed records, without those of a fenced writer."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ async def append(log: MetadataLog, text: str) -> None:
 
 @pytest.fixture
 async def taken_over(tmp_path: Path) -> Path:
-    """A log of two writers; the first one wrote on after the second one took over."""
+    """A log of two writers; the first one kept writing after the second one had taken over."""
     create_log(tmp_path / "first", "test-cluster")
     first = await MetadataLog.open(tmp_path / "first")
     await append(first, "committed")
@@ -85,7 +85,7 @@ def test_archive_in_a_bucket_is_fetched_as_far_as_it_is_asked_for(
 def test_workers_read_by_ranges_where_no_folder_is_seen_by_all_nodes(
     spark: "SparkSession", taken_over: Path
 ) -> None:
-    """As on a cluster: nothing is copied."""
+    """Nothing is copied, as on a cluster without a shared folder."""
     with LogReader.open(taken_over) as reader:
         first, second = reader.segment_paths
         offsets = [row.offset for batch in reader.batches() for row in batch.rows]

@@ -1,4 +1,4 @@
-"""The first contradiction that Spark finds by its own rules is the one at which replay stops."""
+"""The first contradiction found by Spark, with its own rules, is the one at which replay stops."""
 
 import random
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ TAILS: dict[str, tuple[Record, ...]] = {
 
 
 def batches(tail: tuple[Record, ...]) -> Iterator[Batch]:
-    """Yield the whole part of the contradicting log, and a tail of batches of one record."""
+    """Yield the first part of the contradicting log, and `tail` as batches of one record."""
     at = 0
     for records in (*BATCHES[:6], *((record,) for record in tail)):
         batch = Batch.of(rows(at, 1, *records))
@@ -157,7 +157,7 @@ def test_first_contradiction_of_a_mutated_real_log_is_that_of_replay(
 
 
 def mutated_mirrors(folder: Path) -> Iterator[tuple[int, LogReader]]:
-    """Yield mutated logs whose bytes are whole, each with its number."""
+    """Yield mutated logs without damage, each with its number."""
     for number in range(1_000):
         rng = random.Random(number)
         log = [batch.copy() for batch in rng.choice(logs())]

@@ -1,7 +1,7 @@
-"""The difference of two states, computed in Spark alone, equals replay's own on real logs.
+"""The difference of two states, computed by Spark alone, equals replay's own on real logs.
 
-Each object is compared by its id and each field by its value, secrets included. Random histories:
-test_named_queries.py.
+Each object is compared by its id and each field by its value, secrets included. Random histories
+are in test_named_queries.py.
 """
 
 import random
@@ -93,7 +93,7 @@ def test_a_range_that_begins_inside_a_transaction_has_all_its_changes(
 
 
 def points(reader: LogReader) -> Iterator[tuple[int, int]]:
-    """Yield ranges: the whole log, and some that begin and end anywhere."""
+    """Yield ranges: the whole log, and some with random ends."""
     start, last = reader.history_start, reader.end_offset - 1
     rng = random.Random(last)
     yield start, last
@@ -120,7 +120,7 @@ def by_replay(timeline: Timeline, before: int, after: int) -> Iterator[Differenc
 
 
 def id_of(kind: str, label: str, images: tuple[MetadataImage, MetadataImage]) -> str:
-    """Return the id of an object that replay names, as the audit writes it."""
+    """Return the id that the audit uses for an object that replay names."""
     found = ((image, KINDS[kind].find(image, label)) for image in images)
     image, key = next((image, key) for image, key in found if key is not None)
     match kind:
@@ -134,6 +134,6 @@ def id_of(kind: str, label: str, images: tuple[MetadataImage, MetadataImage]) ->
 
 
 def resource_id(image: MetadataImage, type_: int, name: str) -> Any:
-    """Return the id of a topic that has configs, the name of any other resource."""
+    """Return the id of a topic with configs, or the name of any other resource."""
     topic = image.topic_by_full_name(name) if type_ == TOPIC else None
     return name if topic is None else uuid_text(topic.topic_id)

@@ -1,4 +1,4 @@
-"""The programs in the documents about Spark print what stands below them."""
+"""The programs in the documents about Spark print the output shown below them."""
 
 import contextlib
 import io
@@ -37,7 +37,7 @@ def test_program_prints_what_the_document_says(
     code: str,
     printed: str,
 ) -> None:
-    """It runs in the session of the tests, with a folder of its own for /srv."""
+    """It runs in the session of the tests, with a temporary folder for /srv."""
     (tmp_path / "log").symlink_to(demo_log)
     said = io.StringIO()
     program = code.replace("/srv", str(tmp_path))

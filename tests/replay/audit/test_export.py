@@ -1,4 +1,4 @@
-"""Exports of the changes: each one once, whatever died when."""
+"""Exports of changes: each change is exported once, whichever run died at whatever time."""
 
 import itertools
 import re
@@ -57,14 +57,14 @@ def opened(spark: "SparkSession", log: Path, scratch: Path) -> Iterator[tuple[An
 
 
 def documented(language: str, location: Path) -> str:
-    """The one example of a language in docs/export.md, for a location."""
+    """Return the only example of a language in docs/export.md, for a location."""
     text = (Path(__file__).parents[3] / "docs" / "export.md").read_text()
     (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return str(found).replace("LOCATION", str(location))
 
 
 def rows(location: Path) -> list[dict[str, Any]]:
-    """What pyarrow reads there."""
+    """Return the rows that pyarrow reads from a location."""
     names: dict[str, Any] = {}
     exec(documented("python", location), names)
     listed: list[dict[str, Any]] = names["changes"].to_pylist()
@@ -165,7 +165,7 @@ async def test_run_that_died_anywhere_is_made_good_by_the_next(
 async def test_next_run_removes_what_another_end_left(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run after the one that died may go further: the names of its files differ."""
+    """The run after a killed one may export up to a later offset: its files have other names."""
     out = tmp_path / "out"
 
     def dies(folder: ExportDirectory, watermark: Watermark) -> None:

@@ -1,7 +1,7 @@
-"""Whole `metalog audit export` processes are killed while the log grows; each change is there once.
+"""`metalog audit export` is killed while the log grows; each change is exported once.
 
-Heavy, so run by `make heavy` only. Half of the kills come at any time, the others after some files
-of the run were published.
+Heavy, so run by `make heavy` only. Half of the kills come at a random time, the others after some
+files of the run were published.
 """
 
 import json
@@ -37,10 +37,10 @@ _POLL_S = 0.001
 
 @dataclass(frozen=True)
 class Exports:
-    """Exports of a log into a location, each in a process of its own.
+    """Exports of a log to a location, each in a separate process.
 
     Attributes:
-        published: Returns how many files engines see there, including replaced ones.
+        published: Returns the number of files that engines see there, including replaced ones.
     """
 
     log: Path
@@ -49,7 +49,9 @@ class Exports:
     published: Callable[[], int]
 
     def run_killed(self, is_time: Callable[[], bool]) -> bool:
-        """Start an export and kill it, with its Java, when it is time; False if it ended before."""
+        """Start an export, and kill it with its Java process at a time; False if it ended
+        before.
+        """
         with self._started() as process:
             while process.poll() is None:
                 if is_time():
@@ -62,7 +64,7 @@ class Exports:
         return False
 
     def run(self) -> int:
-        """Export to the end of a run; return the offset up to which it went, exclusive."""
+        """Run an export to its end; return the end offset of the exported changes."""
         with self._started() as process:
             said, errors = process.communicate()
             assert process.returncode == 0, errors
@@ -87,7 +89,7 @@ class Exports:
 
 
 class GrowingLog:
-    """A log to which each call adds a record a day, from the last one's day on."""
+    """A log to which each call appends a record per day, continuing after the last day."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -115,7 +117,7 @@ async def kill_some_times(exports: Exports, log: GrowingLog, seed: int) -> list[
     """Kill exports while the log grows, then export to its end.
 
     Returns:
-        How many more files there were after each killed run.
+        Number of new files after each killed run.
     """
     rng = random.Random(seed)
     await log.grow()

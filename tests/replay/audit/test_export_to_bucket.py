@@ -1,4 +1,4 @@
-"""Exports into a bucket: each change once, after any crash and beside other writers."""
+"""Exports to a bucket: each change is there once, after any crash and with several writers."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -40,7 +40,7 @@ async def append(log: Path, count: int) -> int:
 
 
 def bucket(s3_url: str, place: str) -> "pyarrow.dataset.Dataset":
-    """The exported files, as pyarrow finds them."""
+    """Return the exported files, as pyarrow finds them."""
     files = pyarrow.fs.S3FileSystem(
         access_key="test",
         secret_key="test",
@@ -53,7 +53,7 @@ def bucket(s3_url: str, place: str) -> "pyarrow.dataset.Dataset":
 
 
 def offsets(s3_url: str, place: str) -> list[int]:
-    """The exported offsets, ascending; read by pyarrow, and counted by DuckDB."""
+    """Return the exported offsets, ascending; read with pyarrow, counted with DuckDB."""
     import duckdb  # See tests/forked_workers.py.
 
     changes = bucket(s3_url, place)
@@ -63,7 +63,7 @@ def offsets(s3_url: str, place: str) -> list[int]:
 
 
 class WatchedStore:
-    """A store that calls a function around each of its writes."""
+    """A store that calls a function before or after each of its writes."""
 
     def __init__(self, store: Store, around: "Callable[[str], None]") -> None:
         self._store = store
@@ -90,7 +90,7 @@ class WatchedStore:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, at: int, when: str, then: "Callable[[], None]") -> None:
-    """Call a function before or after the n-th write of the exports that follow, once."""
+    """Call a function once, before or after the n-th write of the following exports."""
     seen = 0
 
     def around(moment: str) -> None:

@@ -1,4 +1,6 @@
-"""Javas that Spark cannot run on; that of the wheel runs in test_restarted_session.py."""
+"""Java versions on which Spark cannot run; the Java of the wheel is tested in
+test_restarted_session.py.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The audit as a library, the way programs use it; and docs/audit.md."""
+"""The audit used as a library, and the programs in docs/audit.md."""
 
 import datetime
 from pathlib import Path

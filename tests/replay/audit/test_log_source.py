@@ -1,4 +1,6 @@
-"""The data source over a log: what a stream reads, up to where, and when it refuses to go on."""
+"""The data source of a log: what a stream reads, up to which offset, and when it stops with an
+error.
+"""
 
 import datetime
 import json
@@ -60,7 +62,7 @@ def offsets(log: Path | str) -> list[int]:
 
 
 async def append(directory: Path, *sizes: int) -> None:
-    """Append batches of so many records; each call is an epoch, with a segment of its own."""
+    """Append batches of the given sizes; each call is a new epoch with its own segment."""
     log = await MetadataLog.open(directory)
     for size in sizes:
         note = NoteRecord(at_offset=0, author="ada", text="a note")
@@ -70,7 +72,7 @@ async def append(directory: Path, *sizes: int) -> None:
 
 @pytest.fixture
 async def log(tmp_path: Path) -> Path:
-    """15 records: the epoch's, and batches of 5, 1, 1 and 7."""
+    """A log of 15 records: the one of the epoch, and batches of 5, 1, 1 and 7."""
     create_log(tmp_path / "log", "test-cluster")
     await append(tmp_path / "log", 5, 1, 1, 7)
     return tmp_path / "log"
@@ -218,7 +220,9 @@ async def test_rows_have_who_and_why_and_no_secrets(log: Path) -> None:
 
 
 def test_query_streams_and_reads_a_log(spark: "SparkSession", log: Path, tmp_path: Path) -> None:
-    """The same through Spark, with limits and restarts; kills are in test_stream_kills.py."""
+    """The same as above through Spark, with limits and restarts; kills are in
+    test_stream_kills.py.
+    """
     spark.dataSource.register(LogSource)
     reading = spark.readStream.format("metalog").option("maxRecordsPerTrigger", 4)
     rows = restarted(lambda: reading.load(f"file://{log}"))

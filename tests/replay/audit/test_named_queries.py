@@ -1,4 +1,4 @@
-"""The named queries, compared with computations in plain Python on real logs and random ones."""
+"""The named queries, compared with plain Python computations, on real and random logs."""
 
 import dataclasses
 import datetime
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.spark
 
 @dataclass(frozen=True)
 class Asked:
-    """An audit of a range of a log, in a session that is not in UTC, with the log's records."""
+    """An audit of a range of a log, and its records; the session's time zone is not UTC."""
 
     audit: Audit
     offsets: Range
@@ -51,7 +51,9 @@ class Asked:
     source: BatchSource
 
     def rows_of(self, name: str, parameters: Any = None) -> list[dict[str, Any]]:
-        """Return the answer to a query, times in ms; its columns are those that it promises."""
+        """Return the answer to a query with times in ms; check that it has the documented
+        columns.
+        """
         query = QUERIES[name]
         frame = self.audit.query(query, self.offsets, parameters)
         assert frame.dtypes == [(name, column.type) for name, column in query.columns.items()]
@@ -110,7 +112,9 @@ def test_queries_equal_plain_computations_on_more_real_logs(
 
 
 def answers_agree_on(spark: "SparkSession", data_set: DataSet, folder: Path, *, parts: int) -> None:
-    """Ask about a range of a real log, each query by itself, as the command line does."""
+    """Compare the answers for a range of a real log, each query by itself as on the command
+    line.
+    """
     import_directory(open_directory(data_set.materialise(folder)), folder / "log")
     with LogReader.open(folder / "log") as reader:
         files = committed_files(reader)
@@ -241,7 +245,9 @@ def differences_agree(asked: Asked) -> None:
 
 
 def baseline_agrees(asked: Asked, timeline: Timeline) -> None:
-    """Compare configs with what `metalog image --part configs --json` prints of another point."""
+    """Compare configs with those that `metalog image --part configs --json` prints for another
+    offset.
+    """
     before, now = (
         {
             f"config:{KINDS['config'].label(image, key)}": dict(image.config(*key))
@@ -267,7 +273,9 @@ def baseline_agrees(asked: Asked, timeline: Timeline) -> None:
 
 
 def sums_agree(asked: Asked) -> None:
-    """Compare what adds up changes with sums of the changes, which test_changes.py compares."""
+    """Compare the queries that sum up changes with sums of the changes tested in
+    test_changes.py.
+    """
     every = asked.rows_of("changes")
     done = [row for row in every if row["in_effect"]]
     who: dict[Any, list[dict[str, Any]]] = defaultdict(list)

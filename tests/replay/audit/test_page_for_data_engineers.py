@@ -1,4 +1,4 @@
-"""docs/data.md: its programs print what stands below them, and its command lines run."""
+"""docs/data.md: its programs print the output shown below them, and its command lines run."""
 
 import contextlib
 import io
@@ -27,7 +27,7 @@ HERE, ON_A_CLUSTER = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.D
 def test_programs_print_what_the_page_says(
     spark: "SparkSession", demo_log: Path, tmp_path: Path
 ) -> None:
-    """They run in the session of the tests, with a folder of its own for /srv."""
+    """They run in the session of the tests, with a temporary folder for /srv."""
     (tmp_path / "log").symlink_to(demo_log)
     assert len(PROGRAMS) == PAGE.count("```python")
     names: dict[str, Any] = {}

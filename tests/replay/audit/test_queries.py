@@ -1,4 +1,4 @@
-"""The audit queries and the views they run on."""
+"""The audit queries and the views that they use."""
 
 import base64
 import dataclasses
@@ -241,7 +241,7 @@ async def test_log_that_is_being_written_is_read_up_to_its_mark(
 
 @pytest.fixture
 async def secrets(tmp_path: Path) -> LogFiles:
-    """A log with one secret of each kind, and a config that is none."""
+    """A log with one secret of each kind, and a config that is not a secret."""
     create_log(tmp_path / "log", "test-cluster")
     log = await MetadataLog.open(tmp_path / "log")
     scram = UserScramCredentialRecord(

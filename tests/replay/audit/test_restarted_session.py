@@ -1,7 +1,7 @@
-"""A test that runs too long costs the next one a start of Java, and nothing else.
+"""A test that exceeds its time limit costs the next test a start of Java, and nothing else.
 
-It runs after all that share the session (LONG_FIRST in tests/conftest.py), so that no other test
-pays for that start. Here Java starts without one of the system: one start shows both.
+It runs after all tests that share the session (LONG_FIRST in tests/conftest.py), so that no other
+test pays for that start. Java starts without a system Java here, so that one start tests both.
 """
 
 import gc
@@ -18,7 +18,7 @@ from tests.replay.audit.damage import damaged_log, says_where_it_is_damaged
 
 @pytest.fixture
 def no_system_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment in which no Java is installed: only the shell's own tools are on the path."""
+    """An environment without an installed Java: only the shell's own tools are on the path."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for directory in ("/usr/bin", "/bin"):
@@ -37,9 +37,9 @@ def test_session_killed_during_a_query_starts_again_on_the_java_of_the_wheel(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Killing is what the time limit of a test does.
+    """The session is killed like by the time limit of a test.
 
-    From its start to its end the new Java prints nothing but our error.
+    The new Java process prints nothing except our error.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

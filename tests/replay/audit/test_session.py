@@ -1,4 +1,4 @@
-"""Spark starts where the environment says; failures are named in one line."""
+"""Spark starts where the environment variables say; failures are reported in one line."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def audit(log: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def closed_port() -> int:
-    """A port on which nobody listens."""
+    """Return a port on which no process listens."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]

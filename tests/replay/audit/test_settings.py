@@ -1,4 +1,4 @@
-"""The SQL settings of a caller's application change no answer."""
+"""The SQL settings of a caller's application do not change the answers."""
 
 import random
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ ODD = {
 
 @contextmanager
 def odd_session(spark: "SparkSession") -> "Iterator[SparkSession]":
-    """A session of an application whose settings are odd, as with spark-defaults.conf."""
+    """A session of an application with unusual settings, as from spark-defaults.conf."""
     application = spark._jsparkSession.sharedState().conf()
     before = {name: application.get(name) for name in ODD if application.contains(name)}
     for name, value in ODD.items():

@@ -1,4 +1,4 @@
-"""What `audit sql` refuses, and that it refuses before Spark looks anything up."""
+"""The statements that `audit sql` refuses, before Spark looks up any table or function."""
 
 import json
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def own(spark: "SparkSession") -> "Iterator[SparkSession]":
 
 
 def refusal(session: "SparkSession", text: str) -> str:
-    """Why a text is refused, by us or by Spark's parser."""
+    """Return the reason why a statement is refused, by us or by Spark's parser."""
     from pyspark.errors import ParseException
 
     try:
@@ -90,7 +90,7 @@ def test_no_kind_of_statement_but_a_query_is_accepted(own: "SparkSession") -> No
 
 
 def test_every_kind_of_statement_in_the_grammar_is_tried(own: "SparkSession") -> None:
-    """A release of Spark that adds a statement fails here until an example of it stands there."""
+    """If a release of Spark adds a statement, this fails until an example of it is added."""
     grammar = "org.apache.spark.sql.catalyst.parser.SqlBaseParser"
     classes = own._jvm.java.lang.Class
     statement = classes.forName(f"{grammar}$StatementContext")
@@ -109,7 +109,7 @@ def test_query_that_does_more_than_read_the_views_is_refused(own: "SparkSession"
 
 
 def test_every_function_that_is_not_listed_is_refused(own: "SparkSession") -> None:
-    """A release of Spark that adds a function fails here until somebody has looked at it."""
+    """If a release of Spark adds a function, this fails until the function has been reviewed."""
     analysis = own._jvm.org.apache.spark.sql.catalyst.analysis
     scalars = names_in(analysis.FunctionRegistry.builtin())
     tables = names_in(analysis.TableFunctionRegistry.builtin())
@@ -145,7 +145,7 @@ def test_analyzed_plan_of_a_query_over_views_is_accepted(own: "SparkSession") ->
 
 
 def test_analyzed_plan_that_leads_elsewhere_is_refused(own: "SparkSession", tmp_path: Path) -> None:
-    """The second check stands on its own: here nothing was refused by name."""
+    """The second check, of the analyzed plan, also works alone: here no name was refused."""
     own.sql("SELECT 1 AS x").createOrReplaceTempView("log")
     own.udf.register("mine", lambda: "x")
     (tmp_path / "secret").write_text("x")

@@ -1,4 +1,4 @@
-"""A streaming query is killed for real, once; `make torture` kills 20 (campaigns/streams.py)."""
+"""A streaming query is killed once; `make torture` kills 20 (campaigns/streams.py)."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 async def test_killed_query_has_copied_every_record_once(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    """It goes on in the session of the tests, which spares a start of Java."""
+    """The query resumes in the session of the tests, which saves a start of Java."""
     log, rng = tmp_path / "log", random.Random(3)
     create_log(log, "streamed-cluster")
     query = await streams._start(log, tmp_path)

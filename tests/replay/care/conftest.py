@@ -1,4 +1,4 @@
-"""Logs whose images are compared."""
+"""Logs for tests that compare images before and after an operation."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.own_logs import write_history
 
 @pytest.fixture
 async def log(tmp_path: Path) -> Path:
-    """An own log of five epochs, with transactions over several batches."""
+    """An own log of five epochs, with transactions that span several batches."""
     return await write_history(tmp_path / "log", seed=5, batches=40)
 
 

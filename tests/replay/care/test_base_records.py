@@ -1,4 +1,4 @@
-"""The base checkpoint keeps versions and records that were not understood."""
+"""The base checkpoint keeps object versions, and records that were not understood."""
 
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,9 @@ TAG = UnknownTag(path="", tag=9, value=b"?")
 
 
 def row_at(offset: int) -> Envelope:
-    """A topic, then levels of a feature, but at 3 a future record and at 5 an unknown tag."""
+    """Return the row for an offset: a topic, then feature levels, except a future record at 3 and
+    an unknown tag at 5.
+    """
     level = FeatureLevelRecord(name="f", feature_level=offset)
     record = {0: topic("t"), 1: partition("t", 0), 3: FUTURE}.get(offset, level)
     (row,) = batch(offset, record).rows
@@ -44,7 +46,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cut(log: Path) -> None:
-    """Let history start at the next segment."""
+    """Move the start of the history to the next segment."""
     with LogReader.open(log) as reader:
         following = int(reader.segment_paths[1].stem)
     assert retain(log, following, check_dropped=lambda _: None).history_start == following

@@ -1,7 +1,7 @@
-"""Every call to the file system fails in turn, and all after it: the next run completes the work.
+"""A crash at every call to the file system: the next run completes the work.
 
-The log that is cared for stays as it was, whatever happens to its copies; a log whose start moves
-up opens at every point, with the images it had.
+The log itself stays unchanged, whatever happens to its copies; a log whose start is being moved can
+be opened after every crash, with the same images.
 """
 
 import asyncio
@@ -37,12 +37,14 @@ Run = Callable[[Fs], object]
 
 @pytest.fixture
 async def small(tmp_path: Path) -> Path:
-    """A log of three segments: the fewer bytes, the fewer calls."""
+    """A log of three small segments: fewer bytes mean fewer calls."""
     return await write_history(tmp_path / "log", seed=2, batches=9, batches_an_epoch=3)
 
 
 def crash_everywhere(run: Run, after: Callable[[int], None]) -> int:
-    """Run until call 0, 1, 2, ... fails, and look at what each leaves; return how many failed."""
+    """Run with a crash at call 0, 1, 2, ... and check the result of each; return the number of
+    crashes.
+    """
     fail_at = 0
     while True:
         fs = FailingFs(fail_at)

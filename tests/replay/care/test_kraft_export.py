@@ -1,4 +1,4 @@
-"""Export to Kafka's form: segments byte for byte, checkpoints that hold the whole state."""
+"""Export to Kafka's format: segments byte for byte, checkpoints with the whole state."""
 
 import os
 from pathlib import Path
@@ -56,7 +56,7 @@ def _is_rolled_or_small(data_set: DataSet) -> bool:
 def _export(
     source: KraftDirectory, tmp_path: Path, end_offset: int | None = None
 ) -> tuple[SegmentsExport, Path]:
-    """Import a directory exactly and export its segments again."""
+    """Import a directory exactly, and export its segments again."""
     import_directory(source, tmp_path / "mirror", collapse_noops=False)
     with LogReader.open(tmp_path / "mirror") as reader:
         end = reader.end_offset if end_offset is None else end_offset
@@ -99,7 +99,7 @@ def test_checkpoints_equal_those_that_kafka_made(tmp_path: Path, data_set: DataS
 
 
 def _content(checkpoint: KraftCheckpoint) -> list[Any]:
-    """Return versions and records without order: Kafka's is that of hash maps."""
+    """Return versions and records without order: Kafka's order is that of hash maps."""
     rows = [row for batch in checkpoint.rows() for row in batch]
     return sorted([(row.record_version, _normal(row.payload)) for row in rows], key=repr)
 

@@ -1,7 +1,7 @@
-"""What `retain` removes, in which order, and what a power loss leaves of a removal.
+"""The files that `retain` removes, in which order, and the state after a power loss in between.
 
-The log must open at every point, with the images that it had: so its segments have no gap, and a
-checkpoint stands at or above the first of them.
+The log must be readable at every point, with the same images: its segments have no gap, and a
+checkpoint is at or above the first of them.
 """
 
 import itertools
@@ -30,7 +30,7 @@ async def small(tmp_path: Path) -> Path:
 
 
 def loaded(log: Path) -> DiskState:
-    """Return a log as what a simulated disk holds."""
+    """Return a log as the content of a simulated disk."""
     files: DiskState = {str(LOG / path.name): path.read_bytes() for path in log.iterdir()}
     return {ROOT: None, str(LOG): None, **files}
 

@@ -1,4 +1,4 @@
-"""`restore`: the log of any offset, proven equal by replay."""
+"""`restore` recreates the log as of any offset; replay proves that it is equal."""
 
 import asyncio
 import random

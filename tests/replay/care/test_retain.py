@@ -1,4 +1,4 @@
-"""`retain`: history begins later, and everything from there on is as it was."""
+"""`retain`: history starts later, and everything from there on is unchanged."""
 
 import asyncio
 import threading
@@ -65,7 +65,7 @@ def test_images_from_the_new_start_on_are_as_before(log: Path) -> None:
 
 
 async def test_start_never_moves_into_an_open_transaction(tmp_path: Path) -> None:
-    """Three segments begin while the transaction is open: none of them may become the start."""
+    """Three segments begin inside the transaction: none of them may become the start."""
     log = tmp_path / "log"
     create_log(log, "test-cluster")
     begin = NewBatch(records=(BeginTransactionRecord(name="grow"),))
@@ -137,7 +137,7 @@ def test_mirror_keeps_what_kafka_may_still_replace(
 
 
 async def test_start_moves_up_beside_a_writer_and_readers(log: Path) -> None:
-    """The writer never notices; a reader that comes to a segment that went has to try again."""
+    """The writer is not affected; a reader that reaches a removed segment has to try again."""
     writer = await MetadataLog.open(log)
     with LogReader.open(log) as reader:
         if load_image(reader).provenance.pending_transaction is not None:

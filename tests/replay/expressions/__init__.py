@@ -1,1 +1,1 @@
-"""Expressions."""
+"""Tests of expressions."""

@@ -1,4 +1,4 @@
-"""Bisects compared with evaluations at every offset: random histories, then all real logs.
+"""Compares bisects with evaluations at every offset, on random histories and all real logs.
 
 python -m tests.replay.expressions.every_offset [EXPRESSIONS] [SEED]
 """

@@ -1,4 +1,6 @@
-"""Random expressions over what a history holds: every collection, field, operator and macro."""
+"""Random expressions about the objects of a history: every collection, field, operator and
+macro.
+"""
 
 import json
 import random
@@ -17,7 +19,7 @@ _LISTS = ("isr", "replicas", "adding_replicas", "removing_replicas", "eligible_l
 
 
 class Expressions:
-    """Makes expressions about the objects of some images, and about some that never exist."""
+    """Makes expressions about the objects in some images, and about some that never exist."""
 
     def __init__(self, rng: random.Random, images: Sequence[MetadataImage]) -> None:
         self._rng = rng
@@ -28,11 +30,11 @@ class Expressions:
         self._labels = {name: sorted(found) for name, found in labels.items()}
 
     def some(self) -> str:
-        """Return an expression: a condition, or a value."""
+        """Return a random expression: a condition, or a value."""
         return self._path() if self._rng.random() < 0.25 else self.condition(2)
 
     def condition(self, depth: int) -> str:
-        """Return a condition, joined of others up to a depth."""
+        """Return a condition that combines others, up to a depth."""
         kind = self._rng.randrange(10)
         if depth and kind < 3:
             sign = self._rng.choice(("&&", "||"))

@@ -1,4 +1,4 @@
-"""Bisect finds what an evaluation at every offset finds."""
+"""Bisect finds the same offset as an evaluation at every offset."""
 
 import random
 from typing import Any
@@ -26,7 +26,7 @@ _SMALL = 3_000
 
 
 def at_every_offset(source: BatchSource, texts: list[str], start: MetadataImage) -> list[Found]:
-    """Evaluate expressions anew at the end of every batch outside transactions."""
+    """Evaluate expressions at the end of every batch outside transactions."""
     expressions = [Expression(text) for text in texts]
     values = [each.evaluate(start) for each in expressions]
     found: list[Found] = [([], None) for _ in texts]
@@ -47,7 +47,7 @@ def at_every_offset(source: BatchSource, texts: list[str], start: MetadataImage)
 
 
 def by_bisect(source: BatchSource, text: str, start: MetadataImage) -> Found:
-    """Return what bisect finds."""
+    """Return the result of bisect."""
     flips = find_flips(source, Expression(text), start, source.end_offset)
     return [(flip.offset, flip.value) for flip in flips.found], flips.first
 

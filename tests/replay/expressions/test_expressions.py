@@ -1,4 +1,4 @@
-"""Expressions: what they can name and say, and what they refuse."""
+"""Expressions: the names and operators that they can use, and the errors."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is left of a shrunk history still flips the expression, and nothing of it can be spared."""
+"""A shrunk history still flips the expression, and no row of it can be left out."""
 
 import random
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def shrunk(
     start: MetadataImage = MetadataImage.EMPTY,
     records_max: int = _PLENTY,
 ) -> tuple[int, Shrunk] | None:
-    """Shrink a log; return the offset of the flip, too."""
+    """Shrink a log; also return the offset of the flip."""
     expression = Expression(text)
     rows = log.batches(start.provenance.next_offset, log.end_offset)
     atoms = up_to_flip(atoms_of(start, rows, log.end_offset), expression, breaks=breaks)
@@ -44,7 +44,7 @@ def shrunk(
 
 
 def flips_by(units: Sequence[Atom], text: str, wanted: bool) -> bool:
-    """Evaluate anew after every unit; True if the last one flips it, or an earlier one has."""
+    """Evaluate after every unit; True if the expression has flipped by the last one."""
     expression, image, is_ready = Expression(text), MetadataImage.EMPTY, False
     units = units if units and units[0].unit == BASE else [Atom(BASE, ()), *units]
     for unit in units:
@@ -60,12 +60,12 @@ def flips_by(units: Sequence[Atom], text: str, wanted: bool) -> bool:
 
 
 def without(units: Sequence[Atom], row: Envelope) -> list[Atom]:
-    """Leave out one row."""
+    """Return the units without one row."""
     return [Atom(u.unit, tuple([each for each in u.rows if each is not row])) for u in units]
 
 
 def assert_is_minimal(found: Shrunk, text: str, wanted: bool) -> None:
-    """Leave out each row: then it contradicts or does not flip."""
+    """Check that without any one row the history contradicts itself or does not flip."""
     assert found.is_minimal
     assert flips_by(found.units, text, wanted)
     for row in [row for unit in found.units for row in unit.rows]:

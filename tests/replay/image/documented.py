@@ -1,4 +1,4 @@
-"""The worked example of docs/digest.md, which has something in every part."""
+"""The worked example of docs/digest.md, in which no part is empty."""
 
 import json
 import re
@@ -18,6 +18,6 @@ def documented_block(name: str) -> list[str]:
 
 
 def documented_image() -> MetadataImage:
-    """Return the image of the documented records."""
+    """Return the image after the documented records."""
     lines = [json.loads(line) for line in documented_block("json")]
     return image_of(*(from_json(line["type"], line["data"]) for line in lines))

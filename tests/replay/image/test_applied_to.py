@@ -1,4 +1,4 @@
-"""Changes computed for one image, applied to another one."""
+"""Changes that were computed for one image can be applied to another."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Changes over persistent maps: read as they are now, written down once."""
+"""Changes of persistent maps: reads see the pending changes, which are applied once."""
 
 from immutables import Map
 

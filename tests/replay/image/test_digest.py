@@ -1,5 +1,6 @@
-"""The digest against the worked example of its document, and against a second, plain computation
-in which nothing is shared with the first."""
+"""The digest, compared with the worked example of its document and with a second, plain
+computation that shares no code with it.
+"""
 
 import hashlib
 

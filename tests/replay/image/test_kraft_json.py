@@ -1,4 +1,4 @@
-"""The JSON shape of other readers of metadata logs; the real logs are in test_real_logs.py."""
+"""The JSON form of an image that other programs use; real logs are in test_real_logs.py."""
 
 import json
 from typing import Any

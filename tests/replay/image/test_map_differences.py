@@ -1,4 +1,4 @@
-"""Differences of persistent maps: the values that are not in both."""
+"""Differences of persistent maps: the values that only one of them has."""
 
 import random
 
@@ -9,7 +9,7 @@ from replay.image.map_differences import unshared_values
 
 
 class _Key:
-    """A key of which many share a hash, so that equal maps may iterate in different orders."""
+    """A key with many hash collisions, so that equal maps may iterate in different orders."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -1,4 +1,6 @@
-"""The image shares what a delta did not touch; the delta makes parts on first use."""
+"""The image shares everything that a delta does not change; a delta creates its parts on first
+use.
+"""
 
 import gc
 import weakref

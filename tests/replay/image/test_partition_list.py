@@ -1,4 +1,4 @@
-"""Partitions of a topic against a plain dict, whatever their number and their holes."""
+"""Partitions of a topic, compared with a plain dict, for any number and any gaps."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The table of parts is whole: no part, and no field of one, can be left out anywhere."""
+"""The table of parts is complete: no part, and no field of one, can be left out anywhere."""
 
 from typing import Any, get_args, get_type_hints
 
@@ -83,7 +83,7 @@ def _with_another(row: msgspec.Struct, field: str) -> msgspec.Struct:
 
 
 def _another(hint: Any, value: Any) -> Any:
-    """Return another value of a type."""
+    """Return a different value of the same type."""
     match value:
         case bool():
             return not value

@@ -1,4 +1,4 @@
-"""An image as records: in the order of a checkpoint, and back."""
+"""Conversion of an image to records, in the order of a checkpoint, and back."""
 
 from records.base import Record
 from records.brokers import RegisterBrokerRecord, RegisterControllerRecord

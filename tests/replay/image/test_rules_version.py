@@ -1,4 +1,6 @@
-"""Images that were kept under other rules are made anew, so a change of the rules has a number."""
+"""Stored images made with other replay rules are not used: each change of the rules has a
+number.
+"""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Versions: which record touched an object last, and which one created a partition."""
+"""Versions: the last record that changed an object, and the record that created a partition."""
 
 import random
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Records replayed from their values alone, as raw appends are."""
+"""Replay of records without their rows, as in raw appends."""
 
 import random
 

@@ -1,1 +1,1 @@
-"""Incidents."""
+"""Tests of incidents: outages, timelines and reasons."""

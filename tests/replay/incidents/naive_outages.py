@@ -1,6 +1,6 @@
-"""Outages computed record by record from decoded JSON, sharing nothing with the code under test.
+"""Outages computed record by record from decoded JSON, without any code of the project.
 
-After each record that takes effect the whole state is looked at: which object is in which outage.
+After each record that takes effect, the whole state is checked for objects in an outage.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ class NaiveCluster:
         self.min_isr: dict[tuple[int, str], int] = {}
 
     def apply(self, kind: str, data: dict[str, Any]) -> bool:
-        """Apply one record; return False if it has nothing to do with outages."""
+        """Apply one record; return False if its type does not affect outages."""
         if kind == "TopicRecord":
             self.topics[data["topicId"]] = data["name"]
         elif kind == "RemoveTopicRecord":
@@ -71,7 +71,7 @@ class NaiveCluster:
         return True
 
     def outages(self) -> Iterator[tuple[str, str]]:
-        """Yield object and kind of every outage there is now."""
+        """Yield the object and kind of every current outage."""
         for (topic_id, number), it in self.partitions.items():
             name = f"partition:{topic_id}/{number}"
             wanted = len([r for r in it["replicas"] if r not in it["adding"]])
@@ -90,7 +90,7 @@ class NaiveCluster:
 
 
 def naive_outages(rows: Iterable[dict[str, Any]], assumed_min_isr: int = 0) -> set[Interval]:
-    """Return the outages of decoded records without transactions in them."""
+    """Return the outages in decoded records, which must not contain transactions."""
     cluster = NaiveCluster(assumed_min_isr)
     open_: dict[tuple[str, str], dict[str, Any]] = {}
     found: set[Interval] = set()

@@ -1,4 +1,4 @@
-"""Real logs, imported."""
+"""Imports of real logs."""
 
 import atexit
 import functools
@@ -12,13 +12,13 @@ from tests.real_logs import DataSet
 
 
 def imported(data_set: DataSet, tmp_path: Path) -> Path:
-    """Return the directory of a mirror of a node's log, which the caller may change."""
+    """Return the directory of a mirror of a node's log; the caller may change it."""
     return shutil.copytree(_mirrors() / _imported(data_set), tmp_path / "log")
 
 
 @functools.cache
 def _imported(data_set: DataSet) -> str:
-    """Import a log once a process, for a dozen modules of tests; return the mirror's name."""
+    """Import a log once per process, for a dozen test modules; return the mirror's directory."""
     name = str(data_set).replace("/", "-")
     with tempfile.TemporaryDirectory() as source:
         import_directory(open_directory(data_set.materialise(Path(source))), _mirrors() / name)

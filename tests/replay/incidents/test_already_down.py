@@ -1,4 +1,4 @@
-"""Outages that began before the snapshot at which a range begins."""
+"""Outages that began before the snapshot from which a range is replayed."""
 
 import random
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TOPICS = (topic("a"), partition("a", 0), topic("b"), partition("b", 0))
 
 
 def of_range(log: BatchSource, first: int, *snapshots: int) -> Outages:
-    """Return the outages from an offset on, with snapshots at some offsets."""
+    """Return the outages from an offset on, with snapshots at the given offsets."""
 
     def newest(at: int) -> MetadataImage | None:
         found = max((each for each in snapshots if each <= at), default=None)

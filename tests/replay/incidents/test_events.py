@@ -1,4 +1,4 @@
-"""Timelines: what happened, grouped by cause."""
+"""Timelines: events, grouped by cause."""
 
 import random
 import re
@@ -146,7 +146,9 @@ def events_of(log: Path) -> list[TimelineEvent]:
 
 @each_data_set_where(lambda each: str(each) == "azercell3-3node-legacy/data_kafka1")
 def test_timeline_of_a_real_log(data_set: DataSet, tmp_path: Path) -> None:
-    """Read by hand from the decoded log: epochs 10 and 14 begin with a restart of all brokers."""
+    """Worked out by hand from the decoded log: epochs 10 and 14 begin with a restart of all
+    brokers.
+    """
     found = events_of(imported(data_set, tmp_path))
     texts = {(each.from_offset, each.to_offset): each.text for each in found}
     assert texts[64, 64] == (
@@ -186,7 +188,7 @@ def test_sums_of_a_timeline_equal_those_of_the_decoded_log(
 
 
 def _naive(rows: list[dict[str, Any]]) -> tuple[int, int, int]:
-    """Count changes of leaders, and of the length of ISRs."""
+    """Count the changes of leaders, and of the lengths of ISRs."""
     now: dict[tuple[str, int], tuple[int, int]] = {}
     leaders = shrank = grew = 0
     for row in rows:

@@ -1,4 +1,6 @@
-"""Topics followed without an image have the same partitions, and refuse the same records."""
+"""Topics tracked without an image have the same partitions as in one, and refuse the same
+records.
+"""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Outages: when they begin and end, and what caused them."""
+"""Outages: their start, end and cause."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -161,7 +161,9 @@ def test_partition_goes_down_because_its_broker_is_fenced_later_in_the_batch() -
 
 
 def test_broker_that_led_nothing_may_have_been_fenced_because_it_stopped() -> None:
-    """Kafka grants such a broker its shutdown by fencing it, as if its heartbeat were missing."""
+    """Kafka ends the controlled shutdown of such a broker by fencing it, as after missing
+    heartbeats.
+    """
     fenced = (change("orders", 0, isr=(1, 2)), FenceBrokerRecord(id=3, epoch=10))
     found = outages(UP, ORDERS, fenced)
     assert cause(found, "fenced") == (
@@ -218,7 +220,7 @@ def test_range_takes_what_ended_in_it_but_not_what_ended_before() -> None:
 
 @dataclass(frozen=True)
 class WatchedLog(FakeLog):
-    """Keeps from where it was read."""
+    """Records the offsets from which it was read."""
 
     read_from: list[int | None] = field(default_factory=list)
 
@@ -230,7 +232,7 @@ class WatchedLog(FakeLog):
 
 
 def snapshots(*images: MetadataImage) -> Callable[[int], MetadataImage | None]:
-    """Return what finds the newest of some images, given from the newest to the oldest."""
+    """Return a function that finds the newest fitting image; the images are given newest first."""
     return lambda at: next((i for i in images if i.provenance.next_offset <= at + 1), None)
 
 

@@ -1,4 +1,4 @@
-"""Outages of real logs, against a computation of their own from what another program decoded."""
+"""Outages in real logs, compared with an independent computation on another program's records."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_outages_of_a_real_log_equal_a_look_at_every_record(
 def test_causes_of_a_real_log(data_set: DataSet, tmp_path: Path) -> None:
     """Worked out by hand from the decoded log.
 
-    Offset 65 registers broker 1 anew, while it is still unfenced. The batch goes on with 18
+    Offset 65 registers broker 1 anew, while it is still unfenced. The batch continues with 18
     partitions that broker 2 led, then fences it at 84; 18 more that broker 3 led, fenced at 103.
     """
     with LogReader.open(imported(data_set, tmp_path)) as reader:

@@ -1,4 +1,4 @@
-"""Since when partitions are being reassigned, and the brokers that they wait for in their state."""
+"""Since when partitions are being reassigned, and brokers have been in their state."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ SHUTDOWN = BrokerRegistrationChangeRecord(broker_id=4, broker_epoch=10, in_contr
 
 
 def since(*groups: Sequence[Record], base: Base | None = None) -> tuple[int | None, int | None]:
-    """Return the offsets since when orders/0 moves, and broker 4 is in its state."""
+    """Return the offset since when orders/0 is being moved, and that of the state of broker 4."""
     log = FakeLog(batches(*groups, base_offset=0 if base is None else base.end_offset), base)
     found = Timeline(log).replicas_since({KEY}, {4}, log.end_offset - 1)
     moves, state = found.partitions.get(KEY), found.brokers.get(4)

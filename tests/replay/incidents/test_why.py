@@ -1,4 +1,4 @@
-"""Why a partition has its leader and ISR, and a broker its state."""
+"""Reasons for the leader and ISR of a partition, and for the state of a broker."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,7 +116,10 @@ def test_partition_that_is_absent_has_no_why() -> None:
 def test_a_fencing_has_its_reason_although_other_topics_are_not_read(
     name: str, has_snapshot: bool, leader: int, reason: str
 ) -> None:
-    """Broker 1 led a partition of another topic, or broker 3 did and leads on in a new epoch."""
+    """The partition that shows the reason belongs to another topic.
+
+    Broker 1 led it, or broker 3 did and remains the leader in a new epoch.
+    """
     before = 1 if leader == 2 else 3
     history = batches(
         UP,
@@ -153,7 +156,7 @@ AZERCELL = "azercell3-3node-legacy/data_kafka1"
 
 
 def partition_at(data_set: DataSet, offset: int) -> str:
-    """Return the name, by the topic's id, of the partition that a record is about."""
+    """Return the name of the partition in the record at an offset, with the topic's id."""
     rows = [row for segment in data_set.segments for row in segment.oracle()]
     (data,) = [row["data"] for row in rows if row["offset"] == offset]
     return f"partition:@{data['topicId']}/{data['partitionId']}"
@@ -168,10 +171,10 @@ def chain_of(log: Path, name: str, at: int) -> Chain:
 def test_why_a_partition_of_a_real_log_had_no_leader_and_got_one(
     data_set: DataSet, tmp_path: Path
 ) -> None:
-    """Read by hand from the decoded log.
+    """Worked out by hand from the decoded log.
 
-    Its only replica is 2: the record at 66 takes the lead from it, 84 fences it in the same batch,
-    105 registers it anew, 128 unfences it, and 129 gives the lead back.
+    Its only replica is on broker 2: the record at 66 removes its leader, 84 fences the broker in
+    the same batch, 105 registers it anew, 128 unfences it, and 129 makes it the leader again.
     """
     log, name = imported(data_set, tmp_path), partition_at(data_set, 66)
     lost = chain_of(log, f"{name}#leader", 101)
@@ -186,7 +189,9 @@ def test_why_a_partition_of_a_real_log_had_no_leader_and_got_one(
 def test_why_names_shutdown_and_fencing_of_the_last_in_sync_replica(
     data_set: DataSet, tmp_path: Path
 ) -> None:
-    """By hand: 1525 is the shutdown of broker 0, 1526 takes its lead, 1528 fences it."""
+    """By hand: 1525 starts the shutdown of broker 0, 1526 removes its leadership, 1528
+    fences it.
+    """
     log, name = imported(data_set, tmp_path), partition_at(data_set, 1526)
     found: Any = chain_of(log, name, 1530)
     assert [link.row.offset for link in found.links] == [1528, 1526, 1525]

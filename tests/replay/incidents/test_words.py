@@ -1,4 +1,4 @@
-"""What records did, in words: no record is told by the name of its class."""
+"""Descriptions of records in words: no record is described by the name of its class only."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Where a report opens."""
+"""The range that a report shows first."""
 
 from replay.report.eventful import ROWS_MAX, WINDOW_MS, Weighed, most_eventful
 

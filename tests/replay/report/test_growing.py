@@ -1,4 +1,4 @@
-"""A report that goes on where it stopped is the one that is made from the beginning."""
+"""A report that is continued where it ended equals one made from the beginning."""
 
 import random
 from collections.abc import Sequence

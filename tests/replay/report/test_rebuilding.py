@@ -1,4 +1,6 @@
-"""A report's file holds every state of its range: rebuilt from it, they are those of a replay."""
+"""A report's file contains every state of its range: the states rebuilt from it equal a
+replay's.
+"""
 
 import random
 from pathlib import Path
@@ -26,7 +28,7 @@ SHOWN = Redaction(redact_field, redact_label, lambda header: header)
 
 
 def redacted(image: MetadataImage) -> State:
-    """Return an image as the file of a report holds it."""
+    """Return an image in the form in which a report's file contains it."""
     return {
         (kind.name, redact_label(kind.name, _label(kind, image, key))): {
             name: _plain(redact_field(kind.name, name, value))

@@ -1,4 +1,4 @@
-"""The columns of a report are small: compared with the same changes as Parquet."""
+"""The columns of a report are small, compared with the same changes as Parquet."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from tests.replay.report.unpacked import Unpacked, packed_of
 
 
 def parquet_bytes(unpacked: Unpacked) -> int:
-    """Return the size of all changes in zstd-compressed Parquet, a row for each field."""
+    """Return the size of all changes as zstd-compressed Parquet with a row per field."""
     columns, header = unpacked.columns, unpacked.header
     offsets, times = (
         list(accumulate(-(n + 1) // 2 if n % 2 else n // 2 for n in columns[name]))
@@ -48,7 +48,7 @@ def parquet_bytes(unpacked: Unpacked) -> int:
 
 
 def test_a_file_is_at_most_half_as_large_again_as_parquet(tmp_path: Path) -> None:
-    """The columns hold the words of the timeline and of `why`, too."""
+    """The columns also contain the texts of the timeline and of `why`."""
     log, page = tmp_path / "log", tmp_path / "page.html"
     arguments = ["demo", str(log), "--topics", "30", "--brokers", "3", "--changes", "600"]
     assert run(arguments) == 0

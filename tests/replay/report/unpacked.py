@@ -1,4 +1,4 @@
-"""Reads the columns of a report again, by docs/report.md alone."""
+"""Decodes the columns of a report, written from docs/report.md alone."""
 
 import base64
 import json
@@ -23,7 +23,9 @@ def packed_of(page: Path) -> bytes:
 
 
 class Change(NamedTuple):
-    """An object that a record made (fate 0), changed (1) or removed (2), and fields that it got."""
+    """An object that a record created (fate 0), changed (1) or removed (2), and its new field
+    values.
+    """
 
     object: int
     fate: int
@@ -44,7 +46,7 @@ class Unpacked:
         assert at == len(block)
 
     def changes(self) -> Iterator[tuple[int, int, Change]]:
-        """Yield every change in order of effect: offset of the effect, row, and what it is."""
+        """Yield every change in order of effect: offset of the effect, row, and change."""
         header, columns = self.header, self.columns
         last: dict[tuple[int, int], int] = {}
         values = [iter(columns[f"value:{n}"]) for n in range(len(header["fields"]))]
@@ -79,7 +81,7 @@ class Unpacked:
 
 
 class Rebuilt:
-    """The state at one offset after another."""
+    """The state at successive offsets."""
 
     def __init__(self, unpacked: Unpacked) -> None:
         self._objects = unpacked.objects()
@@ -88,7 +90,7 @@ class Rebuilt:
         self._state: dict[int, dict[str, Any]] = {}
 
     def at(self, offset: int) -> State:
-        """Return the state as of an offset, which must not be before that of the last call."""
+        """Return the state at an offset, which must not be lower than that of the last call."""
         while self._next is not None and self._next[0] <= offset:
             number, fate, fields = self._next[2]
             of_object = self._state.pop(number, {}) | fields

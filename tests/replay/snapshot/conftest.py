@@ -1,4 +1,4 @@
-"""Databases and stores to test with."""
+"""Databases and snapshot stores for tests."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,13 +27,15 @@ ON_BOTH = pytest.mark.parametrize("snapshots_url", ["sqlite", "postgresql"], ind
 
 @pytest.fixture
 def url(snapshots_url: URL) -> URL:
-    """A database without snapshots; of SQLite no file is there yet."""
+    """A database without snapshots; for SQLite the file does not exist yet."""
     return snapshots_url
 
 
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the schema of this release, to be copied: making it takes longer."""
+    """A SQLite file with the schema of this release. Tests copy it, which is faster than a
+    migration.
+    """
     url = default_url(tmp_path_factory.mktemp("snapshots"))
     SnapshotStore.open(url, "any", upgrade=True).close()
     return Path(str(url.database))

@@ -1,4 +1,4 @@
-"""Images that differ from each other in known ways."""
+"""Images with known differences."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,9 @@ from tests.replay.builders import batches, image_after, partition, topic
 
 
 def cluster_of(topics: Iterable[int]) -> MetadataImage:
-    """Return an image of numbered topics, three partitions each; every topic takes four offsets."""
+    """Return an image of numbered topics with three partitions each; every topic uses four
+    offsets.
+    """
     return image_after(
         batches(
             *(

@@ -1,7 +1,6 @@
 """Stores a snapshot, and is killed at each statement in turn. Run by test_crash.
 
-Prints how many times it was killed. Each attempt is a process of its own, forked before anything
-is open.
+Prints the number of kills. Each attempt is a separate process, forked before any file is open.
 """
 
 import os
@@ -22,7 +21,7 @@ TOPICS_AFTER = 300
 
 
 def main(url: str) -> None:
-    """Try to store the larger image until no kill comes in between."""
+    """Try to store the larger image, until an attempt is not killed."""
     kills = 0
     while (child := os.fork()) and os.WIFSIGNALED(os.waitpid(child, 0)[1]):
         kills += 1

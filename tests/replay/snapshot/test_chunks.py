@@ -1,4 +1,4 @@
-"""Which values share a chunk follows from their keys, so that growth leaves most chunks alone."""
+"""The keys determine which values share a chunk, so that growth leaves most chunks unchanged."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""A crash at any point leaves the snapshots that were there, whole, and no half of a new one."""
+"""A crash at any point leaves all earlier snapshots intact, and no partial new one."""
 
 import gc
 import subprocess
@@ -27,11 +27,15 @@ ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The process crashes here."""
 
 
 def _crash_at_each_statement(engine: Engine, act: Callable[[], object]) -> int:
-    """Act again and again, each time one statement further, until it succeeds; count crashes."""
+    """Run `act` with a crash at its first SQL statement, then at its second, until it succeeds.
+
+    Returns:
+        The number of crashes.
+    """
     crashes = 0
     while True:
         left = crashes

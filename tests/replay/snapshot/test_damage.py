@@ -1,4 +1,4 @@
-"""Damage in the database is noticed, named, and never becomes an image."""
+"""Damage in the database is noticed and reported, and never results in an image."""
 
 import logging
 from contextlib import suppress
@@ -21,7 +21,9 @@ ONE, TWO = cluster_of([1]), cluster_of([1, 2])
 
 @pytest.fixture
 def chunk_hash(store: SnapshotStore, engine: Engine) -> bytes:
-    """The chunk that a store's newer snapshot does not share with its older one."""
+    """Return the hash of the chunk that the newer of two snapshots does not share with the
+    older.
+    """
     store.create(ONE)
     with engine.connect() as connection:
         shared = set(connection.scalars(select(snapshot_chunk.c.hash)))

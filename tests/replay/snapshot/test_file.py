@@ -1,4 +1,4 @@
-"""The snapshots beside a log, read without SQLAlchemy: the same images, or the log's own."""
+"""The snapshot file beside a log, read without SQLAlchemy: the same images as with it."""
 
 import logging
 import random
@@ -32,7 +32,7 @@ ONE, TWO = cluster_of([1]), cluster_of([1, 2])
 
 @pytest.fixture
 def file(url: URL) -> SnapshotFile:
-    """The file that the fixtures `store` and `engine` write."""
+    """The file to which the fixtures `store` and `engine` write."""
     return SnapshotFile(Path(str(url.database)), CLUSTER)
 
 

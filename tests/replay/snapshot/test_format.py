@@ -1,5 +1,8 @@
-"""What a release wrote, every later one reads: format_1.json holds the first parts as first
-written, format_1_later.json those that came later, and the digest of all together."""
+"""Snapshots of every release are readable by all later ones.
+
+format_1.json has the first parts as first written, format_1_later.json the parts added later, and
+the digest of all parts.
+"""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A snapshot that continues another holds the same image as one written whole, for much less."""
+"""A snapshot stored as a layer on another has the same image as a whole one, in much less space."""
 
 import random
 from itertools import pairwise
@@ -32,19 +32,19 @@ TOPICS = 400
 
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let layers be put on small snapshots, however large the layers."""
+    """Allow layers on small snapshots, however large the layers are."""
     monkeypatch.setattr(layers, "LAYERED_SIZE_MIN_BYTES", 0)
     monkeypatch.setattr(layers, "OVERLAY_SHARE_MAX", 1_000)
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let layers be put on small snapshots, up to their usual share."""
+    """Allow layers on small snapshots, up to their usual share."""
     monkeypatch.setattr(layers, "LAYERED_SIZE_MIN_BYTES", 0)
 
 
 class Cluster:
-    """A cluster of many topics that changes."""
+    """A cluster of many topics that a test changes."""
 
     def __init__(self) -> None:
         groups = (
@@ -58,11 +58,11 @@ class Cluster:
 
     @property
     def image(self) -> MetadataImage:
-        """As it is now."""
+        """The current image."""
         return self._replayer.image()
 
     def change(self, topics: int) -> MetadataImage:
-        """Change a partition of so many topics."""
+        """Change one partition of each of `topics` topics."""
         self._leader = 1 + self._leader % 3
         changes = [change(f"t{number}", 3, leader=self._leader) for number in range(topics)]
         self._replayer.replay(batch(self.image.provenance.next_offset, *changes))
@@ -77,7 +77,7 @@ def _parts(engine: Engine, info: SnapshotInfo) -> set[str]:
 
 
 def _size(engine: Engine) -> int:
-    """Return how many octets all chunks and manifests take, about."""
+    """Return about how many bytes all chunks and manifests take."""
     with engine.connect() as connection:
         content = connection.scalars(select(func.sum(func.length(snapshot_chunk.c.content)))).one()
         rows = connection.scalars(select(func.count()).select_from(snapshot_manifest)).one()

@@ -1,4 +1,6 @@
-"""Images that are decoded where they are read are those of the snapshot; halving uses them."""
+"""Images whose topics are decoded when they are read are equal to the snapshot; halving uses
+them.
+"""
 
 import random
 from pathlib import Path
@@ -25,13 +27,13 @@ from tests.replay.snapshot.test_tail import Log
 
 @pytest.fixture
 def file(url: URL) -> SnapshotFile:
-    """The file that the fixture `store` writes."""
+    """The file to which the fixture `store` writes."""
     return SnapshotFile(Path(str(url.database)), CLUSTER)
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "layered"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small snapshots are written whole, or as layers."""
+    """Write small snapshots whole, or as layers."""
     if request.param:
         monkeypatch.setattr(layers, "LAYERED_SIZE_MIN_BYTES", 0)
         monkeypatch.setattr(layers, "OVERLAY_SHARE_MAX", 1_000)

@@ -1,4 +1,4 @@
-"""A database that another process keeps locked is unavailable, and nothing is stored."""
+"""A database that another process keeps locked counts as unavailable; nothing is stored."""
 
 import pytest
 from sqlalchemy import URL, Engine

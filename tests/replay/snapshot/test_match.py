@@ -1,4 +1,4 @@
-"""A snapshot is used only by the history it was made of, under the rules it was made with."""
+"""A snapshot is used only for the history and the replay rules it was made with."""
 
 import logging
 import shutil
@@ -93,7 +93,7 @@ def test_snapshot_carries_versions_and_what_was_not_understood(store: SnapshotSt
 def test_snapshot_of_an_early_release_is_read_but_not_started_from(
     engine: Engine, store: SnapshotStore
 ) -> None:
-    """A database of the first schema, with a row as that release wrote it, is upgraded."""
+    """A database of the first schema, with a row of that release, is upgraded."""
     info = create_snapshot(TEN_TOPICS, store, 5)
     early = msgspec.structs.replace(
         info, last_crc32c=None, rules=None, not_understood=None, not_understood_from=None

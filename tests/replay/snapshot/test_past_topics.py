@@ -1,4 +1,4 @@
-"""History and blame skip what lies between snapshots with one version, and answer as without."""
+"""History and blame skip ranges between snapshots in which a version is the same; same answers."""
 
 import logging
 import random
@@ -33,19 +33,19 @@ from tests.samples import cases, sampled
 
 @pytest.fixture(autouse=True)
 def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use snapshots that are close together, too."""
+    """Use snapshots even if they are close together."""
     monkeypatch.setattr(module, "RECORDS_BETWEEN_MIN", 1)
 
 
 @pytest.fixture
 def file(url: URL) -> SnapshotFile:
-    """The file that the fixture `store` writes."""
+    """The file to which the fixture `store` writes."""
     return SnapshotFile(Path(str(url.database)), CLUSTER)
 
 
 @pytest.fixture
 def skipped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """The stretches that were skipped."""
+    """The ranges of offsets that were skipped."""
     found: list[tuple[int, int]] = []
 
     def noted(past: PastTopics, target: Target, at: int, end: int) -> int:
@@ -59,7 +59,7 @@ def skipped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 
 def answers(timeline: Timeline, name: str, at: int) -> list[object]:
-    """Return history and blame, or the errors instead of them."""
+    """Return the results of history and blame, or their errors."""
     asked = parse_object(name)
     found: list[object] = []
     for ask in (
@@ -107,7 +107,7 @@ def test_answers_are_those_of_a_replay(
 
 
 def _touched(count: int) -> list[tuple[Record, ...]]:
-    """Batches that change another topic."""
+    """Return batches that change another topic."""
     return [(change("busy", 0, leader=1 + n % 3),) for n in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL from afar: what is refused and why, writers and readers at once."""
+"""A remote PostgreSQL: refused connections with their reasons, concurrent writers and readers."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ ONE, TWO, THREE = (cluster_of(range(count)) for count in (1, 2, 3))
 
 @pytest.fixture
 def snapshots_url(postgres_url: URL) -> URL:
-    """A database of its own, for what a test changes there."""
+    """A separate database, which a test may change."""
     return postgres_url
 
 

@@ -1,4 +1,4 @@
-"""Migrations make the tables, completely or not at all, and everyone else checks."""
+"""Migrations create the tables completely or not at all; everything else only checks them."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ from tests.replay.snapshot.images import cluster_of
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, sqlite_url: URL) -> URL:
-    """A database without tables, of each kind; of SQLite no file is there yet."""
+    """A database without tables, of each kind; for SQLite the file does not exist yet."""
     if request.param == "sqlite":
         return sqlite_url
     empty: URL = request.getfixturevalue("postgres_url")
@@ -37,7 +37,7 @@ def url(request: pytest.FixtureRequest, sqlite_url: URL) -> URL:
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> URL:
-    """Where a log in a new directory keeps its snapshots."""
+    """The URL of the snapshots of a log in a new directory."""
     return default_url(tmp_path)
 
 
@@ -119,7 +119,7 @@ def test_snapshots_of_every_released_schema_are_read_after_an_upgrade(
 
 
 def _as_first_released(connection: Connection, info: SnapshotInfo) -> None:
-    """Give a snapshot the row that the first release wrote; the way down deletes later ones."""
+    """Give a snapshot the row that the first release wrote: the downgrade deletes later columns."""
     early = dict.fromkeys(("last_crc32c", "rules", "not_understood"))
     manifest = snapshot_manifest.c
     entries = connection.execute(select(manifest.part, manifest.ordinal, manifest.chunk_hash))
@@ -165,7 +165,7 @@ def test_upgrade_that_dies_at_any_statement_leaves_nothing_behind(url: URL) -> N
 
 
 class _Death(BaseException):
-    """The process ends here."""
+    """The process dies here."""
 
 
 class _DiesAt:

@@ -1,4 +1,4 @@
-"""Snapshot plus tail equals full replay, and a snapshot of another history is never taken."""
+"""Snapshot plus tail equals a full replay, and a snapshot of another history is never used."""
 
 import random
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from tests.replay.snapshot.conftest import CLUSTER
 
 @dataclass(frozen=True)
 class Log(FakeLog):
-    """A log in memory that also knows what stays."""
+    """A log in memory that also knows which part is durable."""
 
     confirmed_end: int = 0
 

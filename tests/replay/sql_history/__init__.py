@@ -1,1 +1,1 @@
-"""The history in SQL."""
+"""Tests of the history in SQL."""

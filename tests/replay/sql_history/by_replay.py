@@ -1,4 +1,4 @@
-"""The view `outages` against those that `metalog outages` finds by a replay."""
+"""The view `outages`, compared with the outages that `metalog outages` finds by replay."""
 
 from collections import defaultdict
 from typing import Any
@@ -17,7 +17,7 @@ Interval = tuple[Any, ...]
 
 
 def outages_of_view(store: HistoryStore) -> set[Interval]:
-    """Return what the view holds."""
+    """Return the outages in the view."""
     query = (
         "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_ms, to_ms "
         "FROM outages"
@@ -27,10 +27,10 @@ def outages_of_view(store: HistoryStore) -> set[Interval]:
 
 
 def outages_by_replay(store: HistoryStore, log: FakeLog, end_offset: int) -> set[Interval]:
-    """Return the same by a replay of the log.
+    """Return the same outages by a replay of the log.
 
-    In the tables a record takes effect where its transaction ends. So what begins and ends in one
-    transaction is none, and what ends and begins again in one goes on.
+    In the tables a record takes effect at the end of its transaction. So an outage that begins and
+    ends in one transaction does not count, and one that ends and begins again in one continues.
     """
     found = find_outages(log, end_offset, assumed_min_isr=0).intervals
     times: dict[int | None, int] = {

@@ -1,6 +1,7 @@
-"""An empty history to sync into, in each kind of database.
+"""An empty history database of each kind, into which tests sync.
 
-The migrations run once for each kind: they take longer than a test. SQLite files are copies.
+The migrations run once for each kind, because they take longer than a test. SQLite files are
+copies.
 """
 
 import shutil
@@ -25,7 +26,7 @@ HEAVY_ON_POSTGRESQL = pytest.mark.parametrize(
 
 
 def emptied(url: URL, name: str = "") -> URL:
-    """Return the URL of a history without rows: in SQLite a copy of a file that has none."""
+    """Return the URL of an empty history; for SQLite a copy of an empty file."""
     if url.get_backend_name() == "sqlite":
         copy = f"{url.database}-{name}"
         shutil.copyfile(str(url.database), copy)
@@ -39,7 +40,7 @@ def emptied(url: URL, name: str = "") -> URL:
 
 @pytest.fixture(scope="session")
 def migrated_history_url(postgres: URL) -> Iterator[URL]:
-    """A PostgreSQL database with the tables."""
+    """A PostgreSQL database with the tables of the history."""
     with new_database(postgres) as url:
         with HistoryStore.open(url, create=True):
             pass
@@ -48,7 +49,7 @@ def migrated_history_url(postgres: URL) -> Iterator[URL]:
 
 @pytest.fixture(scope="session")
 def migrated_history_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the tables, to be copied."""
+    """A SQLite file with the tables, which tests copy."""
     url = default_url(tmp_path_factory.mktemp("history"))
     with HistoryStore.open(url, create=True):
         pass
@@ -57,7 +58,7 @@ def migrated_history_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    """Where the history of a log goes: tables without rows."""
+    """The URL of an empty history: tables without rows."""
     if getattr(request, "param", "sqlite") == "sqlite":
         made: Path = request.getfixturevalue("migrated_history_file")
         shutil.copyfile(made, tmp_path / made.name)
@@ -68,6 +69,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
 
 @pytest.fixture
 def store(url: URL) -> Iterator[HistoryStore]:
-    """Tables without rows."""
+    """A store of empty tables."""
     with HistoryStore.open(url, create=True) as opened:
         yield opened

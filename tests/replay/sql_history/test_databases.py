@@ -1,4 +1,4 @@
-"""Where the kinds of databases differ: several syncs at once, and what text they can keep."""
+"""Differences between the databases: concurrent syncs, and the text that they can store."""
 
 import random
 import threading

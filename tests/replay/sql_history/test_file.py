@@ -1,4 +1,4 @@
-"""The timeline reads only the records that the tables name, and answers as without them."""
+"""The timeline reads only the records that the tables name; the answers stay the same."""
 
 import logging
 import random
@@ -39,7 +39,7 @@ from tests.samples import cases, sampled
 
 
 class _Counting(HistoryIndex):
-    """Counts the questions that the tables helped to answer."""
+    """Counts the questions that were answered with the tables."""
 
     used = 0
 
@@ -52,7 +52,7 @@ class _Counting(HistoryIndex):
 
 
 class _Counted(_Counting, HistoryFile):
-    """Tables in a file."""
+    """Tables in a SQLite file."""
 
 
 class _CountedDatabase(_Counting, HistoryDatabase):
@@ -61,7 +61,7 @@ class _CountedDatabase(_Counting, HistoryDatabase):
 
 @pytest.fixture(autouse=True)
 def always_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the tables of small logs, too."""
+    """Use the tables also for small logs."""
     monkeypatch.setattr(sql_index, "_RECORDS_PER_SEEK", 1)
 
 
@@ -72,7 +72,7 @@ def synced(log: ConfirmedSource, url: URL) -> Path:
 
 
 def answers(timeline: Timeline, name: str, at: int, other: int) -> list[object]:
-    """Return history, blame and diff, or the errors instead of them."""
+    """Return the results of history, blame and diff, or their errors."""
     asked = parse_object(name)
     found: list[object] = []
     for ask in (
@@ -158,7 +158,7 @@ def _set(name: str, value: str) -> ConfigRecord:
 def test_configs_that_moved_with_a_topic_are_answered_as_by_a_replay(
     in_tables: int, url: URL
 ) -> None:
-    """The record that set a value to what it was is in no table, but blame shows it."""
+    """A record that sets a config to its current value is in no table, but blame shows it."""
     history = batches(
         [namespace("n"), namespace("m")],
         [_set("n:orders", "1")],

@@ -1,4 +1,4 @@
-"""Outages that began before a snapshot: the SQL history gives the answers of a replay."""
+"""Outages that began before a snapshot: the SQL history gives the same answers as a replay."""
 
 import random
 from collections.abc import Sequence
@@ -54,13 +54,13 @@ from tests.replay.sql_history.conftest import HEAVY_ON_POSTGRESQL, ON_BOTH, empt
 
 
 class _File(HistoryFile):
-    """The tables of a log, with the number of answers that came from them."""
+    """The tables of a log in a SQLite file; counts the answers given from them."""
 
     used = 0
 
 
 class _Database(HistoryDatabase):
-    """The same in PostgreSQL."""
+    """The tables of a log in PostgreSQL; counts the answers given from them."""
 
     used = 0
 
@@ -70,7 +70,7 @@ _Index = _File | _Database
 
 @pytest.fixture(autouse=True)
 def count_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count the answers that did not need a pass over the log."""
+    """Count the answers for which the log was not read."""
 
     def counted(source: BatchSource, index: _Index, *of: Any) -> Watch | None:
         found = indexed_watch(source, index, *of)
@@ -99,7 +99,7 @@ def of_range(
     index: _Index | None = None,
     assumed_min_isr: int | None = None,
 ) -> Outages:
-    """Return the outages from an offset on, with a snapshot at another."""
+    """Return the outages from `first` on, with a snapshot at another offset."""
     image = load_image(log, snapshot)
 
     def newest(at: int) -> MetadataImage | None:
@@ -154,7 +154,7 @@ def test_ranges_of_random_histories_have_the_same_outages_as_without_the_tables(
 
 
 def down_within(log: FakeLog) -> list[int]:
-    """Return the ends of batches, not the last one, after which a partition is in an outage."""
+    """Return the ends of the batches, except the last, after which a partition is in an outage."""
     intervals = find_outages(log, log.end_offset).intervals
     spans = [
         (each.from_offset or log.history_start, each.to_offset or log.end_offset)
@@ -182,7 +182,7 @@ _NEVER_DOWN = frozenset(
 def test_ranges_of_a_real_log_with_partitions_down_before_use_the_tables(
     data_set: DataSet, tmp_path: Path, url: URL
 ) -> None:
-    """The answers are those of reading the log, also if its first part was replaced by a base."""
+    """The answers equal those of reading the log, also if its first part was replaced by a base."""
     with LogReader.open(imported(data_set, tmp_path)) as reader:
         whole = FakeLog(tuple(reader.batches()), reader.base)
     down = down_within(whole)

@@ -1,4 +1,4 @@
-"""The state of real logs by SQL, at any offset, is that of replay."""
+"""The state of real logs at any offset, computed in SQL, equals that of replay."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Migrations make the tables and views that the code and the documents use."""
+"""Migrations create the tables and views that the code and the documents use."""
 
 from alembic import command
 from alembic.autogenerate import compare_metadata

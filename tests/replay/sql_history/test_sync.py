@@ -1,4 +1,6 @@
-"""The tables hold every state of every object, each record once, whatever comes between."""
+"""The tables have every state of every object, from each record once, whatever interrupts a
+sync.
+"""
 
 import math
 import random
@@ -129,7 +131,7 @@ def test_records_of_one_object_are_written_in_several_transactions(
 
 
 class _Death(BaseException):
-    """The process ends here."""
+    """The process dies here."""
 
 
 @pytest.mark.parametrize("step", range(3))

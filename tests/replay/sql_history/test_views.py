@@ -1,4 +1,4 @@
-"""The views for people, against the same questions asked of images."""
+"""The views for users, compared with answers computed from images."""
 
 import random
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _states(log: FakeLog, end_offset: int) -> Iterator[tuple[int, MetadataImage]
 
 
 def outages(log: FakeLog, end_offset: int) -> set[tuple[str, int, int | None]]:
-    """Return kind, begin and end of each outage, found by looking at every image."""
+    """Return the kind, start and end of each outage, found by checking every image."""
     found: set[tuple[str, int, int | None]] = set()
     open_: dict[tuple[str, bytes, int], int] = {}
     for offset, image in _states(log, end_offset):

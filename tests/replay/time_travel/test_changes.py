@@ -1,4 +1,4 @@
-"""Effective changes: what each record of a log changed."""
+"""Effective changes: the fields that each record of a log changed."""
 
 import random
 
@@ -44,7 +44,7 @@ RETENTION = ConfigRecord(resource_type=2, resource_name="orders", name="retentio
 def changes_in(
     log: FakeLog, from_offset: int | None = None, to_offset: int | None = None
 ) -> list[tuple[int, str, object, object, bool]]:
-    """Return offset, field, before, after, and whether it took effect."""
+    """Return the changes: offset, field, before, after, and whether the record took effect."""
     start = log.history_start if from_offset is None else from_offset
     end = log.end_offset if to_offset is None else to_offset
     return [

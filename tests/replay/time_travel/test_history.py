@@ -1,4 +1,4 @@
-"""History and blame: which record changed what."""
+"""History and blame: the records that changed an object, and the last one of each field."""
 
 import random
 
@@ -153,7 +153,7 @@ def test_blame_of_a_moved_config_from_before_the_history_is_unknown() -> None:
 
 
 def test_blame_of_a_config_written_before_its_topic_names_the_config() -> None:
-    """The order in which Kafka wrote them up to 3.x."""
+    """Kafka wrote them in this order up to 3.x."""
     set_ = ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="1")
     log = log_of((set_, *ONE_PARTITION))
     for name in ("orders", f"@{uuid_text(uid('orders'))}"):

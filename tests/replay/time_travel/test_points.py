@@ -1,4 +1,4 @@
-"""Points in time as people write them."""
+"""Points in time in all forms that users can write."""
 
 import datetime
 
@@ -88,7 +88,7 @@ def test_range_begins_at_an_offset_or_at_the_first_record_at_or_after_a_time(
 
 
 class Kept(Times):
-    """The same log after its first records were dropped; the base is as of second 4."""
+    """The same log after its first records were dropped; the time of the base is second 4."""
 
     def last_offset_at(self, timestamp: int) -> int:
         if timestamp < 4_000:
@@ -103,7 +103,7 @@ def test_range_can_begin_with_the_kept_history_but_not_before_it() -> None:
 
 
 class Echo(Times):
-    """A log that answers with the time it was asked for."""
+    """A log that answers with the time that it was asked for."""
 
     def last_offset_at(self, timestamp: int) -> int:
         return timestamp

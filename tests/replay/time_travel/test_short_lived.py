@@ -1,4 +1,4 @@
-"""Objects that came and went between two states, against a replay that looks after each record."""
+"""Objects that were created and removed between two states, compared with a step-by-step replay."""
 
 import random
 
@@ -27,7 +27,7 @@ FOLLOWED = (
 
 
 def passed_objects(log: FakeLog, old: MetadataImage, new: MetadataImage) -> list[Passed]:
-    """Return what a replay from one image to the other finds."""
+    """Return the short-lived objects that a replay from one image to the other finds."""
     end = new.provenance.next_offset
     found = PassedObjects(old, end)
     load_image(log, end - 1, start=old, watch=found.follow)
@@ -38,7 +38,7 @@ RETENTION = ConfigRecord(resource_type=TOPIC, resource_name="t", name="retention
 
 
 def keys_in(image: MetadataImage) -> dict[tuple[str, Key], str]:
-    """The followed objects of an image with their names."""
+    """Return the names of the objects in an image that are tracked, by kind and key."""
     return {
         (kind, key): f"{kind}:{KINDS[kind].label(image, key)}"
         for kind in FOLLOWED
@@ -49,7 +49,7 @@ def keys_in(image: MetadataImage) -> dict[tuple[str, Key], str]:
 def naively_passed(
     log: FakeLog, old: MetadataImage, new: MetadataImage
 ) -> tuple[set[Passed], set[str]]:
-    """Look at the whole image after each record; also return the configs of moved topics."""
+    """Check the whole image after each record; also return the configs of moved topics."""
     moved: set[str] = set()
     first, end = old.provenance.next_offset, new.provenance.next_offset
     at_ends = keys_in(old) | keys_in(new)

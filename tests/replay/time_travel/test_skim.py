@@ -1,4 +1,4 @@
-"""History and blame read only the blocks that matter, and answer as if they had read all."""
+"""History and blame read only the blocks that matter, with the same answers as for all blocks."""
 
 import random
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def _encoded(batch: Batch) -> bytes:
 
 @dataclass(frozen=True)
 class SkimmedLog(FakeLog):
-    """A log in memory whose batches are searched as those on disk are."""
+    """A log in memory whose batches are searched like those on disk."""
 
     decoded: list[int] = field(default_factory=list)
     encoded: BytesOf = field(default_factory=lambda: BytesOf(_encoded), repr=False, compare=False)
@@ -74,7 +74,7 @@ class SkimmedLog(FakeLog):
     def skim(
         self, needles: Needles, to_offset: int | None = None, *, from_offset: int | None = None
     ) -> Iterator[Batch]:
-        """Give only the batches that hold a needle."""
+        """Yield only the batches that contain a needle."""
         for batch in self.batches(from_offset, to_offset):
             if needles.found_in(self.encoded(batch), len(batch.rows)):
                 self.decoded.append(batch.base_offset)
@@ -89,7 +89,7 @@ ALONE = (
 
 
 def answers(log: BatchSource, name: str, at: int) -> tuple[object, object]:
-    """Return history and blame, or the errors instead of them."""
+    """Return the results of history and blame, or their errors."""
     found: list[object] = []
     for ask in (
         lambda: list(history(log, parse_object(name), at + 1)),
@@ -103,7 +103,7 @@ def answers(log: BatchSource, name: str, at: int) -> tuple[object, object]:
 
 
 def names_in(log: BatchSource) -> list[str]:
-    """Return the names of the objects that a log ever had, of topics by name and by id."""
+    """Return the names of all objects that a log ever had; topics by name and by id."""
     found: dict[str, None] = {}
     for _, image in images(log, log.history_start, log.end_offset):
         for kind in map(KINDS.__getitem__, ALONE):
@@ -259,7 +259,7 @@ def test_only_blocks_that_hold_the_config_are_decoded(name: str, resource_type: 
 
 
 def test_configs_of_earlier_names_are_found() -> None:
-    """A topic takes along configs set before it had the requested name, or even existed."""
+    """A topic keeps the configs that were set under an earlier name, or before it existed."""
     log = batches(
         [namespace("n")],
         [_config(TOPIC, "first", "1")],
@@ -392,7 +392,7 @@ def test_a_real_log_is_skimmed_with_the_same_answers(final_image: Path) -> None:
 
 
 class _Plain:
-    """A log that can only be read whole."""
+    """A log that cannot be skimmed."""
 
     def __init__(self, reader: LogReader) -> None:
         self.start_offset, self.history_start = reader.start_offset, reader.history_start

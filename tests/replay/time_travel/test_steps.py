@@ -1,4 +1,4 @@
-"""One step in the history of an object: what the whole history says, for what it costs to read."""
+"""One step in the history of an object is the same as in the whole history, with fewer reads."""
 
 import random
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.replay.builders import FakeLog
 
 
 class CountingLog(FakeLog):
-    """Counts the batches that are read."""
+    """Counts the batches that were read."""
 
     count = 0
 

@@ -1,10 +1,10 @@
-"""A real service under clients that take all it has: connections beyond its descriptors, and frames
-of which the last bytes never come.
+"""A real service and clients that exhaust its resources: more connections than it has descriptors,
+and frames whose last bytes never come.
 
-Meanwhile an honest client appends over the socket and another one asks over Kafka's protocol. Each
-must be answered, every answered append must be in the log once, the service may write a line a
-second and no traceback, and its memory has a bound. Even seeds run out of descriptors, odd seeds
-send half frames.
+Meanwhile an ordinary client appends over the socket and another one sends Kafka requests. Each must
+be answered, every answered append must be in the log once, the service may log one line a second
+and no traceback, and its memory is limited. Even seeds exhaust the descriptors, odd seeds send half
+frames.
 """
 
 import asyncio
@@ -43,17 +43,17 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Do the same again."""
+    """Run the same piece again."""
     return run(place.seed)
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: another run is another race."""
+    """Return the failure unchanged: another run has another timing."""
     return failure
 
 
 class Honest:
-    """The clients that must not notice anything."""
+    """The ordinary clients, which must not be affected."""
 
     def __init__(self, service: Served, kafka: MetadataClient, appends: SocketClient) -> None:
         self._service = service
@@ -63,7 +63,7 @@ class Honest:
         self.memory_bytes_max = 0
 
     async def work(self, size_bytes: int = 10) -> None:
-        """Append, and ask for the cluster."""
+        """Append, and ask for the cluster's metadata."""
         text = f"{len(self.answered):0>{size_bytes}}"
         record = NoteRecord(at_offset=0, author="honest", text=text)
         async with asyncio.timeout(_ANSWER_S_MAX):
@@ -161,7 +161,7 @@ async def _hold_frames_back(
 
 
 def complaints(errors: str, seconds: float) -> list[str]:
-    """Return what is wrong with the lines that a service wrote."""
+    """Return the problems in the lines that a service logged."""
     broken = []
     if "Traceback" in errors:
         broken.append("a traceback: " + errors[errors.index("Traceback") :][:500])

@@ -1,7 +1,8 @@
-"""Random fault schedules of a cluster: brokers, clocks and controllers fail while people ask.
+"""Random fault schedules of a cluster: brokers, clocks and controllers fail during requests.
 
-A case is one schedule: after each batch all invariants hold, and at the end all comes to rest. The
-point of a failure is the length of its schedule; operations are left out to make it smaller.
+A case is one schedule: after each batch all invariants hold, and at the end everything in progress
+completes. The `point` of a failure is the number of its schedule; it is shrunk by leaving
+operations out.
 """
 
 from msgspec.structs import replace
@@ -39,7 +40,7 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Run one schedule, the point; or all of the piece."""
+    """Run one schedule, the point; or all schedules of the piece."""
     return run(place.seed) if place.point is None else _explore(place)
 
 

@@ -1,8 +1,9 @@
 """Damage on the disk: every bit of small logs, and samples of a large one.
 
-The first pieces share out every damage of three small logs, the others draw from a large one. A
-case is read to its end by a reader, and opened by a writer; fewer or other records without an error
-are a failure, and so is an error that says something untrue, or one that is not of the log's own.
+The first pieces together make every damage to three small logs, the others draw from a large one.
+Each case is read to its end by a reader, and opened by a writer. It fails if there are fewer or
+other records without an error, if an error is not true, or if it is not one of the log's own
+errors.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ _FAILURES_MAX = 20
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """A case: its number, what distinguishes it from equal ones, and the question to ask."""
+    """A case: its number, a key that equal cases share, and the check to run."""
 
     point: int
     key: int
@@ -47,7 +48,7 @@ def run(seed: int) -> Outcome:
 
 
 def run_every(step: int) -> Outcome:
-    """Run one in `step` of the damages of the small logs."""
+    """Run every `step`-th damage of the small logs."""
     return _run(0, _exhaustive(0, step))
 
 
@@ -61,7 +62,7 @@ def reproduce(place: Place) -> Outcome:
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: one case is as small as it gets."""
+    """Return the failure unchanged: one case cannot be shrunk."""
     return failure
 
 
@@ -104,7 +105,7 @@ def _small_logs() -> list[_Family]:
 
 
 def _exchanged_logs() -> list[_Family]:
-    """Return the files of other logs in place of those of a log that has a base checkpoint."""
+    """Return damages that replace files of a log with a base checkpoint by those of other logs."""
     log, shared = specimens.retained(), specimens.mirror()
     bases = [name for name in log.spans if name.endswith(".checkpoint.avro")]
     others = (
@@ -151,7 +152,7 @@ def _sample(specimen: Specimen, seed: int, point: int) -> _Case:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let recovery not tell of each of its cuts."""
+    """Do not log the cuts made by recovery."""
     logger = logging.getLogger("metadata_log")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -17,12 +17,12 @@ _STATES_PER_POINT = 12
 
 
 def run(seed: int) -> Outcome:
-    """Judge some states at each boundary of a workload."""
+    """Check some states at each boundary of a workload."""
     return _explore(Place(seed=seed))
 
 
 def reproduce(place: Place) -> Outcome:
-    """Judge the states of one boundary, or one of them."""
+    """Check the states of one boundary, or one of them."""
     return _explore(place)
 
 

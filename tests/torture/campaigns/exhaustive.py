@@ -1,7 +1,7 @@
 """Every sequence of up to four operations, with a crash at each I/O boundary of the last one.
 
-Crashes in earlier operations of a sequence are those of the last one of a shorter sequence. A seed
-is the number of a sequence; the distinct cases are crash states.
+Crashes in earlier operations of a sequence are covered by a shorter sequence. A seed is the number
+of a sequence; the distinct cases are crash states.
 """
 
 from tests.simulated_disk.explorer import Explorer, only, sampled
@@ -39,7 +39,7 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Judge the states of one boundary of a sequence, or one of them."""
+    """Check the states of one boundary of a sequence, or one of them."""
     return _explore(place)
 
 
@@ -49,7 +49,7 @@ def shrink(failure: Failure) -> Failure:
 
 
 def sequence(number: int) -> list[Operation]:
-    """Return a sequence: the shorter ones come first."""
+    """Return the sequence with a number; shorter sequences come first."""
     length = 1
     while number >= len(_ALPHABET) ** length:
         number -= len(_ALPHABET) ** length

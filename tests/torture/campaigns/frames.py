@@ -1,10 +1,11 @@
-"""Mutated requests of every key and version, to a service, a broker, and a broker's stream.
+"""Mutated requests of every key and version, to a service, a broker, and a broker's controller
+stream.
 
-Each is answered as Kafka's protocol says, or its connection is closed. After each comes a request
-that is whole: it must be answered, unless the connection was closed or the mutated request waits,
-as a Fetch may. A FollowLog that is answered gets no further request: it turns the connection
-round. Nothing may be logged as an error, the service must answer others, and the log must
-give the state that the service has.
+Each is answered as Kafka's protocol says, or its connection is closed. A valid request follows
+each: it must be answered, unless the connection was closed or the mutated request waits, as a Fetch
+may. An answered FollowLog gets no further request, because it reverses the direction of the
+connection. Nothing may be logged as an error, the service must answer other clients, and a replay
+of the log must give the state of the service.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ _FAILURES_MAX = 5
 
 
 class Tally(msgspec.Struct):
-    """What became of the requests."""
+    """The numbers of requests by outcome."""
 
     answered: int = 0
     closed: int = 0
@@ -58,12 +59,12 @@ def run(seed: int, count: int = FRAMES_A_PIECE) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Send the same again."""
+    """Send the same requests again."""
     return run(place.seed)
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: what came before may matter."""
+    """Return the failure unchanged: earlier requests may be part of its cause."""
     return failure
 
 
@@ -96,7 +97,7 @@ async def _run(seed: int, count: int) -> Outcome:
 
 @contextlib.contextmanager
 def _errors_logged(broken: list[str]) -> Iterator[None]:
-    """Collect what is logged as an error, or with a traceback."""
+    """Collect all lines logged as an error, or with a traceback."""
 
     class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -112,7 +113,7 @@ def _errors_logged(broken: list[str]) -> Iterator[None]:
 
 
 async def _attack(target: Target, seed: str, count: int, tally: Tally, sent: set[bytes]) -> None:
-    """Send some requests, on as many connections as it takes."""
+    """Send some requests, on a new connection whenever one is closed."""
     rng = random.Random(seed)
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     try:
@@ -143,10 +144,10 @@ async def exchange(
     *,
     is_framed: bool,
 ) -> str | None:
-    """Send a mutated request and a whole one.
+    """Send a mutated request and a valid one.
 
     Returns:
-        None: the connection goes on. "": it does not. Else: what is wrong.
+        None if the connection can still be used, "" if not; otherwise a description of the failure.
     """
     key = _key_of(frame[LENGTH.size :])
     may_wait = key in _MAY_WAIT
@@ -186,7 +187,7 @@ def _key_of(request: bytes) -> int:
 
 
 def wrong_in(request: bytes, answer: bytes) -> str:
-    """Return what is wrong with an answer, "" if it is one to the request."""
+    """Return what is wrong with the answer to a request; "" if it is valid."""
     if answer[:4] != request[4:8]:
         return f"an answer to another request: {answer.hex()}"
     key = _key_of(request)

@@ -1,9 +1,9 @@
-"""Errors of the disk while the system lives: any call, short writes, failed syncs, a full disk.
+"""Errors of the disk while the system runs: any call, short writes, failed syncs, a full disk.
 
-The log must go on correctly or refuse, and never acknowledge falsely; and it must take appends
+The log must continue correctly or refuse, and never acknowledge falsely; and it must accept appends
 when the disk works again. A case is one workload with one fault. The crash states after the fault,
-and at the end, are judged too; one that an earlier case of the piece left, with the same things
-known, is not judged again.
+and at the end, are checked too; a state that is equal to one of an earlier case of the piece, with
+the same facts known, is not checked again.
 """
 
 import errno
@@ -45,7 +45,7 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Run the workload with one fault, the point."""
+    """Run the workload with one fault, given by the point."""
     return _explore(place)
 
 
@@ -56,7 +56,7 @@ def shrink(failure: Failure) -> Failure:
 
 @dataclass(frozen=True, slots=True)
 class _Breakage:
-    """A fault, or a disk of so many bytes."""
+    """A fault, or a disk of limited capacity."""
 
     fault: Fault | None = None
     capacity: int | None = None
@@ -88,7 +88,7 @@ def _failure(at: Place, problem: str, breakage: str) -> Failure:
 
 
 def _breakages(calls: Sequence[Call], random: Random) -> Iterator[_Breakage]:
-    """Yield the faults to try on a workload that makes these calls when there is none."""
+    """Yield the faults to try on a workload; `calls` are its calls without any fault."""
     for at in range(len(calls)):
         yield _Breakage(Fault(at, random.choice((1, 1, 3))))
     sizes = [call.size for call in calls if call.operation == "pwrite"]
@@ -103,7 +103,7 @@ def _breakages(calls: Sequence[Call], random: Random) -> Iterator[_Breakage]:
 
 
 class _Jury:
-    """Judges crash states, those that were found good already only once."""
+    """Checks crash states, each only once if it was found good."""
 
     def __init__(self) -> None:
         self._good: set[Hashable] = set()
@@ -116,11 +116,11 @@ class _Jury:
 
 
 class _FaultyRun:
-    """A workload on a disk that breaks.
+    """A workload on a disk with a fault.
 
     Attributes:
-        problem: What must not have happened, None when all is well.
-        calls: Every call of the disk.
+        problem: What went wrong; None if nothing did.
+        calls: Every call to the disk.
     """
 
     def __init__(self, operations: Sequence[Operation], breakage: _Breakage, jury: _Jury) -> None:
@@ -138,7 +138,7 @@ class _FaultyRun:
             self.problem = f"{type(error).__name__}: {error}"
 
     def has_failed_call(self) -> bool:
-        """Tell whether the fault was met at all."""
+        """Return whether the fault affected any call."""
         return self._faults.happened > 0
 
     def _run(self, driver: Driver, operations: Sequence[Operation]) -> None:
@@ -161,7 +161,7 @@ class _FaultyRun:
         driver.finish()
 
     def _judge_all(self) -> None:
-        """Judge what was taken: soon, because a later operation may submit a batch again."""
+        """Check the collected states now, before a later operation submits a batch again."""
         for state, known, is_created in self._cases:
             self._jury.judge(state, known, is_created=is_created)
         self._cases.clear()

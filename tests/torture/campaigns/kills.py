@@ -1,9 +1,9 @@
 """A real process on a real disk, killed with SIGKILL while 64 callers append at full speed.
 
-After each kill the log is opened by another writer, and must hold every append that was answered,
-in order, and none that nobody asked for; then the next process goes on with the same log. A slow
-reader in a process of its own must see neither an error nor a record that vanishes. The seed gives
-the times of the kills; what the machine does between them is its own.
+After each kill another writer opens the log, which must have every append that was answered, in
+order, and none that was not requested; then the next process continues the same log. A slow reader
+in a separate process must see no error, and no record may disappear. The seed determines the times
+of the kills; the timing between them is that of the machine.
 """
 
 import asyncio
@@ -46,12 +46,12 @@ def reproduce(place: Place) -> Outcome:
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: another run is another race."""
+    """Return the failure unchanged: another run has another timing."""
     return failure
 
 
 def kill_some_times(seed: int, kills: int, seconds_max: float = _SECONDS_MAX) -> Outcome:
-    """Kill a writer of one log, and look at the log after each kill."""
+    """Kill a writer of one log, and check the log after each kill."""
     rng = random.Random(seed)
     broken: list[str] = []
     starts: list[float] = []
@@ -86,7 +86,7 @@ def _end_offset(directory: Path) -> int:
 
 
 def _write_and_kill(directory: Path, round_number: int, seconds: float) -> bytes:
-    """Return what a writer had told when it was killed."""
+    """Return what a writer had printed when it was killed."""
     words = ["tests.torture.killed.writer", str(directory), str(round_number)]
     process = subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE)
     try:
@@ -98,7 +98,7 @@ def _write_and_kill(directory: Path, round_number: int, seconds: float) -> bytes
 
 
 async def _open_and_close(directory: Path) -> float:
-    """Return how long a start took, in ms."""
+    """Return the duration of a start in ms."""
     started = time.perf_counter()
     log = await MetadataLog.open(directory)
     seconds = time.perf_counter() - started
@@ -108,7 +108,7 @@ async def _open_and_close(directory: Path) -> float:
 
 @contextmanager
 def _slow_reader(directory: Path, broken: list[str]) -> Iterator[None]:
-    """Have a reader read meanwhile, and note what it says to be wrong."""
+    """Run a slow reader while the body runs, and collect the problems that it reports."""
     words = ["tests.torture.killed.reader", str(directory)]
     process = subprocess.Popen(
         [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,11 +1,11 @@
-"""A real service under clients of every way in, killed with SIGKILL and started again.
+"""A real service with clients of every interface, killed with SIGKILL and restarted.
 
-Commands, transactions, records as they are, and Kafka's own requests, over Kafka's protocol, the
-socket and HTTP, some with the version that an object must have or the offset at which the log must
-end. Requests with an id are repeated until they are answered. Afterwards each acknowledged request
-must stand in the log once, where it was told, and there must be an order of all calls in which
-every answer is right (`tests/torture/mixed_load/promises.py`). The seed gives the times of the
-kills; what the machine does between them is its own.
+Commands, transactions, raw appends, and Kafka's own requests, over Kafka's protocol, the socket and
+HTTP, some with the expected version of an object or the expected end offset of the log. Requests
+with an id are repeated until they are answered. Afterwards each acknowledged request must be in the
+log once, at the offset in its answer, and there must be an order of all calls in which every answer
+is right (`tests/torture/mixed_load/promises.py`). The seed determines the times of the kills; the
+timing between them is that of the machine.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _START_S_MAX = 2.0
 
 
 class Load(msgspec.Struct, frozen=True):
-    """What clients do before a kill: for some time, and at least so many calls."""
+    """The load before a kill: a duration, and a least number of calls."""
 
     seconds_min: float
     seconds_max: float
@@ -70,12 +70,12 @@ def reproduce(place: Place) -> Outcome:
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: another run is another race."""
+    """Return the failure unchanged: another run has another timing."""
     return failure
 
 
 def kill_some_times(seed: int, kills: int, load: Load, sources: Path = ROOT) -> Outcome:
-    """Kill a service under load, and look at what its clients were told.
+    """Kill a service under load, and check the answers that its clients got.
 
     Args:
         sources: The folder with the packages that the service runs.
@@ -98,7 +98,7 @@ def kill_some_times(seed: int, kills: int, load: Load, sources: Path = ROOT) -> 
 async def _run(
     recording: Recording, kills: int, load: Load, folder: Path, sources: Path
 ) -> list[str]:
-    """Run clients and service until its end in order; return what is wrong with that."""
+    """Run clients and service until its clean shutdown; return problems of the shutdown."""
     rng, errors = recording.rng, folder / "errors.txt"
     service = Killable(folder / "log", errors, sources)
     try:
@@ -129,7 +129,7 @@ async def _loaded(recording: Recording, load: Load) -> None:
 
 @asynccontextmanager
 async def _clients(service: Killable, recording: Recording) -> AsyncIterator[None]:
-    """Have clients call while the body runs; they end once they are answered."""
+    """Run clients while the body runs; they end once they are answered."""
     async with AsyncExitStack() as closing, asyncio.TaskGroup() as running:
         for way in await _ways(service, closing):
             running.create_task(_repeated(way, recording))
@@ -170,7 +170,7 @@ async def _repeated(way: Callable[[Recording], Awaitable[None]], recording: Reco
 
 
 def _counts(recording: Recording) -> str:
-    """Return how many calls of each way were done, refused, and not answered."""
+    """Return, for each interface, how many calls were done, refused, failed, and not answered."""
     counted = Counter((call.way, call.result) for call in recording.calls)
     ways = dict.fromkeys(call.way for call in recording.calls)
     return ", ".join(

@@ -1,6 +1,6 @@
-"""A model of the log, and operations, faults and crashes in any order that hypothesis thinks of.
+"""A model of the log, with operations, faults and crashes in any order that Hypothesis generates.
 
-Hypothesis makes the failing sequences smaller by itself, and prints the smallest.
+Hypothesis shrinks the failing sequences by itself, and prints the smallest.
 """
 
 import errno
@@ -41,7 +41,7 @@ _SEEDS = st.integers(0, 255)
 
 
 class LogMachine(RuleBasedStateMachine):
-    """The writer on a simulated disk beside the history of what it was asked and has answered."""
+    """The writer on a simulated disk, and the history of its requests and answers."""
 
     steps: ClassVar[int] = 0
 
@@ -111,12 +111,12 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Run the same sequences again; hypothesis makes the one that fails smaller: minutes."""
+    """Run the same sequences again; Hypothesis shrinks the failing one, which takes minutes."""
     return _explore(place.seed, (Phase.generate, Phase.shrink))
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return it as it is: hypothesis has made it small."""
+    """Return the failure unchanged: Hypothesis has already shrunk it."""
     return failure
 
 

@@ -1,6 +1,6 @@
 """Bugs planted in a copy of the log: every one of them must be noticed, for the right reason.
 
-A piece is a bug. It is a failure when the campaign that should notice it does not.
+A piece is a bug. It fails if the campaign that should notice the bug does not.
 """
 
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
@@ -16,7 +16,7 @@ SOURCES: tuple[str, ...] = LOG_SOURCES
 
 
 def run(seed: int) -> Outcome:
-    """Plant one bug, and look whether it is noticed."""
+    """Plant one bug, and check that it is noticed."""
     message = problem(BUGS[seed])
     if message is None:
         return Outcome(done=1, distinct=1)
@@ -27,10 +27,10 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Plant it again."""
+    """Plant the bug again."""
     return run(place.seed)
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: it is one bug."""
+    """Return the failure unchanged: it is one bug."""
     return failure

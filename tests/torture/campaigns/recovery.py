@@ -1,4 +1,4 @@
-"""Crashes while a log recovers from a crash, and while it recovers from that one."""
+"""Crashes while a log recovers from a crash, and while it recovers from that second crash."""
 
 from collections.abc import Iterator
 from random import Random
@@ -34,7 +34,7 @@ def run(seed: int) -> Outcome:
 
 
 def reproduce(place: Place) -> Outcome:
-    """Crash the recovery from one of them (the point), or judge one state of it."""
+    """Crash the recovery from one of them (the point), or check one state of it."""
     return _explore(place)
 
 
@@ -75,7 +75,9 @@ def _first_crashes(place: Place) -> list[Case]:
 
 
 def _crashed_recoveries(first: Case, seed: str) -> Iterator[Case]:
-    """Yield what crashes during the recovery leave, and during recoveries from some of that."""
+    """Yield the states left by crashes during the recovery, and during recoveries from some of
+    those.
+    """
     cases = _crashed_recovery(first, seed)
     yield from cases
     again = Random(f"again/{seed}").sample(cases, min(_SECOND_CRASHES, len(cases)))
@@ -84,9 +86,9 @@ def _crashed_recoveries(first: Case, seed: str) -> Iterator[Case]:
 
 
 def _crashed_recovery(before: Case, seed: str) -> list[Case]:
-    """Start on a crash state, and take the states that a crash at each boundary may leave.
+    """Start on a crash state, and collect states that a crash at each boundary may leave.
 
-    What was known does not change: until a start is done, nobody was told anything.
+    The known facts do not change: before the start is complete, no caller gets an answer.
     """
     disk = SimulatedDisk(before.state)
     cases: list[Case] = []

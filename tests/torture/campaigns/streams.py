@@ -1,7 +1,8 @@
 """A streaming query of Spark, killed with SIGKILL while a writer appends and segments roll.
 
-After the kills one more run reads up to the log's end; then the sink must hold every record of the
-log once. The seed gives the times of the kills; how far the query is then is the machine's own.
+After the kills one more run reads up to the log's end; then the sink must have every record of the
+log once. The seed determines the times of the kills; the progress of the query at these times
+depends on the machine.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ def reproduce(place: Place) -> Outcome:
 
 
 def shrink(failure: Failure) -> Failure:
-    """Return the failure: another run is another race."""
+    """Return the failure unchanged: another run has another timing."""
     return failure
 
 
@@ -94,7 +95,7 @@ async def _append_until_cancelled(directory: Path, rng: random.Random) -> None:
 
 
 async def _start(log: Path, folder: Path, *more: str) -> Process:
-    """Start the query in a process group of its own; wait until it runs."""
+    """Start the query in its own process group; wait until it runs."""
     query = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.torture.killed.stream", str(log), str(folder), *more),
         stdout=PIPE,
@@ -107,7 +108,7 @@ async def _start(log: Path, folder: Path, *more: str) -> Process:
 
 
 def differences(log: Path, folder: Path) -> list[str]:
-    """Return what the sink lacks, and what it should not hold."""
+    """Return the records that the sink lacks, and those that it should not have."""
     table = pyarrow.parquet.read_table(folder / "found.parquet")
     found = Counter((row["offset"], row["type"], row["data"]) for row in table.to_pylist())
     with LogReader.open(log) as reader:
@@ -120,7 +121,7 @@ def differences(log: Path, folder: Path) -> list[str]:
 
 
 def expected_row(row: Envelope) -> tuple[int, str, str]:
-    """Return the offset, type and data that the sink should hold of a row."""
+    """Return the offset, type and data of a row as the sink should have them."""
     name = type(row.payload).__name__
     data = redact_record(name, to_json(row.payload))
     return row.offset, name, msgspec.json.encode(data).decode()

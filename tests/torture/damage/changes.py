@@ -1,6 +1,6 @@
-"""Every way in which one file, or the set of files, can come to be other than it was written.
+"""Every way in which one file, or the set of files, can differ from what was written.
 
-A family of damages is a sequence: it is numbered, and a member is made when it is asked for.
+A family of damages is a sequence: its members are numbered, and each is made when it is needed.
 """
 
 import random
@@ -48,8 +48,8 @@ def all_of(
     """Return every damage of a small log, most of them flipped bits.
 
     Args:
-        other: A log of the same cluster and offsets, from which blocks and files stray in.
-        unlike: A log whose files are not flipped and cut again where they are the same.
+        other: A log of the same cluster and offsets, whose blocks and files replace some of ours.
+        unlike: A log; only files that differ from its files are flipped and cut.
     """
     done = {} if unlike is None else unlike.files
     names = [n for n, data in sorted(specimen.files.items()) if data and done.get(n) != data]
@@ -73,7 +73,7 @@ def _called(listed: Sequence[Callable[[], Damage]], index: int) -> Damage:
 
 
 def flips(specimen: Specimen, names: Sequence[str]) -> Damages:
-    """Return every single flipped bit of these files."""
+    """Return a damage for each bit of these files: that bit is flipped."""
     ends = list(accumulate(len(specimen.files[name]) for name in names))
 
     def make(index: int) -> Damage:
@@ -87,14 +87,14 @@ def flips(specimen: Specimen, names: Sequence[str]) -> Damages:
 
 
 def flip(specimen: Specimen, name: str, byte: int, bit: int) -> Damage:
-    """Return one flipped bit."""
+    """Return the damage of one flipped bit."""
     data = specimen.files[name]
     flipped = bytes((data[byte] ^ 1 << bit,))
     return overwritten(specimen, name, byte, flipped, f"bit {bit} of {name} byte {byte} flipped")
 
 
 def overwritten(specimen: Specimen, name: str, start: int, new: bytes, what: str) -> Damage:
-    """Return bytes of a file replaced by as many others."""
+    """Return the damage that bytes of a file are replaced by as many others."""
     data = specimen.files[name]
     end = start + len(new)
     return Damage(
@@ -107,7 +107,7 @@ def overwritten(specimen: Specimen, name: str, start: int, new: bytes, what: str
 
 
 def matters_to_nobody(specimen: Specimen, name: str, start: int, end: int) -> bool:
-    """Tell whether these bytes may hold anything: an index, or what the mark does not use."""
+    """Return whether these bytes may have any value: an index, or unused bytes of the mark."""
     if name.endswith(".index"):
         return True
     if name != COMMIT_MARK:
@@ -119,7 +119,7 @@ def matters_to_nobody(specimen: Specimen, name: str, start: int, end: int) -> bo
 
 
 def truncations(specimen: Specimen, names: Sequence[str]) -> Damages:
-    """Return each of these files cut at every byte."""
+    """Return a damage for each byte of these files: the file is cut there."""
     ends = list(accumulate(len(specimen.files[name]) for name in names))
 
     def make(index: int) -> Damage:
@@ -131,7 +131,7 @@ def truncations(specimen: Specimen, names: Sequence[str]) -> Damages:
 
 
 def truncated(specimen: Specimen, name: str, size: int) -> Damage:
-    """Return a file cut to a size."""
+    """Return the damage that a file is cut to a size."""
     data = specimen.files[name]
     return Damage(
         what=f"{name} cut from {len(data)} to {size} bytes",
@@ -152,7 +152,7 @@ def _zeroed_sectors(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
 
 
 def _block_moves(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
-    """Yield every two blocks exchanged, every block written again, and every run removed."""
+    """Yield damages: two blocks swapped, a block repeated, a run of blocks removed; all of each."""
     for name, (_, *blocks, _) in sorted(specimen.spans.items()):
         data = specimen.files[name]
         header = data[: blocks[0].start] if blocks else data
@@ -180,7 +180,7 @@ def _block_moves(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
 
 
 def rewritten(specimen: Specimen, name: str, new: bytes, what: str) -> Damage:
-    """Return a file with another content, of whatever length."""
+    """Return the damage that a file has another content, of any length."""
     data = specimen.files[name]
     first = _first_difference(data, new)
     is_torn_tail = new[: len(data)] == data and name == _active(specimen)
@@ -195,7 +195,7 @@ def rewritten(specimen: Specimen, name: str, new: bytes, what: str) -> Damage:
 
 
 def _first_difference(a: bytes, b: bytes) -> int:
-    """Return how many bytes two contents begin with alike."""
+    """Return the length of the common prefix of two contents."""
     same, differ = 0, min(len(a), len(b)) + 1
     while differ - same > 1:
         middle = (same + differ) // 2
@@ -211,7 +211,9 @@ def _active(specimen: Specimen) -> str:
 
 
 def _file_moves(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
-    """Yield every file removed, exchanged with another, in place of it, or under a new name."""
+    """Yield damages of each file: removed, swapped with another, replaced by another, or
+    renamed.
+    """
     files = specimen.files
     for name in files:
         if not name.startswith("epoch-"):
@@ -257,7 +259,7 @@ def _replaced(specimen: Specimen, new: dict[str, bytes], what: str) -> Damage:
 
 
 def _appended(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
-    """Yield garbage, zeros, and true blocks behind the end of every file."""
+    """Yield damages in which garbage, zeros or valid blocks follow the end of a file."""
     rng = random.Random(4)
     for name, data in sorted(specimen.files.items()):
         tails = [bytes(n) for n in (1, 2, 16, 512, 4096)]
@@ -271,7 +273,7 @@ def _appended(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
 
 
 def _stale_marks(specimen: Specimen) -> Iterator[Callable[[], Damage]]:
-    """Yield the commit mark as it was before, whole or in the newest slot only."""
+    """Yield damages in which the commit mark is an older one, whole or in the newest slot only."""
     for mark, end in specimen.older_marks:
         yield partial(_stale, specimen, mark, f"the commit mark is that of {end}")
     data = specimen.files[COMMIT_MARK]
@@ -295,9 +297,10 @@ def _stale(specimen: Specimen, mark: bytes, what: str) -> Damage:
 
 
 def _flips_past_stale_marks(specimen: Specimen) -> Damages:
-    """Return flipped bits in blocks that a stale mark leaves to later blocks to vouch for.
+    """Return flipped bits in blocks beyond a stale mark, which only later blocks prove
+    acknowledged.
 
-    The last batch has none behind it that could: a writer may take it for torn, and cut it.
+    The last batch has no later block: a writer may take it for torn, and cut it.
     """
     name = _active(specimen)
     blocks = specimen.spans[name][1:-2]
@@ -332,7 +335,7 @@ def _flips_between(
 
 
 def _strays(specimen: Specimen, other: Specimen) -> Iterator[Callable[[], Damage]]:
-    """Yield files and blocks of another log of the same cluster in place of ours."""
+    """Yield damages in which files and blocks of another log of the same cluster replace ours."""
     for name in specimen.files:
         if name in other.files and other.files[name] != specimen.files[name]:
             stray = {name: other.files[name]}

@@ -1,7 +1,7 @@
-"""Files of another log in place of a log's own: one, or two at once, of every kind.
+"""Files of a log replaced by those of another log: one or two at once, of every kind.
 
 The other log has the same offsets and epochs. It is of another cluster, or of the same one with
-another history: a fork, or a second log that was given the same cluster id.
+another history: a fork, or a second log with the same cluster id.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,9 +15,10 @@ from tests.torture.damage.verdict import Damage
 
 
 def all_of(specimen: Specimen, other: Specimen) -> Damages:
-    """Return every file and every two files of the other log in place of ours, and claims.
+    """Return damages in which any one or two files, or claims, are replaced by those of the other
+    log.
 
-    Also each commit mark that the other had before, with and without one of its files.
+    Also with each earlier commit mark of the other log, with and without one of its files.
     """
     listed = list(_exchanged(specimen, other))
     return Damages(len(listed), lambda index: listed[index]())

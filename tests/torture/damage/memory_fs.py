@@ -1,6 +1,6 @@
-"""A log directory held in memory, so that a case of damage costs no disk.
+"""A log directory in memory, so that a case of damage needs no disk.
 
-It keeps every write: what a crash may lose is the simulated disk's matter, not this one's.
+It keeps every write: the simulated disk, not this one, tests what a crash may lose.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ DIRECTORY = Path("/log")
 
 
 class _Content:
-    """A file's bytes, whatever its name; open files share it."""
+    """The bytes of a file, independent of its name; open files share it."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -40,13 +40,15 @@ class _MemoryLock:
 
 
 class MemoryFs:
-    """The files of one directory, by name; it starts with those given and leaves them alone."""
+    """The files of one directory, by name; starts with the given files, which it does not
+    change.
+    """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = {name: _Content(data) for name, data in files.items()}
 
     def content(self, name: str) -> bytes | None:
-        """Return what a file holds, None when there is none."""
+        """Return the content of a file; None if there is none."""
         return self._files[name].data if name in self._files else None
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
@@ -82,5 +84,5 @@ class MemoryFs:
 
 
 async def at_once(work: Callable[[], None]) -> None:
-    """Run what waits for the disk; this one never lets anyone wait."""
+    """Run work that would wait for the disk; this one never waits."""
     work()

@@ -1,7 +1,7 @@
-"""Damage to a large log, drawn at random, and read only near the damage: a case costs no full read.
+"""Random damage to a large log, which is read only near the damage, because a full read is slow.
 
-What is asked is the same: the batches around the damage are as they were, or an error says what is
-damaged and says nothing untrue.
+The check is the same: the batches around the damage are unchanged, or an error names the damage and
+states nothing false.
 """
 
 import random
@@ -19,7 +19,7 @@ _BLOCKS_BEFORE = 3
 
 
 def drawn(specimen: Specimen, rng: random.Random) -> Damage:
-    """Return a damage to one file of a large log."""
+    """Return a random damage to one file of a large log."""
     name = rng.choice(sorted(specimen.spans))
     size = len(specimen.files[name])
     match rng.randrange(8):
@@ -43,7 +43,7 @@ def drawn(specimen: Specimen, rng: random.Random) -> Damage:
 
 
 def _moved_blocks(specimen: Specimen, name: str, rng: random.Random) -> Damage:
-    """Return two blocks exchanged, one written twice, or one removed."""
+    """Return the damage of two blocks swapped, one repeated, or one removed."""
     data, spans = specimen.files[name], specimen.spans[name][1:-1]
     at = rng.randrange(len(spans) - 1)
     first, second = spans[at], spans[at + 1]
@@ -56,7 +56,7 @@ def _moved_blocks(specimen: Specimen, name: str, rng: random.Random) -> Damage:
 
 
 async def judge_near(specimen: Specimen, damage: Damage, rng: random.Random) -> str | None:
-    """Return what is wrong with how a reader answers near a damage, None when nothing is."""
+    """Return what is wrong with a reader's answer near a damage; None if nothing is."""
     return await judged(damage, _read_near(specimen, damage, rng))
 
 
@@ -77,7 +77,7 @@ async def _read_near(specimen: Specimen, damage: Damage, rng: random.Random) -> 
 
 
 def _window(specimen: Specimen, place: tuple[str, int, int], rng: random.Random) -> tuple[int, int]:
-    """Return offsets from a few blocks before the damage to one block behind it."""
+    """Return a range of offsets from a few blocks before the damage to one block after it."""
     name, first, last = place
     if matters_to_nobody(specimen, name, first, last):
         spans = specimen.spans[name.replace(".index", ".avro")]

@@ -1,7 +1,7 @@
 """The logs that are damaged: small ones with one of everything, and a large one to sample.
 
-Each is written by the real writer, on the real disk, and then held in memory with what a reader
-must find in it.
+Each is written by the real writer on the real disk, and then held in memory with its expected
+content.
 """
 
 import asyncio
@@ -50,7 +50,9 @@ _ORIGIN = Origin(principal="User:ada", command="topics create", reason="spring")
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A header, a block, or the end: bytes from `start` to `end`, and the first offset there."""
+    """A header, a block, or the end of a file: bytes from `start` to `end`, and the first offset
+    there.
+    """
 
     start: int
     end: int
@@ -58,15 +60,15 @@ class Span(msgspec.Struct, frozen=True):
 
 
 class Specimen(msgspec.Struct, frozen=True, kw_only=True):
-    """A log, and what it holds.
+    """A log, and its expected content.
 
     Attributes:
-        files: Content by name.
-        batches: What a reader must find.
-        base: The rows of the base checkpoint, None when there is none.
+        files: Content of the files by name.
+        batches: The batches that a reader must find.
+        base: The rows of the base checkpoint; None if there is none.
         spans: Header, blocks and end of each segment and checkpoint.
-        older_marks: What `commit.mark` held before, each with the end offset it named; ascending.
-        is_own: Whether a writer can open it.
+        older_marks: Earlier contents of `commit.mark`, each with the end offset in it; ascending.
+        is_own: True if a writer can open the log.
     """
 
     files: dict[str, bytes]
@@ -78,25 +80,25 @@ class Specimen(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end_offset(self) -> int:
-        """Exclusive."""
+        """End offset of the log, exclusive."""
         return self.batches[-1].end_offset
 
 
 @functools.cache
 def open_log() -> Specimen:
-    """Return an own log that is being written: two epochs, a roll, a tail up to the mark."""
+    """Return an own log with a running writer: two epochs, a roll, a tail up to the mark."""
     return _own(close=False)
 
 
 @functools.cache
 def closed_log() -> Specimen:
-    """Return the same, closed cleanly."""
+    """Return the same log, closed cleanly."""
     return _own(close=True)
 
 
 @functools.cache
 def other_log() -> Specimen:
-    """Return a log of the same cluster and offsets whose records are others."""
+    """Return a log of the same cluster and offsets with other records."""
     return _own(close=False, salt=1)
 
 
@@ -142,19 +144,21 @@ def retained() -> Specimen:
 
 @functools.cache
 def retained_fork() -> Specimen:
-    """Return the same log as it would be if another writer had gone on after the first epoch."""
+    """Return the same log as it would be if another writer had continued it after the first
+    epoch.
+    """
     return asyncio.run(_write_retained(_CLUSTER, (0, 1, 1, 1)))
 
 
 @functools.cache
 def retained_namesake() -> Specimen:
-    """Return a log that shares only cluster id, offsets and epochs with it."""
+    """Return a log that has only the cluster id, offsets and epochs in common with it."""
     return asyncio.run(_write_retained(_CLUSTER, (1, 1, 1, 1)))
 
 
 @functools.cache
 def retained_stranger() -> Specimen:
-    """Return another cluster's log of the same offsets and epochs."""
+    """Return another cluster's log with the same offsets and epochs."""
     return asyncio.run(_write_retained(_OTHER_CLUSTER, (1, 1, 1, 1)))
 
 
@@ -193,7 +197,7 @@ async def _write_own(close: bool, salt: int) -> Specimen:
 
 
 async def _write_retained(cluster_id: str, salts: Sequence[int]) -> Specimen:
-    """Write an epoch for each salt, and let the log start at the third."""
+    """Write an epoch for each salt, and make the log start at the third."""
     with (
         tempfile.TemporaryDirectory() as folder,
         _index_entry_every(150),
@@ -243,7 +247,7 @@ def _large_batch(rng: random.Random) -> NewBatch:
 
 
 class _Marks:
-    """Notes what the commit mark's file held."""
+    """Records the contents of the commit mark's file."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / COMMIT_MARK
@@ -312,7 +316,7 @@ def _rows(base: int, epoch: int, timestamp: int, payloads: Sequence[Record]) -> 
 
 
 def _index_entry_every(size_bytes: int) -> AbstractContextManager[object]:
-    """Let a small log have several index entries, while it is written."""
+    """Make the index of a small log have several entries, while it is written."""
     return patch.object(offset_index, "INDEX_INTERVAL_BYTES", size_bytes)
 
 

@@ -1,7 +1,7 @@
-"""What became of a damaged log: reported, harmless, or silently other than it was.
+"""The check of a damaged log: the damage must be reported or harmless, never silently accepted.
 
-A case is fine when everything is as before, or when an error says what is damaged and says nothing
-untrue. Both are asked: a reader, and a writer that opens the log and is read afterwards.
+A case passes if the content is as before, or if an error names the damage and states nothing false.
+Both are checked: a reader, and a writer that opens the log, which is read afterwards.
 """
 
 import re
@@ -26,16 +26,16 @@ _MANIFEST_CODES = ("LOG_NOT_FOUND", "UNSUPPORTED_VERSION")
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
-    """A change to the files of a specimen, and what may be said about it.
+    """A change to the files of a specimen, and the allowed reports of it.
 
     Attributes:
-        what: In words, for a failure's message.
+        what: Description for a failure's message.
         files: All files after the change.
-        names: An error names one of these.
-        place: File and bytes that were changed, when it is one file.
-        is_harmless: It must change nothing at all, for reader and writer.
-        may_end_at: Where a reader may end instead of at the log's end: the mark is older, and no
-            later batch proves the last one.
+        names: Names of files, one of which an error must contain.
+        place: File and byte range that were changed, if it is one file.
+        is_harmless: True if it must change nothing at all, for reader and writer.
+        may_end_at: Offset at which a reader may end instead of at the log's end: the mark is older,
+            and no later batch proves the last one.
     """
 
     what: str
@@ -47,16 +47,16 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Silent(Exception):
-    """A log was other than it was, and nobody said so, or what was said is not true."""
+    """The content of a log changed without an error, or an error stated something false."""
 
 
 async def judge(specimen: Specimen, damage: Damage) -> str | None:
-    """Return what is wrong with how the log answers to a damage, None when nothing is."""
+    """Return what is wrong with the log's reaction to a damage; None if nothing is."""
     return await judged(damage, _judge(specimen, damage))
 
 
 async def judged(damage: Damage, question: Awaitable[None]) -> str | None:
-    """Return what a question found wrong: whatever it raises."""
+    """Return the error that a check raised, as a text; None if it passed."""
     try:
         await question
     except Silent as error:
@@ -112,7 +112,7 @@ def _compare_identity(specimen: Specimen, reader: LogReader) -> None:
 
 
 def _read_from_many_places(specimen: Specimen, reader: LogReader) -> None:
-    """Read by offset and by time, through whatever index there is."""
+    """Read a few batches by offset and by time, which uses the index."""
     for batch in specimen.batches[:: max(1, len(specimen.batches) // 3)]:
         if batch.base_offset >= reader.end_offset:
             return
@@ -152,14 +152,14 @@ def _check_untouched(damage: Damage, fs: MemoryFs) -> None:
 
 
 def _check_nothing_was_cut(damage: Damage, fs: MemoryFs) -> None:
-    """Check that a writer that opened a damaged log only added to it."""
+    """Check that a writer that opened a damaged log only appended to it."""
     for name, data in damage.files.items():
         if segment_offset(name) is not None and len(fs.content(name) or b"") < len(data):
             raise Silent(f"the writer cut {name}, and the log does not read well")
 
 
 def _check_kept(specimen: Specimen, found: list[Batch]) -> None:
-    """Check that after a writer all is there that was, and the start of its own epoch."""
+    """Check that after a writer all records are still there, followed by the start of its epoch."""
     *before, last = found
     if not isinstance(last.rows[0].payload, LeaderChangeMessage):
         raise Silent(f"the log ends with {type(last.rows[0].payload).__name__} after a start")
@@ -173,10 +173,10 @@ def _check_kept(specimen: Specimen, found: list[Batch]) -> None:
 def check_error(
     specimen: Specimen, damage: Damage, error: Exception, found: list[Batch] | None
 ) -> None:
-    """Check that nothing untrue is said.
+    """Check that an error states nothing false.
 
     Args:
-        found: What a reader gave before the error; None for a writer, which gives nothing.
+        found: The batches that a reader returned before the error; None for a writer.
     """
     text = str(error)
     if isinstance(error, UnavailableError) and COMMIT_MARK not in damage.names:
@@ -208,7 +208,7 @@ def _check_place(
 
 
 def _span_at(specimen: Specimen, name: str, position: int) -> Span:
-    """Return the header or block that holds a byte; the last one for those beyond."""
+    """Return the header or block that contains a byte; the last one for bytes beyond the end."""
     spans = specimen.spans.get(name)
     if spans is None:
         return Span(0, len(specimen.files[name]), specimen.end_offset)

@@ -1,4 +1,4 @@
-"""What a killed writer had told, and whether the log holds all of it, in order, and no more."""
+"""The answers that a killed writer had printed, compared with the content of the log."""
 
 from collections.abc import Iterable
 
@@ -10,19 +10,21 @@ from records.topics import TopicRecord
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The acknowledged appends of one round: for each caller the offsets, in the order of calls."""
+    """The acknowledged appends of one round: the offsets of each caller, in the order of its
+    calls.
+    """
 
     round_number: int
     offsets: dict[int, list[int]]
 
     @property
     def count(self) -> int:
-        """How many appends were acknowledged."""
+        """Number of acknowledged appends."""
         return sum(map(len, self.offsets.values()))
 
 
 def parse(round_number: int, told: bytes) -> Answers:
-    """Read the lines of a writer; the last one may be cut by the kill."""
+    """Parse the output of a writer; the last line may be cut off by the kill."""
     offsets: dict[int, list[int]] = {}
     for line in told.splitlines(keepends=True):
         if line == b"opened\n" or not line.endswith(b"\n"):
@@ -35,9 +37,10 @@ def parse(round_number: int, told: bytes) -> Answers:
 
 
 def broken_promises(answers: Answers, batches: Iterable[Batch]) -> list[str]:
-    """Compare what was told with what the log holds of this round.
+    """Compare the printed answers with the batches of this round in the log.
 
-    Each caller waits for its answer, so at most one append of each may be there untold.
+    Each caller waits for its answer, so at most one append of each may be in the log without an
+    answer.
     """
     found: dict[int, int] = {}
     broken: list[str] = []

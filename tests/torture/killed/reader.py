@@ -1,7 +1,7 @@
-"""A slow reader beside a writer that is killed again and again, until it is asked to end.
+"""A slow reader beside a writer that is killed repeatedly; it runs until SIGTERM.
 
-Whatever it has seen once must stay, and it must never see an error. It ends with a line that says
-how much it read, or with the promise that was broken and exit code 1.
+Everything it has seen once must stay, and it must never see an error. It ends with a line that says
+how much it read, or with the broken promise and exit code 1.
 
     python -m tests.torture.killed.reader LOG
 """
@@ -44,7 +44,7 @@ class _Reader:
             time.sleep(_PAUSE_SECONDS)
 
     def _look_again(self, reader: LogReader) -> None:
-        """Read a place that was read before."""
+        """Read a position that was read before."""
         if not self._seen:
             return
         at = self._rng.randrange(len(self._seen))

@@ -3,8 +3,8 @@
     python -m tests.torture.killed.stream LOG FOLDER            until it is killed
     python -m tests.torture.killed.stream LOG FOLDER --finish   up to the log's end
 
-It writes the line `started` to its standard output. `--finish` leaves what the sink then holds, as
-Spark reads it, in FOLDER/found.parquet.
+It writes the line `started` to its standard output. With `--finish` it writes the content of the
+sink, as Spark reads it, to FOLDER/found.parquet.
 """
 
 import sys

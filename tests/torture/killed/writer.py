@@ -1,8 +1,7 @@
-"""The process that is killed: many callers append at full speed, and each answer is told.
+"""The process that is killed: many callers append at full speed, and each answer is printed.
 
-It writes a line `opened` to its standard output, and then for each acknowledged append the caller,
-the caller's count and the offset, at once and unbuffered: what was told before the kill was
-acknowledged.
+It prints a line `opened`, and then for each acknowledged append the caller, the caller's count and
+the offset, at once and unbuffered: every line printed before the kill was acknowledged.
 
     python -m tests.torture.killed.writer LOG ROUND
 """
@@ -38,7 +37,7 @@ async def _call(log: MetadataLog, round_number: int, caller: int) -> None:
 
 
 def record(round_number: int, caller: int, count: int) -> TopicRecord:
-    """Return what a caller appends: its name says who, and which of its appends it is."""
+    """Return the record of an append: its name has the caller and the number of its append."""
     return TopicRecord(
         name=f"{round_number}/{caller}/{count}",
         topic_id=Uuid((round_number << 96 | caller << 64 | count).to_bytes(16, "big")),

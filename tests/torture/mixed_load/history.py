@@ -1,4 +1,4 @@
-"""What clients did, and what they were told."""
+"""The calls of clients, and their answers."""
 
 from enum import Enum, auto
 
@@ -8,7 +8,7 @@ from tests.torture.mixed_load.linearizability import NEVER
 
 
 class Kind(Enum):
-    """What a call asks for."""
+    """What a call does."""
 
     READ = auto()
     WRITE = auto()
@@ -18,10 +18,10 @@ class Kind(Enum):
 
 
 class Result(Enum):
-    """What a client knows of its call.
+    """What a client knows about its call.
 
-    REFUSED: its condition did not hold. FAILED: it was not carried out for another reason. UNKNOWN:
-    it may have been.
+    REFUSED: its condition did not hold. FAILED: it was not executed for another reason. UNKNOWN: it
+    may have been executed.
     """
 
     DONE = auto()
@@ -34,16 +34,16 @@ class Call(msgspec.Struct, kw_only=True):
     """A call of a client.
 
     Attributes:
-        way: By which way in, and how.
-        registers: Those that it reads or writes; none for appends.
-        token: What it writes, which nothing else writes; 0 for a read.
-        expected: The version that the register must have, or the offset at which the log must end.
-        end: The end offset of its batch, as told.
-        base: The base offset of its batch, as told.
-        versions: Of each register: written, or read; None: not told. Of a refused COMPARE_AND_WRITE
-            the current one.
-        values: What was read, of each register; None: it has no value.
-        invoked, returned: In s of one clock, NEVER without an answer.
+        way: The interface and the kind of call.
+        registers: The registers that it reads or writes; none for appends.
+        token: The value that it writes, unique to the call; 0 for a read.
+        expected: The expected version of the register, or the expected end offset of the log.
+        end: The end offset of its batch, from the answer.
+        base: The base offset of its batch, from the answer.
+        versions: Version of each register, written or read; None if the answer does not have it.
+            For a refused COMPARE_AND_WRITE the current one.
+        values: Value read from each register; None if it has none.
+        invoked, returned: Times in s of one clock; NEVER if there was no answer.
     """
 
     way: str
@@ -61,7 +61,7 @@ class Call(msgspec.Struct, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The call in a few words."""
+        """Short description of the call."""
         what = f"{self.kind.name} {self.token or self.values}"
         at = f" at {self.expected}" if self.expected is not None else ""
         told = f", told {self.versions}" if self.versions else ""

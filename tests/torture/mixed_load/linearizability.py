@@ -1,10 +1,10 @@
 """Decides whether a history of concurrent operations on one object is linearizable.
 
 A depth-first search for an order of the operations that keeps the order of those that did not
-overlap, and in which each one's answer is right. It imports nothing of what it judges.
+overlap, and in which each answer is right. It imports none of the code that it checks.
 
 Source: Wing and Gong, "Testing and Verifying Concurrent Objects" (1993); Lowe, "Testing for
-linearizability" (2017), for remembering what was tried.
+linearizability" (2017), for remembering visited states.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -32,7 +32,7 @@ class Operation(msgspec.Struct, Generic[S], frozen=True):
 
 
 def problem(initial: S, history: Sequence[Operation[S]]) -> str | None:
-    """Return None if a history is linearizable, else where the longest order found ends."""
+    """Return None if a history is linearizable, otherwise the end of the longest order found."""
     operations = sorted(history, key=lambda operation: operation.invoked)
     everything = (1 << len(operations)) - 1
     tried: set[tuple[int, S]] = set()
@@ -60,7 +60,7 @@ def problem(initial: S, history: Sequence[Operation[S]]) -> str | None:
 
 
 def _next(operations: Sequence[Operation[S]], done: int) -> Iterator[int]:
-    """Yield the operations that may come next: none of the others returned before their call."""
+    """Yield the operations that may come next: no other one returned before their call."""
     first = (~done & done + 1).bit_length() - 1
     earliest = NEVER
     for number in range(first, len(operations)):

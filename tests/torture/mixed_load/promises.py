@@ -1,7 +1,7 @@
-"""What clients were told against what the log holds, and against each other.
+"""Compares the answers that clients got with the log, and with each other.
 
-The code of the project has no part in it: the log is read as Avro, and an order of the calls is
-searched for by `linearizability`.
+No code of the project is used: the log is read as Avro, and `linearizability` searches for an order
+of the calls.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ State = tuple[Register, ...]
 
 
 def broken_promises(calls: Sequence[Call], log: Sequence[Written]) -> Iterator[str]:
-    """Yield what is wrong, a line each."""
+    """Yield the problems, one per line."""
     found: dict[int, list[Written]] = defaultdict(list)
     for batch in log:
         for token in batch.tokens:
@@ -32,7 +32,9 @@ def broken_promises(calls: Sequence[Call], log: Sequence[Written]) -> Iterator[s
 
 
 def _each_once(calls: Sequence[Call], found: dict[int, list[Written]]) -> Iterator[str]:
-    """What was acknowledged stands once, where it was told; nothing else stands twice."""
+    """Yield acknowledged calls that are not in the log once at their offset, and other
+    duplicates.
+    """
     asked = {call.token: call for call in calls if call.token}
     yield from (f"phantom: nobody wrote {token}" for token in found.keys() - asked.keys())
     for token, call in asked.items():
@@ -58,13 +60,13 @@ def _where_it_was_told(call: Call, batch: Written) -> Iterator[str]:
 
 
 def _versions(call: Call, batch: Written) -> tuple[int | None, ...]:
-    """Return the versions that a call gave its registers."""
+    """Return the versions that a call gave to its registers."""
     offsets = {name: offset for offset, name, token in batch.configs if token == call.token}
     return tuple([offsets.get(register) for register in call.registers])
 
 
 def _in_order(calls: Sequence[Call], found: dict[int, list[Written]]) -> Iterator[str]:
-    """What was acknowledged before another call began stands before it."""
+    """Yield calls whose batch is not before those of calls that began after their answer."""
     written = [(found[call.token][0].base, call) for call in calls if call.token in found]
     written.sort(key=lambda each: each[0])
     latest: Call | None = None
@@ -78,7 +80,7 @@ def _in_order(calls: Sequence[Call], found: dict[int, list[Written]]) -> Iterato
 def _refused_for_a_reason(
     calls: Sequence[Call], log: Sequence[Written], found: dict[int, list[Written]]
 ) -> Iterator[str]:
-    """An append at an offset is not refused if the log ended there during the whole call."""
+    """Yield refused appends at an expected end offset that was right during the whole call."""
     by_batch = {found[call.token][0].base: call for call in calls if call.token in found}
     following = {
         batch.end: (by_batch.get(batch.base), by_batch.get(after.base))
@@ -93,7 +95,7 @@ def _refused_for_a_reason(
 
 
 def _linearizable(calls: Sequence[Call], found: dict[int, list[Written]]) -> Iterator[str]:
-    """For the registers that are read or written together there is an order of all calls."""
+    """Yield the groups of registers used together for which no valid order of all calls exists."""
     histories: dict[tuple[str, ...], list[Operation[State]]] = defaultdict(list)
     for call in calls:
         step = _step(call, found)
@@ -106,7 +108,7 @@ def _linearizable(calls: Sequence[Call], found: dict[int, list[Written]]) -> Ite
 
 
 def _step(call: Call, found: dict[int, list[Written]]) -> Operation[State] | None:
-    """Return what a call did to its registers; None if it did nothing, and was told nothing."""
+    """Return the effect of a call on its registers; None if it had none and got no answer."""
     if not call.registers:
         return None
     operation = partial(Operation[State], call.name, call.invoked, call.returned)

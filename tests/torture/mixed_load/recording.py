@@ -1,4 +1,4 @@
-"""Histories of running clients, and the registers that they share."""
+"""Records the calls of running clients, and the registers that they share."""
 
 import itertools
 import random
@@ -26,7 +26,7 @@ class Recording:
     """The calls of all clients.
 
     Attributes:
-        rng: For the choices of all clients.
+        rng: The random generator of all clients.
         is_over: True once clients begin no more calls.
     """
 
@@ -38,11 +38,11 @@ class Recording:
         self._tokens = itertools.count(_TOKEN_MIN)
 
     def token(self) -> int:
-        """Return what no other call writes."""
+        """Return a value that no other call writes."""
         return next(self._tokens)
 
     def next_end(self) -> int:
-        """Guess where the log ends: a little behind where it was told to end last."""
+        """Guess the end offset of the log: a little below the last one in an answer."""
         return self._end + self.rng.randrange(_RECORDS_MEANWHILE)
 
     def register(self) -> str:
@@ -57,12 +57,12 @@ class Recording:
 
     @contextmanager
     def call(self, way: str, kind: Kind, **fields: Any) -> Iterator[Call]:
-        """Record a call, whose body notes what it was told; without a word of it it is done.
+        """Record a call, whose body sets the answer; without an error it counts as done.
 
-        An error with a known outcome is noted too.
+        An error with a known outcome is recorded too.
 
         Raises:
-            RequestError: the call is refused for no reason that it has.
+            RequestError: the call was refused for a reason that it cannot have.
         """
         call = Call(way=way, kind=kind, invoked=time.perf_counter(), **fields)
         self.calls.append(call)

@@ -1,4 +1,4 @@
-"""`metalog serve` with all its listeners, killed and started again at the same addresses."""
+"""`metalog serve` with all its listeners, killed and restarted at the same addresses."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ _ANY = "127.0.0.1:0"
 
 
 class Killable:
-    """A service on one log, whose process is another one after each kill.
+    """A service on one log, with a new process after each kill.
 
     Attributes:
-        addresses: By listener, HOST:PORT, chosen at the first start.
+        addresses: HOST:PORT by listener, chosen at the first start.
     """
 
     def __init__(self, log: Path, errors: Path, sources: Path) -> None:
-        """Do not start yet.
+        """Do not start the service yet.
 
         Args:
-            errors: A file that gets what it writes to standard error.
+            errors: A file to which its standard error is appended.
             sources: The folder with the packages that it runs.
         """
         self._log, self._errors, self._sources = log, errors, sources
@@ -32,7 +32,7 @@ class Killable:
         self.addresses = dict.fromkeys(("kafka", "socket", "http"), _ANY)
 
     async def start(self) -> None:
-        """Start a process, which is not ready yet."""
+        """Start a process, without waiting until it is ready."""
         listeners = [f"--{name}={address}" for name, address in self.addresses.items()]
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -43,7 +43,7 @@ class Killable:
             )
 
     async def ready(self) -> None:
-        """Wait until it takes requests; keep its addresses."""
+        """Wait until it accepts requests; keep its addresses."""
         assert self._process is not None and self._process.stdout is not None
         async with asyncio.timeout(READY_S):
             line = await self._process.stdout.readline()
@@ -54,7 +54,7 @@ class Killable:
         }
 
     async def kill(self) -> None:
-        """End it as a crash would.
+        """Kill it with SIGKILL.
 
         Raises:
             AssertionError: it had ended before.
@@ -65,7 +65,7 @@ class Killable:
         await processes.ended(self._process, _STOP_S)
 
     async def stop(self) -> int:
-        """End it in order; return its exit code."""
+        """Shut it down cleanly; return its exit code."""
         assert self._process is not None
         if self._process.returncode is None:
             self._process.terminate()

@@ -1,4 +1,4 @@
-"""Clients of the socket and of Kafka's protocol, by our own client classes."""
+"""Calls over the socket and over Kafka's protocol, with our own client classes."""
 
 import contextlib
 from collections.abc import Awaitable, Callable
@@ -54,7 +54,7 @@ def alteration(register: str, token: int) -> AlterConfigs:
 
 
 def object_of(register: str) -> str:
-    """Return the name under which a register has a version."""
+    """Return the object name of a register, for `--expect`."""
     return f"config:client-metrics/{register}"
 
 
@@ -109,7 +109,7 @@ def _told(call: Call, answer: Answer[Any]) -> None:
 
 
 class Appends(Commands):
-    """Records as they are, each batch with a request id."""
+    """Raw appends, each batch with a request id."""
 
     async def note(self, recording: Recording) -> None:
         """Append a note."""
@@ -118,7 +118,7 @@ class Appends(Commands):
             _placed(call, await self._client.append(_batch(_note(token), token)))
 
     async def note_at_the_end(self, recording: Recording) -> None:
-        """Append a note if the log ends where it was last heard to end."""
+        """Append a note if the log still ends at the last known end offset."""
         token, end = recording.token(), recording.next_end()
         way = "socket append at"
         with recording.call(way, Kind.APPEND_AT, token=token, expected=end) as call:
@@ -163,7 +163,7 @@ def _placed(call: Call, result: AppendResult) -> None:
 
 
 class KafkaKeys:
-    """Kafka's own requests, which have no ids: what is not answered is not repeated."""
+    """Kafka's own requests, which have no request ids and so are not repeated."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -216,6 +216,6 @@ class KafkaKeys:
 
 
 def _check(error_code: int) -> None:
-    """Raise what an error code means: it may be that the service lost its log."""
+    """Raise the error of an error code, such as that the service lost its log."""
     if error_code:
         raise UnavailableError(f"error code {error_code}")

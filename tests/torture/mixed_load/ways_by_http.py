@@ -1,4 +1,4 @@
-"""Clients of HTTP, by a client of others."""
+"""Calls over HTTP, with httpx instead of a client of ours."""
 
 import asyncio
 from typing import Any
@@ -58,7 +58,7 @@ class Http:
             _placed(call, await self._append(token))
 
     async def note_at_the_end(self, recording: Recording) -> None:
-        """Append a note if the log ends where it was last heard to end."""
+        """Append a note if the log still ends at the last known end offset."""
         token, end = recording.token(), recording.next_end()
         way = "http append at"
         with recording.call(way, Kind.APPEND_AT, token=token, expected=end) as call:
@@ -104,7 +104,7 @@ class Http:
         )
 
     async def _asked(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request until it is answered."""
+        """Send a request, and repeat it until it is answered."""
         while True:
             try:
                 response = await self._client.request(method, path, **request)

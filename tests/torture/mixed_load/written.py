@@ -1,4 +1,4 @@
-"""What a log holds after a run, read as plain Avro files without code of the project."""
+"""The content of a log after a run, read as plain Avro files without code of the project."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ CONFIG = "ConfigRecord"
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A batch in effect: its offsets, and what it wrote.
+    """A batch that took effect: its offsets, and what it wrote.
 
     Attributes:
         notes: The tokens of appended notes.
@@ -30,7 +30,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def batches(directory: Path) -> Iterator[Written]:
-    """Yield the batches of a log that is closed, without those of aborted transactions."""
+    """Yield the batches of a closed log, without those of aborted transactions."""
     open_: list[Written] | None = None
     for rows in _batches(directory):
         types = [row["payload"][0] for row in rows]

@@ -1,21 +1,21 @@
-"""What a planted bug is."""
+"""The description of a planted bug."""
 
 import msgspec
 
 
 class Bug(msgspec.Struct, frozen=True, kw_only=True):
-    """A mistake that somebody could make, and who must notice it.
+    """A mistake that a developer could make, and the test that must notice it.
 
     Attributes:
-        name: How it is called in the table.
-        what: What is wrong then, in a sentence.
-        file: The source that is changed, from the root of the project.
-        old: Text that stands in it exactly once.
-        new: What stands there instead.
-        campaign: Whose pieces must fail; or a file of tests, where no campaign looks.
+        name: Its name in the table.
+        what: The mistake, in a sentence.
+        file: The source file that is changed, relative to the root of the project.
+        old: Text that occurs in it exactly once.
+        new: The text that replaces it.
+        campaign: The campaign whose pieces must fail; or a test file, if no campaign covers it.
         seeds: Pieces to run, until one fails.
-        expects: A pattern in the failure's message: it was noticed for this reason. Of a file of
-            tests, the test that must fail.
+        expects: A pattern that the failure's message must match, to prove the reason. For a test
+            file, the test that must fail.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Planting a bug: a copy of the sources with one change, and a slice of a campaign on the copy."""
+"""Plants a bug: a copy of the sources with one change, on which a part of a campaign runs."""
 
 import importlib.util
 import os
@@ -20,7 +20,7 @@ _SECONDS_MAX = 600
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a slice found: the sources it ran on, and the messages of its failures."""
+    """The result of a run: the sources it ran on, and the messages of its failures."""
 
     sources: str
     messages: list[str]
@@ -30,7 +30,7 @@ def planted(bug: Bug, source: str) -> str:
     """Return a source with the bug in it.
 
     Raises:
-        ValueError: the text to replace does not stand there exactly once.
+        ValueError: the text to replace does not occur exactly once.
     """
     if source.count(bug.old) != 1:
         raise ValueError(f"{bug.name}: {bug.file} holds the old text {source.count(bug.old)} times")
@@ -38,7 +38,7 @@ def planted(bug: Bug, source: str) -> str:
 
 
 def problem(bug: Bug) -> str | None:
-    """Plant a bug and run what must notice it; return why it was not caught, None when it was."""
+    """Plant a bug and run its campaign or test; return why it was not noticed, None if it was."""
     with _copy() as folder:
         path = folder / bug.file
         path.write_text(planted(bug, path.read_text()))
@@ -54,7 +54,7 @@ def problem(bug: Bug) -> str | None:
 
 
 def found_without(bug: Bug) -> Found | str:
-    """Run the same on an unchanged copy: nothing of what is looked for may be found."""
+    """Run the same on an unchanged copy, where the bug must not be found."""
     with _copy() as folder:
         return _run_slice(folder, bug)
 
@@ -74,10 +74,10 @@ def _copy() -> Iterator[Path]:
 
 
 def _run_slice(folder: Path, bug: Bug) -> Found | str:
-    """Run a slice in a process of its own, on the sources of a folder.
+    """Run a part of a campaign in a separate process, on the sources in a folder.
 
     Returns:
-        What it found, or how it ended when it did not end well.
+        The result, or how the process ended if it failed.
     """
     seeds = ",".join(map(str, bug.seeds))
     words = ["tests.torture.planted_bugs.slice", bug.campaign, seeds, bug.expects]

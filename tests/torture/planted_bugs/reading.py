@@ -1,4 +1,4 @@
-"""Bugs in reading: checks that are left out, and places that are told wrongly."""
+"""Bugs in reading: missing checks, and wrong places in errors."""
 
 from tests.torture.planted_bugs.bug import Bug
 

@@ -1,6 +1,6 @@
-"""Runs what must notice a bug until it does, on whatever sources stand first.
+"""Runs the campaign or test that must notice a bug until it does, on the first sources in sys.path.
 
-CAMPAIGN is the module of a campaign, or a file of tests, of which PATTERN then names one.
+CAMPAIGN is the module of a campaign, or a test file; PATTERN then names a test in it.
 
     python -m tests.torture.planted_bugs.slice CAMPAIGN SEED,SEED,... PATTERN
 """

@@ -1,4 +1,4 @@
-"""Bugs in writing, syncing, marking and answering."""
+"""Bugs in writing, syncing, updating the commit mark and answering."""
 
 from tests.torture.planted_bugs.bug import Bug
 

@@ -1,4 +1,4 @@
-"""Files of random records, of random schemas."""
+"""Avro files with random records of random schemas."""
 
 import random
 from pathlib import Path
@@ -21,7 +21,7 @@ _COLUMN_TYPES = {
 
 
 class Drawn(NamedTuple):
-    """A schema, some records of it, and columns to decode."""
+    """A schema, records of it, and the columns to decode."""
 
     schema: dict[str, Any]
     rows: list[dict[str, Any]]
@@ -39,7 +39,7 @@ class _Draw:
         return f"n{self.count}"
 
     def type(self, path: str, depth: int) -> Any:
-        """Return a random type; if it can be a column, note the column's type."""
+        """Return a random Avro type; if it can be a column, record the column's type."""
         kinds = [*_COLUMN_TYPES, "double", "float", "null", "fixed", "ints", "fixeds", "nullable"]
         kind = self.rng.choice(kinds + ["array", "map", "record", "union"] * (depth < 3))
         if kind in _COLUMN_TYPES:
@@ -111,7 +111,7 @@ class _Draw:
 
 
 def drawn(rng: random.Random, rows: int) -> Drawn:
-    """Draw a schema whose records have a union of records, and records of it."""
+    """Draw a schema with a union of records, and records of that schema."""
     draw = _Draw(rng)
     draw.types = {}
     before = [
@@ -143,7 +143,7 @@ def write(path: Path, schema: Any, rows: list[Any], codec: str, block_size: int 
 
 
 def decoded(decoder: Any, path: Path, size_max: int = 2**40) -> pyarrow.Table:
-    """Decode a file, in ranges of at most some octets."""
+    """Decode a file, in ranges of at most `size_max` bytes."""
     parts = ranges((str(path), path.stat().st_size), size_max)
     batches = [batch for part in parts for batch in decoder.batches(Segment(part))]
     assert batches, "the file has records"

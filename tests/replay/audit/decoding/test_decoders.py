@@ -1,4 +1,4 @@
-"""The compiled decoder and fastavro give the same columns, or both refuse the octets."""
+"""The compiled decoder and fastavro give the same columns, or both refuse the bytes."""
 
 import io
 import json
@@ -94,7 +94,7 @@ def test_flipped_octet_is_refused_or_read_like_fastavro(tmp_path: Path, seed: in
 
 @pytest.mark.parametrize("seed", range(3))
 def test_truncated_block_is_refused(tmp_path: Path, seed: int) -> None:
-    """At every octet of the records; the block's header fits the octets that are left."""
+    """The records are cut at every byte; the block's header has the length that is left."""
     case = drawn(random.Random(seed), 1)
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, case.schema, case.rows[0])
@@ -115,7 +115,7 @@ def _rows_or_error(decoder: Any, path: Path) -> pyarrow.Table | str:
 
 
 def _with_block(path: Path, schema: Any, count: int, octets: bytes, codec: str = "null") -> Path:
-    """Write a file with one block, whose octets need not be records."""
+    """Write a file with one block, whose bytes may be anything."""
     header = io.BytesIO()
     fastavro.writer(header, schema, [], codec, sync_marker=_SYNC_MARKER)
     block = _varint(count) + _varint(len(octets)) + octets
@@ -255,7 +255,7 @@ def test_file_that_ends_in_a_block_or_has_an_unknown_codec_is_refused(tmp_path: 
 
 
 def _frame_of(size: int) -> bytes:
-    """Return a frame of no octets whose header claims to have some (RFC 8878, section 3.1.1)."""
+    """Return an empty frame whose header claims a size (RFC 8878, section 3.1.1)."""
     return b"\x28\xb5\x2f\xfd\xe0" + size.to_bytes(8, "little") + b"\x01\x00\x00"
 
 

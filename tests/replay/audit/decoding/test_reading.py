@@ -1,4 +1,4 @@
-"""Tasks that read a log: what each reads, and with which decoder."""
+"""Spark tasks that read a log: the range and the decoder of each."""
 
 import random
 from dataclasses import replace
@@ -21,7 +21,7 @@ _WANTED = wanted_records(BULK | RARE, with_origin=True)
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Reading:
-    """All records of a history in several segments."""
+    """A reading of all records of a history in several segments."""
     folder = tmp_path_factory.mktemp("log")
     history = random_history(random.Random(8), 60)
     files = write_log(folder, history, batches_a_segment=20)

@@ -1,4 +1,4 @@
-"""Folding the records of partitions in one go and in pieces."""
+"""Folding the records of partitions gives the same result in one go and in pieces."""
 
 import random
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def _folded(batches: Iterable[pyarrow.RecordBatch]) -> pyarrow.Table:
 
 
 def _row(rng: random.Random, position: int) -> dict[str, Any]:
-    """A PartitionRecord or a PartitionChangeRecord of one of 40 partitions."""
+    """Return a PartitionRecord or a PartitionChangeRecord of one of 40 partitions."""
     is_whole = rng.random() < 0.2
     row: dict[str, Any] = {"position": position, "topic_id": bytes([rng.randrange(10)]) * 16}
     row |= {"partition_id": rng.randrange(4), "born": position if is_whole else None}

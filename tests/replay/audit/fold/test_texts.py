@@ -1,4 +1,4 @@
-"""Sums of objects given one by one and as columns."""
+"""Digest sums of objects are equal whether the objects are given one by one or as columns."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ranges of a log, each read by one task, with transactions over their borders."""
+"""Ranges of a log, each read by one task, with transactions that cross their borders."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,9 @@ _PARTITIONS = [(bytes([topic]) * 16, number) for topic in range(3) for number in
 def test_ranges_fold_to_the_records_that_took_effect(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some ranges lie in one transaction, some hold several; some transactions are aborted."""
+    """Some ranges are inside one transaction, some contain several; some transactions are
+    aborted.
+    """
     monkeypatch.setattr(partitions, "_ROWS_KEPT_MAX", 20)
     rng = random.Random(seed)
     rows = list(_rows(rng))
@@ -51,7 +53,7 @@ def test_ranges_fold_to_the_records_that_took_effect(
 def test_changes_found_by_topic_equal_those_of_the_whole_log(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Topics are renamed and removed, also in transactions, aborted ones too."""
+    """Topics are renamed and removed, also in transactions, including aborted ones."""
     monkeypatch.setattr(workers, "_ROWS_AT_ONCE", 40)
     rng = random.Random(seed)
     rows = [{**row, "timestamp": n, "reason": str(n)} for n, row in enumerate(_rows(rng))]
@@ -117,7 +119,7 @@ def _rows(rng: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def _record(rng: random.Random, key: tuple[bytes, int], *, is_whole: bool) -> dict[str, Any]:
-    """The fields of a PartitionRecord or a PartitionChangeRecord, as they are in the record."""
+    """Return the fields of a PartitionRecord or a PartitionChangeRecord."""
     row: dict[str, Any] = {"topic_id": key[0], "partition_id": key[1]}
     for name in _INTS:
         is_null = rng.random() < (0.3 if "el" in name else 0) if is_whole else rng.random() < 0.7
