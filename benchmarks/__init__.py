@@ -1,1 +1,1 @@
-"""Speed as ratios, measured in one run."""
+"""Benchmarks whose results are ratios between two measurements of the same run."""

@@ -82,7 +82,7 @@ BENCHES: dict[str, Bench] = {
 
 
 def main() -> int:
-    """Run the benches named, or all; exit 1 when a target is missed."""
+    """Run the named benchmarks, or all; exit with 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *BENCHES], default=[])
     parser.add_argument("--json", action="store_true")

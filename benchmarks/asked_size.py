@@ -1,7 +1,7 @@
-"""Bytes a record on disk, by who caused it: `python -m benchmarks.asked_size LOG`.
+"""Bytes per record on disk, by origin: `python -m benchmarks.asked_size LOG`.
 
-The length of a segment's block is divided among the kinds of origin that a log has: users' commands
-(a batch each), brokers' events, timers, and the log's own records.
+Each block of the segments is counted under one kind of origin: users' commands (of one record, or
+of more), brokers' events, timers, or the log itself.
 """
 
 import sys
@@ -18,7 +18,7 @@ _EVENTS = ("alter partition", "heartbeat", "register", "report deletions")
 
 
 def main(directory: Path) -> None:
-    """Print a table of a log."""
+    """Print a table of bytes per record and per batch in a log."""
     stored: Counter[str] = Counter()
     records: Counter[str] = Counter()
     batches: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""Costs of Spark's answers, in full scans of the log: `python -m benchmarks.audit_costs`.
+"""Processor time of Spark's answers, in full scans of the log: `python -m benchmarks.audit_costs`.
 
-Not part of `make bench`, because all answers over 5,000,000 records take long. The log is kept in
-the directory for the next run.
+Not part of `make bench`, because all answers over 5,000,000 records take long. The generated log is
+kept in the given directory for the next run.
 """
 
 import argparse
@@ -33,7 +33,7 @@ Answer = Callable[[SparkSession, LogFiles], object]
 
 
 def main() -> None:
-    """Print Spark's processor time for the requested answers (default: all), also in scans."""
+    """Print Spark's processor time for the named answers (default: all), in seconds and scans."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit_costs", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *ANSWERS], default=[])
     parser.add_argument("--records", type=int, default=_RECORDS)
@@ -50,7 +50,10 @@ def main() -> None:
 
 
 def _report(name: str, work: Callable[[], object], scan_s: float | None = None) -> float:
-    """Do some work; print and return the seconds of processor time that Spark used for it."""
+    """Run `work`; print and return the seconds of processor time that Spark used for it.
+
+    `scan_s` is the processor time of a full scan; if given, the time is also printed in scans.
+    """
     began, began_cpu = time.monotonic(), _cpu_s()
     work()
     cpu_s = _cpu_s() - began_cpu
@@ -60,7 +63,7 @@ def _report(name: str, work: Callable[[], object], scan_s: float | None = None) 
 
 
 def _cpu_s() -> float:
-    """Return the processor time used so far by Java and its children, Spark's Python workers."""
+    """Return the processor seconds used so far by Java and its children (the Python workers)."""
     parents, ticks = {}, {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Partition changes, as a controller writes them when brokers stop and start again."""
+"""Partition changes as a controller writes them when brokers stop and restart."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _VERSION = newest_version(PartitionChangeRecord)
 
 
 def partition_changes() -> Iterator[PartitionChangeRecord]:
-    """Yield changes without end: each broker leaves the ISR of its partitions, and comes back."""
+    """Yield changes without end: each broker leaves the ISR of its partitions and returns to it."""
     rng = random.Random(_SEED)
     topics = [Uuid(rng.randbytes(16)) for _ in range(_TOPICS)]
     replicas = {
@@ -46,7 +46,7 @@ def batches(changes: Iterable[PartitionChangeRecord], size: int) -> Iterator[New
 
 
 def stored_bytes(offset: int, change: PartitionChangeRecord, timestamp: int) -> bytes:
-    """Return the row that the log stores for a record: what peers store."""
+    """Return the row that the log stores for a record; the peers store the same bytes."""
     row = Envelope(
         offset=offset,
         leader_epoch=1,

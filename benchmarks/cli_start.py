@@ -1,6 +1,7 @@
-"""Short commands, against Python doing nothing: CPU time, for importing is what they do most.
+"""CPU time of short commands, compared with a Python process that does nothing.
 
-Modules are read as bytecode, as in any installed tool, even if this process was told to write none.
+Short commands spend most of their time on imports. Modules are loaded from compiled bytecode, as in
+any installed tool, even if PYTHONDONTWRITEBYTECODE is set for this process.
 """
 
 import os
@@ -20,7 +21,7 @@ _SHOWN_ONLY = ("--help", "diff of almost all of it")
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure whole processes, on the log of a demo."""
+    """Measure whole processes that run commands on the log of a demo."""
     log = str(scratch / "log")
     _metalog("demo", log, "--seed", "1")
     commands = {
@@ -53,7 +54,7 @@ def _against(nothing: Callable[[], None], name: str, *arguments: str) -> Result:
 
 
 def _cpu_seconds(work: Callable[[], None]) -> float:
-    """Return the CPU time of the processes that some work starts."""
+    """Return the CPU seconds used by the child processes that `work` starts."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     work()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,6 +1,6 @@
-"""An invented history of a Kafka cluster, as its controller would have written it.
+"""A generated history of a Kafka cluster, as its controller would have written it.
 
-Everything follows from the seed. Each record is valid where it stands: topics exist before their
+The seed determines everything. Each record is valid at its offset: topics exist before their
 partitions change, broker epochs are the offsets of registrations, leaders are in their ISR.
 """
 
@@ -27,7 +27,7 @@ _RESTARTS_SHARE_MAX = 0.15
 
 
 def history(records: int, seed: int) -> Iterator[HistoryBatch]:
-    """Yield batches that hold exactly this many records; the last few may be silence."""
+    """Yield batches with exactly `records` records in total; the last few may be NoOps."""
     cluster = ClusterState(seed)
     count = 0
     for batch in _endless(cluster):
@@ -147,7 +147,7 @@ def _preferred_elected(cluster: ClusterState) -> Iterator[HistoryBatch]:
 
 
 def _reassigned(cluster: ClusterState) -> Iterator[HistoryBatch]:
-    """Replace the last replica of some partitions, which takes two changes each."""
+    """Replace the last replica of some partitions; each replacement takes two change records."""
     whole = [p for p in cluster.some_partitions() if set(p.isr) == set(p.replicas)]
     movable = [p for p in whole if p.leader != p.replicas[-1]]
     begun: list[Record] = []

@@ -1,4 +1,4 @@
-"""What the controller of an invented cluster knows, and the records it makes of it."""
+"""State of a generated cluster, and the records that its controller would write."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -29,9 +29,9 @@ _START_TIME_MS = 1_700_000_000_000
 
 
 class HistoryBatch(msgspec.Struct, frozen=True):
-    """Records appended together, all control records or none.
+    """Records that are appended together: either only control records or none.
 
-    `timestamp` is in ms since 1970; `versions` names the layout version of each record.
+    `timestamp` is in ms since 1970; `versions` has the layout version of each record.
     """
 
     leader_epoch: int
@@ -41,7 +41,7 @@ class HistoryBatch(msgspec.Struct, frozen=True):
 
 
 class Partition:
-    """What the controller knows of a partition."""
+    """The controller's state of a partition."""
 
     def __init__(self, topic_id: Uuid, partition_id: int, replicas: tuple[int, ...]) -> None:
         self.topic_id = topic_id
@@ -51,21 +51,24 @@ class Partition:
         self.leader = replicas[0]
 
     def with_isr(self, isr: tuple[int, ...]) -> PartitionChangeRecord:
-        """Return the record of a new ISR."""
+        """Set the ISR and return the record of the change."""
         self.isr = isr
         return PartitionChangeRecord(
             partition_id=self.partition_id, topic_id=self.topic_id, isr=isr
         )
 
     def with_leader(self, leader: int) -> PartitionChangeRecord:
-        """Return the record of a new leader."""
+        """Set the leader and return the record of the change."""
         self.leader = leader
         return PartitionChangeRecord(
             partition_id=self.partition_id, topic_id=self.topic_id, leader=leader
         )
 
     def without(self, broker_id: int) -> PartitionChangeRecord:
-        """Take a broker out of the ISR, and out of the lead; a last member stays, leaderless."""
+        """Remove a broker from the ISR and from leadership; return the record of the change.
+
+        The last member of the ISR stays in it, and the partition has no leader then.
+        """
         rest = tuple(replica for replica in self.isr if replica != broker_id)
         if not rest:
             return self.with_leader(-1)
@@ -77,14 +80,14 @@ class Partition:
         )
 
     def with_again(self, broker_id: int) -> PartitionChangeRecord:
-        """Put a broker back into the ISR, or into the lead if it is the only one in it."""
+        """Return a broker to the ISR; if it is in the ISR already, make it the leader."""
         if broker_id in self.isr:
             return self.with_leader(broker_id)
         return self.with_isr((*self.isr, broker_id))
 
 
 class Topic:
-    """What the controller knows of a topic."""
+    """The controller's state of a topic."""
 
     def __init__(self, topic_id: Uuid, name: str) -> None:
         self.topic_id = topic_id
@@ -93,7 +96,7 @@ class Topic:
 
 
 class ClusterState:
-    """A cluster, its log's end, and the source of its chances."""
+    """A generated cluster, the end of its log, and its random number generator."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -109,14 +112,14 @@ class ClusterState:
         self.next_producer_id = 0
 
     def batch(self, *records: Record) -> HistoryBatch:
-        """Append records together, some time after the batch before."""
+        """Append records as one batch, at a random time after the previous batch."""
         self.next_offset += len(records)
         self.time_ms += self.random.randrange(1, 900)
         versions = tuple([_version(record) for record in records])
         return HistoryBatch(self.leader_epoch, self.time_ms, records, versions)
 
     def cut(self, records: Iterable[Record]) -> Iterator[HistoryBatch]:
-        """Append records in batches of random sizes; each is made when its turn comes."""
+        """Append records in batches of random sizes; each batch is made only on demand."""
         pending: list[Record] = []
         size = self.random.randint(1, _BATCH_RECORDS_MAX)
         for record in records:
@@ -129,7 +132,7 @@ class ClusterState:
             yield self.batch(*pending)
 
     def uuid(self) -> Uuid:
-        """Return a new id, a UUID of version 4."""
+        """Return a new random UUID, version 4."""
         raw = bytearray(self.random.randbytes(16))
         raw[6] = raw[6] & 0x0F | 0x40
         raw[8] = raw[8] & 0x3F | 0x80
@@ -155,7 +158,7 @@ class ClusterState:
         return new_partition(topic.topic_id, partition.partition_id, replicas, directories)
 
     def topic_config(self, topic: Topic, key: str) -> configs.ConfigRecord:
-        """Return the record that sets, or unsets, a config of a topic."""
+        """Return a record that sets a topic's config to a random value, or deletes it."""
         return configs.ConfigRecord(
             resource_type=2,
             resource_name=topic.name,
@@ -175,7 +178,7 @@ class ClusterState:
         )
 
     def registration(self, broker_id: int) -> brokers.RegisterBrokerRecord:
-        """Register a broker in the next batch, whose offset is its epoch."""
+        """Register a broker in the next batch; the batch's offset is the broker epoch."""
         self.broker_epochs[broker_id] = self.next_offset
         return brokers.RegisterBrokerRecord(
             broker_id=broker_id,

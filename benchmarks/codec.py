@@ -1,4 +1,4 @@
-"""The generated Avro codec against fastavro: blocks of 100 partition changes, in memory."""
+"""The generated Avro codec, compared with fastavro: blocks of 100 partition changes, in memory."""
 
 import io
 import itertools
@@ -18,7 +18,7 @@ _ROWS = _BLOCK_ROWS * _BLOCKS
 
 
 def run(_: Path) -> list[Result]:
-    """Measure both directions; each side does the same blocks."""
+    """Measure encoding and decoding; both codecs process the same blocks."""
     blocks = _blocks()
     encoded = [codec.encode_rows(rows) for rows in blocks]
     array = fastavro.parse_schema({"type": "array", "items": envelope_schema()})

@@ -1,4 +1,4 @@
-"""Decisions: what they cost beyond the log's own append, and whether the cluster's size matters."""
+"""Costs of decisions, compared with the log's own append, and by size of the cluster."""
 
 import asyncio
 import gc
@@ -44,7 +44,7 @@ _ZONES = 3
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on logs in a scratch directory, and on clusters in memory."""
+    """Measure decisions on logs in the scratch directory and on clusters in memory."""
     return [
         *asyncio.run(_on_disk(scratch)),
         _one_change(),
@@ -84,7 +84,7 @@ async def _in_office(path: Path, log: MetadataLog) -> Controller:
 
 
 async def _many_topics(controller: Controller, peer: MetadataLog) -> Result:
-    """One request for 9,900 records, against the log's append of the same records."""
+    """Compare one request that creates 9,900 records with the log's append of the same records."""
     await _check_limit(controller)
     ours, plain = [], []
     for round_ in range(_ROUNDS + 1):
@@ -106,7 +106,7 @@ async def _many_topics(controller: Controller, peer: MetadataLog) -> Result:
 
 
 async def _check_limit(controller: Controller) -> None:
-    """1,000 topics of 10 partitions are too many records: refused, and nothing is appended."""
+    """Check that a request for 1,000 topics of 10 partitions is refused and appends nothing."""
     before = controller.image.provenance.next_offset
     code = None
     try:
@@ -118,7 +118,7 @@ async def _check_limit(controller: Controller) -> None:
 
 
 async def _many_callers(controller: Controller) -> Result:
-    """Callers who create one topic at a time: how many share a sync."""
+    """Compare the topics created per second by 64 concurrent callers with those created by one."""
     one = await _topics_in(controller, "one", 1)
     many = await _topics_in(controller, "many", _CALLERS)
     return Result(
@@ -131,7 +131,10 @@ async def _many_callers(controller: Controller) -> Result:
 
 
 async def _topics_in(controller: Controller, name: str, callers: int) -> int:
-    """Return how many topics that many callers create in a while, each one after the other."""
+    """Return the number of topics that concurrent callers create in two seconds.
+
+    Each caller waits for its answer before it sends its next request.
+    """
     end = time.perf_counter() + _CALLING_S
 
     async def call(caller: int) -> int:
@@ -147,7 +150,7 @@ async def _topics_in(controller: Controller, name: str, callers: int) -> int:
 
 
 def _one_change() -> Result:
-    """One ISR change in a large cluster, against the same in a small one."""
+    """Compare the time of one ISR change in a large cluster with the same in a small one."""
     clusters = [_filled(_LARGE), _filled(_SMALL)]
     costs: list[list[float]] = [[], []]
     gc.collect()
@@ -178,7 +181,7 @@ def _filled(partitions: int) -> tuple[DecidedCluster, list[Uuid]]:
 
 
 def _shrink_isr(cluster: DecidedCluster, topic_id: Uuid, partition_id: int) -> None:
-    """Let a leader say that it stands alone, or that the others have caught up again."""
+    """Send AlterPartition from the leader: the ISR becomes the leader alone, or all replicas."""
     partition = cluster.image.partition(topic_id, partition_id % _PARTITIONS)
     assert partition is not None
     alone = len(partition.isr) > 1
@@ -200,7 +203,9 @@ def _shrink_isr(cluster: DecidedCluster, topic_id: Uuid, partition_id: int) -> N
 
 
 def _zone_lost() -> Result:
-    """A third of the brokers gone: the cost of one touched partition must not grow with them."""
+    """Fence a third of the brokers; the time per partition must not depend on the cluster's
+    size.
+    """
     large, small = [], []
     for _ in range(3):
         large.append(_lose_zone(_ZONE_LARGE))
@@ -217,7 +222,7 @@ def _zone_lost() -> Result:
 
 
 def _lose_zone(partitions: int) -> float:
-    """Return how many seconds it takes to fence every third broker, one after the other."""
+    """Return the seconds it takes to fence every third broker, one after the other."""
     cluster, _ = _filled(partitions)
     gc.collect()
     start = time.perf_counter()
@@ -229,7 +234,7 @@ def _lose_zone(partitions: int) -> float:
 async def _create(
     controller: Controller, name: str, topics: int, decided: list[tuple[Record, ...]]
 ) -> None:
-    """Create topics in one request, and note the records."""
+    """Create topics in one request, and append the decided records to `decided`."""
     request = CreateTopics(
         topics=tuple(
             [

@@ -1,4 +1,4 @@
-"""A cluster of any size to decide about: without a log, each decision is applied at once."""
+"""A cluster of any size, in memory and without a log: each decision is applied immediately."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ FEATURES = tuple(
 
 
 def registration(broker_id: int, rack: str | None = None) -> RegisterBroker:
-    """Return the request of a broker's only process."""
+    """Return a broker's registration request; its random ids depend only on the broker id."""
     rng = Random(broker_id)
     return RegisterBroker(
         broker_id=broker_id,
@@ -50,7 +50,7 @@ def registration(broker_id: int, rack: str | None = None) -> RegisterBroker:
 
 
 class DecidedCluster:
-    """Takes decisions on the image that the ones before have led to."""
+    """Takes decisions on its current image and applies their records to it."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings(cluster_id=CLUSTER_ID)
@@ -61,11 +61,14 @@ class DecidedCluster:
 
     @property
     def image(self) -> MetadataImage:
-        """The image now."""
+        """The current image."""
         return self._latest.state.image
 
     def decide(self, decision: Callable[[Context], ControllerResult[T]]) -> T:
-        """Decide, and apply the records as the controller would: batch by batch."""
+        """Run a decision and apply its records as the controller would: batch by batch.
+
+        Returns the decision's response.
+        """
         result = decision(
             Context(
                 image=self.image,
@@ -100,7 +103,7 @@ class DecidedCluster:
         self._sessions = self._sessions.replayed(records, base_offset=base, now_ms=TIME_MS)
 
     def add_brokers(self, count: int, *, racks: int = 0) -> None:
-        """Register that many more brokers and let them serve; broker n is in rack n mod `racks`."""
+        """Register and unfence `count` more brokers; broker n is in rack n mod `racks`."""
         first = sum(1 for _ in self.image.brokers())
         for broker_id in range(first, first + count):
             rack = f"rack-{broker_id % racks}" if racks else None
@@ -109,7 +112,7 @@ class DecidedCluster:
             self.beat(broker_id, epoch)
 
     def beat(self, broker_id: int, epoch: int, *, want_fence: bool = False) -> None:
-        """Send a heartbeat of a broker that has applied the whole log."""
+        """Send a heartbeat from a broker that has applied the whole log."""
         request = Heartbeat(
             broker_id=broker_id,
             broker_epoch=epoch,
@@ -119,13 +122,16 @@ class DecidedCluster:
         self.decide(partial(heartbeat, request=request))
 
     def fence(self, broker_id: int) -> None:
-        """Let a broker ask to be fenced."""
+        """Fence a broker by a heartbeat that asks for it."""
         broker = self.image.broker(broker_id)
         assert broker is not None
         self.beat(broker_id, broker.broker_epoch, want_fence=True)
 
     def fill(self, partitions: int, *, brokers: int, in_topic: int = 10) -> list[Uuid]:
-        """Add topics of `in_topic` partitions with 3 replicas, spread evenly; return their ids."""
+        """Add topics of `in_topic` partitions with 3 replicas each; return the topic ids.
+
+        `partitions` is the total number of partitions. Replicas are spread evenly over the brokers.
+        """
         topic_ids = []
         records: list[Record] = []
         for n in range(partitions // in_topic):

@@ -1,6 +1,6 @@
-"""An ASGI application that reads a body and answers as an append is answered, and does no more.
+"""An ASGI application that reads a request's body and sends a fixed answer of an append.
 
-What it costs is the floor of any append under the same server.
+Its cost is the minimum of any append under the same HTTP server.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ async def app(
     receive: Callable[[], Awaitable[dict[str, Any]]],
     send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
-    """Answer a request; see ASGI."""
+    """Read a request and send the fixed answer (an ASGI application)."""
     while (await receive()).get("more_body"):
         pass
     await send(_START)

@@ -1,7 +1,8 @@
-"""How long after an append a follower in another process sees it, against its acknowledgement.
+"""Delay until a follower in another process sees an append, compared with the acknowledgement.
 
-`python -m benchmarks.following DIRECTORY COUNT` is the follower: it prints the delay of each note
-that holds the time of its own append, as a JSON list of seconds, and the CPU it took while waiting.
+`python -m benchmarks.following DIRECTORY COUNT` is the follower. Each note in the log contains the
+time of its append. The follower prints a JSON list of two items: the list of delays in seconds, and
+the share of a CPU that it used while waiting.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ _IDLE_S = 3.0
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure one follower of a writer that appends one record at a time; shown, not judged."""
+    """Measure one follower of a writer that appends one record at a time; there is no target."""
     directory = scratch / "log"
     create_log(directory, "bench")
     command = [sys.executable, "-m", "benchmarks.following", str(directory), str(_APPENDS)]

@@ -1,7 +1,7 @@
-"""Make a Kafka metadata log of any size: `python -m benchmarks.generate_kraft DIR --records N`.
+"""Generate a Kafka metadata log of any size: `python -m benchmarks.generate_kraft DIR --records N`.
 
-The same seed gives the same bytes. The log is whole, from offset 0, in segments of a given size,
-with `meta.properties` and `leader-epoch-checkpoint` beside it as a node writes them.
+The same seed gives the same bytes. The log begins at offset 0, in segments of a given size; the
+files `meta.properties` and `leader-epoch-checkpoint` are written as a Kafka node writes them.
 """
 
 import argparse
@@ -32,13 +32,13 @@ def generate(
     seed: int = 0,
     segment_size_bytes: int = _SEGMENT_SIZE_BYTES,
 ) -> Path:
-    """Write a log of exactly this many records into a new node directory.
+    """Write a log of exactly `records` records into a new node directory.
 
     Returns:
         The directory of the partition, `DIRECTORY/__cluster_metadata-0`.
 
     Raises:
-        FileExistsError: there is such a partition already.
+        FileExistsError: the partition's directory exists already.
     """
     partition = directory / PARTITION_DIRECTORY
     partition.mkdir(parents=True)
@@ -75,7 +75,7 @@ def _rows(batches: Iterator[HistoryBatch]) -> Iterator[list[Envelope]]:
 
 
 class _SegmentWriter:
-    """Writes batches to segments, beginning a new one when the last is full."""
+    """Writes batches to segments; begins a new segment when the current one is full."""
 
     def __init__(self, partition: Path, segment_size_bytes: int) -> None:
         self._partition = partition

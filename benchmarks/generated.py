@@ -1,4 +1,4 @@
-"""The logs that the benches run on: the same seed gives the same bytes."""
+"""The logs that the benchmarks run on; the same seed gives the same bytes."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ _SEED = 20_261_121
 
 
 def generated_kraft(scratch: Path, records: int = RECORDS) -> Path:
-    """Make a Kafka metadata log directory."""
+    """Generate a Kafka metadata log directory, unless it exists; return its path."""
     directory = scratch / f"kraft-{records}"
     if not directory.exists():
         generate(directory, records=records, seed=_SEED)
@@ -19,7 +19,10 @@ def generated_kraft(scratch: Path, records: int = RECORDS) -> Path:
 
 
 def generated_mirror(scratch: Path, records: int = RECORDS) -> Path:
-    """Make a log of as many records, each kept as it was."""
+    """Import the generated Kafka log into a mirror, unless it exists; return the mirror's path.
+
+    NoOps are not collapsed.
+    """
     log = scratch / f"mirror-{records}"
     if not log.exists():
         source = open_directory(generated_kraft(scratch, records))

@@ -1,4 +1,7 @@
-"""Own logs of a generated history, kept for later runs: writing 1,500,000 records takes a while."""
+"""Own logs of a generated history, kept for later runs.
+
+They are kept because writing 1,500,000 records takes long.
+"""
 
 import asyncio
 import hashlib
@@ -22,9 +25,9 @@ _APPENDS_AT_ONCE = 256
 
 
 def generated_log(scratch: Path, records: int) -> Path:
-    """Return a log of that many generated records, in batches of 27; for reading only.
+    """Return a log of `records` generated records in batches of 27; callers must not change it.
 
-    It is kept beside the scratch directory.
+    The log is kept next to the scratch directory for later runs.
     """
     logs = scratch.parent / "metalog-bench-logs"
     kept = logs / f"{records}-{_fingerprint()}"
@@ -47,7 +50,7 @@ def _fingerprint() -> str:
 
 
 async def write_log(directory: Path, count: int) -> None:
-    """Make an own log of generated records, unsynced."""
+    """Write an own log of `count` generated records, without syncs."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, fs=UnsyncedFs())
     records = itertools.chain.from_iterable(batch.records for batch in history(count, _SEED))

@@ -1,7 +1,7 @@
-"""Two ways to do the same work, timed in turn, compared as a ratio.
+"""Timing of two ways to do the same work, run alternately and compared as a ratio.
 
-These machines are shared and their speed drifts, so absolute times say little. Both sides run
-alternately in one process, and the median of the ratios of neighbours counts.
+The machines are shared and their speed drifts, so absolute times mean little. Both sides run
+alternately in one process; the result is the median of the ratios of adjacent runs.
 """
 
 import statistics
@@ -12,11 +12,11 @@ import msgspec
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the table.
+    """One row of the result table.
 
-    `ratio` is how many times as fast ours is as the peer (or, for a cost, its share of the peer's
-    time); `target` is its bound: at least, unless `at_most`. No target: shown, not judged. No
-    ratio: a figure that stands alone, or a peer that is not installed.
+    `ratio` is our speed divided by the peer's or, for a cost, our cost divided by the peer's.
+    `target` is the minimum of the ratio, or its maximum if `at_most`. Without a target the row is
+    only shown. There is no ratio if there is nothing to compare with or the peer is not installed.
     """
 
     name: str
@@ -28,16 +28,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None when there is none, or nothing to compare."""
+        """True if the target is met; None without a target or a ratio."""
         if self.target is None or self.ratio is None:
             return None
         return self.ratio <= self.target if self.at_most else self.ratio >= self.target
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """One way to do a kind of work: `run` does `count` of it.
+    """One side of a comparison: `run` does `count` units of work.
 
-    Each side does as much as takes it a fair time, for what counts is its rate.
+    The counts of the sides may differ, because rates are compared.
     """
 
     count: int
@@ -47,7 +47,7 @@ class Contender(msgspec.Struct, frozen=True):
 def rates_in_turn(
     contenders: dict[str, Contender], rounds: int = 5, warmups: int = 1
 ) -> dict[str, list[float]]:
-    """Run all sides in turn, and return how much each did in a second, for every round."""
+    """Run all sides alternately; return the units of work per second of each side in each round."""
     for _ in range(warmups):
         for contender in contenders.values():
             contender.run()
@@ -59,19 +59,19 @@ def rates_in_turn(
 
 
 def median_ratio(ours: list[float], peer: list[float]) -> float:
-    """How many times the peer's rate ours is, median over the rounds."""
+    """Return our rate divided by the peer's, median over the rounds."""
     return statistics.median(o / p for o, p in zip(ours, peer, strict=True))
 
 
 def median_rate(rates: list[float]) -> str:
-    """Return `123,456/s`, of the median round."""
+    """Return the median rate, formatted as `123,456/s`."""
     return f"{statistics.median(rates):,.0f}/s"
 
 
 def rate_result(
     name: str, ours: list[float], peer: list[float] | None, target: float | None = None
 ) -> Result:
-    """Return our rate in multiples of a peer's; None: the peer is not installed."""
+    """Return the result for our rate divided by a peer's; `peer` is None if it is not installed."""
     return Result(
         name=name,
         ours=median_rate(ours),
@@ -82,26 +82,26 @@ def rate_result(
 
 
 class Timed(msgspec.Struct, frozen=True):
-    """Seconds of each run of both sides."""
+    """Times of all runs of both sides, in seconds."""
 
     ours: list[float]
     peer: list[float]
 
     @property
     def share(self) -> float:
-        """Ours as a share of the peer's time, median over the rounds."""
+        """Our time divided by the peer's, median over the rounds."""
         return statistics.median(o / p for o, p in zip(self.ours, self.peer, strict=True))
 
     @property
     def speed(self) -> float:
-        """How many times as fast ours is, median over the rounds."""
+        """Our speed divided by the peer's, median over the rounds."""
         return 1 / self.share
 
 
 def time_in_turn(
     ours: Callable[[], object], peer: Callable[[], object], rounds: int = 5, warmups: int = 1
 ) -> Timed:
-    """Run both sides alternately, after warm-ups that do not count."""
+    """Run both sides alternately and return their times; the warm-ups are not included."""
     for _ in range(warmups):
         ours()
         peer()
@@ -119,10 +119,10 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def rate(count: int, seconds: list[float]) -> str:
-    """Return `123,456/s`, of the median run."""
+    """Return the rate of the median run, formatted as `123,456/s`."""
     return f"{count / statistics.median(seconds):,.0f}/s"
 
 
 def milliseconds(seconds: list[float]) -> str:
-    """Return `12.3 ms`, of the median run."""
+    """Return the median time, formatted as `12.3 ms`."""
     return f"{statistics.median(seconds) * 1_000:,.1f} ms"

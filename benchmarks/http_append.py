@@ -1,9 +1,9 @@
-"""Appends over HTTP by 64 callers, against etcd through its Python client and its JSON gateway.
+"""Appends over HTTP by 64 callers, compared with etcd by its Python client and its JSON gateway.
 
-All servers are processes of their own on loopback, with their files on the same file system. Our
-callers have a connection each, as clients of HTTP have, and so have those of the gateway, which are
-the same client. Those of etcd's own protocol, gRPC, share one, as its client does. Each append is
-one record, of a service that checks it.
+Every server is a separate process on loopback, with its files on the same file system. Callers of
+our service and of etcd's gateway use the same HTTP client, with one connection for each caller.
+Callers of etcd's own protocol (gRPC) share one connection, as its client does. Each append is one
+record; our service checks it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ RECORD = (
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure both in turn."""
+    """Measure all sides in turn."""
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OverHttp.started(scratch))
         costs = {"ours": Cost(ours.pid, _OURS, lambda: ours.append(_OURS))}
@@ -84,7 +84,7 @@ def _result(name: str, rates: dict[str, list[float]], target: float | None = Non
 
 @contextlib.contextmanager
 def _empty(scratch: Path) -> Iterator["OverHttp"]:
-    """Run an application that does nothing, under the HTTP server that ours runs under."""
+    """Run an application that does nothing, on the same HTTP server as our service."""
     port = free_port()
     command = [
         *(sys.executable, "-m", "uvicorn", "benchmarks.empty_app:app", "--port", str(port)),
@@ -125,11 +125,11 @@ def _is_ready(port: int) -> bool:
 
 
 class OverHttp:
-    """Our service, and callers with a connection each.
+    """Our HTTP service, and callers with one connection each.
 
     Attributes:
-        port: Where it listens.
-        pid: Of its process.
+        port: Port of the service.
+        pid: Id of the service's process.
     """
 
     def __init__(self, port: int, pid: int) -> None:
@@ -155,7 +155,7 @@ class OverHttp:
                 ours.close()
 
     def append(self, count: int) -> None:
-        """Append `count` records by all callers."""
+        """Append `count` records, spread over all callers."""
         self._callers.post(count)
 
     def close(self) -> None:
@@ -164,7 +164,9 @@ class OverHttp:
 
 
 class Callers:
-    """Connections that post to one path, each again as soon as it has its answer."""
+    """Connections that post to one path; each sends its next request once the previous is
+    answered.
+    """
 
     def __init__(self, port: int, path: str, media_type: str, bodies: Iterator[str]) -> None:
         self._runner = asyncio.Runner()
@@ -175,7 +177,7 @@ class Callers:
         ]
 
     def post(self, count: int) -> None:
-        """Post so many bodies by all callers."""
+        """Post `count` bodies, spread over all callers."""
         self._runner.run(self._post(count))
 
     async def _post(self, count: int) -> None:

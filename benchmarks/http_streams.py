@@ -1,6 +1,6 @@
-"""Raw HTTP/1.1 clients of a bench: the same for our service and for etcd's JSON gateway.
+"""Minimal HTTP/1.1 clients for benchmarks, used for our service and for etcd's JSON gateway.
 
-A client in Python costs as much as the server that it measures; this one does next to nothing.
+A usual Python client costs as much as the server under test; these clients do next to nothing.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 
 class Poster(asyncio.Protocol):
-    """A connection that posts a body, and the next one as soon as it has its answer."""
+    """A connection that posts bodies, each after the answer to the previous one."""
 
     def __init__(self, path: str, media_type: str) -> None:
         self._head = (
@@ -72,7 +72,7 @@ class Poster(asyncio.Protocol):
 
 
 class Arrivals:
-    """When each of many subscribers gets what they all wait for."""
+    """The times at which a message arrives at each of many subscribers."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -80,13 +80,13 @@ class Arrivals:
         self._all: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def add(self) -> None:
-        """Note one."""
+        """Record the arrival at one subscriber."""
         self.at_s.append(time.perf_counter())
         if len(self.at_s) == self._count:
             self._all.set_result(None)
 
     async def all(self) -> list[float]:
-        """Return the times of all, and begin anew."""
+        """Wait until the message has arrived at all subscribers; return the times, and reset."""
         await self._all
         self._all = asyncio.get_running_loop().create_future()
         found, self.at_s = self.at_s, []
@@ -94,7 +94,7 @@ class Arrivals:
 
 
 class Subscriber(asyncio.Protocol):
-    """A connection that sends one request, and notes each piece that has a mark."""
+    """A connection that sends one request, and records an arrival for each `mark` in the answer."""
 
     def __init__(self, request: bytes, begins: bytes, mark: bytes, arrivals: Arrivals) -> None:
         self._request, self._begins, self._mark = request, begins, mark
@@ -119,12 +119,12 @@ class Subscriber(asyncio.Protocol):
 
 
 def base64_text(content: bytes) -> str:
-    """Return bytes as etcd's gateway takes them."""
+    """Return bytes in Base64, as etcd's gateway expects them."""
     return base64.b64encode(content).decode()
 
 
 def json_request(path: str, body: object) -> bytes:
-    """Return a request that posts a JSON document."""
+    """Return the bytes of an HTTP request that posts a JSON document."""
     content = json.dumps(body)
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n\r\n"
     return (head + content).encode()

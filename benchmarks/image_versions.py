@@ -1,4 +1,4 @@
-"""Versions of an image that are kept, as a time traveller does who goes back and forth."""
+"""Memory of many kept versions of an image, as when a user moves back and forth in time."""
 
 import gc
 import random
@@ -22,7 +22,9 @@ _SEED = 20_261_123
 
 
 def run(_: Path) -> list[Result]:
-    """Keep the image after each of many changes of one partition."""
+    """Change one random partition many times, keep every image, and measure the memory per
+    image.
+    """
     replayer, rng = Replayer(), random.Random(_SEED)
     for number in range(_TOPICS):
         _write(replayer, *_topic(number))

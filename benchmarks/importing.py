@@ -1,4 +1,4 @@
-"""Import of a Kafka log, against decoding its batches with the compiled codec alone."""
+"""Import of a Kafka log, compared with only decoding its batches with the compiled codec."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from metadata_log.kraft.importer import import_directory
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on a directory of 200,000 generated records, under 10 % NoOps."""
+    """Measure on a directory of 200,000 generated records, of which under 10 % are NoOps."""
     source = generated_kraft(scratch)
     log = scratch / "log"
 

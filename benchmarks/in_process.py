@@ -1,7 +1,7 @@
-"""Appends in process, against `eventsourcing` on SQLite and against raw SQLite.
+"""Appends in process, compared with `eventsourcing` on SQLite and with raw SQLite.
 
-All sides store the same bytes on the same file system, encode within the time, and acknowledge
-after their sync.
+All sides store the same bytes on the same file system and acknowledge after their sync; the
+measured time includes encoding.
 """
 
 from pathlib import Path
@@ -18,9 +18,9 @@ _ROUNDS = 7
 
 
 class Bout(msgspec.Struct, frozen=True):
-    """A shape of appends, and how many records each side does in a round, which take a while.
+    """Number of callers, records per batch, and records that each side appends in a round.
 
-    `store_target` and `sqlite_target` are at least what ours must reach of theirs.
+    `store_target` and `sqlite_target` are the minimum ratios of our rate to the peers' rates.
     """
 
     callers: int
@@ -38,7 +38,7 @@ _BOUTS = (
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure each shape, all sides in turn."""
+    """Measure each combination of callers and batch size, all sides in turn."""
     with (
         SyncedFile(scratch) as synced,
         OwnLog(scratch / "log") as log,

@@ -1,4 +1,4 @@
-"""Logs of a given size on disk, made fast: settings whose values hardly compress."""
+"""Logs of a given size on disk, written fast: configs whose values hardly compress."""
 
 import itertools
 import random
@@ -21,7 +21,7 @@ _NAMES = 100
 
 
 def settings() -> Iterator[NewBatch]:
-    """Yield batches without end, which set the same settings again and again."""
+    """Yield batches without end; they set the same configs to new random values again and again."""
     rng = random.Random(_SEED)
     for number in itertools.count():
         yield NewBatch(
@@ -38,13 +38,13 @@ def settings() -> Iterator[NewBatch]:
 
 
 def log_size_bytes(directory: Path) -> int:
-    """Return what the files of a log take."""
+    """Return the total size of the files of a log."""
     return sum(path.stat().st_size for path in directory.iterdir())
 
 
 @asynccontextmanager
 async def opened(directory: Path) -> AsyncIterator[MetadataLog]:
-    """Open a log as its writer, and close it cleanly."""
+    """Open a log as its writer; close it cleanly when the block ends."""
     log = await MetadataLog.open(directory)
     try:
         yield log

@@ -1,4 +1,6 @@
-"""`metalog serve` with many partitions, against a hundredth of them: start, memory, one change."""
+"""`metalog serve` with many partitions, compared with a hundredth of them: start, memory,
+changes.
+"""
 
 import asyncio
 import contextlib
@@ -36,7 +38,7 @@ _TARGET = 2
 
 
 class _Start(msgspec.Struct, frozen=True):
-    """Processor time until the service answers, and its resident memory then."""
+    """Processor time until the service answers, and its resident memory at that moment."""
 
     cpu_s: float
     memory_bytes: int
@@ -50,7 +52,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
 
 
 class _Side:
-    """One of the two clusters: its log, and the changes to make."""
+    """One of the two clusters: its log, and the changes to append."""
 
     def __init__(self, scratch: Path, partitions: int) -> None:
         self.partitions = partitions
@@ -61,7 +63,7 @@ class _Side:
 
     @contextlib.contextmanager
     def served(self) -> Iterator[tuple[_Start, int, int]]:
-        """Serve the log; yields what the start took, the process id and the socket's port."""
+        """Serve the log; yield the cost of the start, the process id and the socket's port."""
         port = free_port()
         command = [
             *(sys.executable, "-m", "api.cli", "serve", str(self.log), "--kafka", ":0"),
@@ -74,12 +76,12 @@ class _Side:
             yield _Start(cpu_s(pid), psutil.Process(pid).memory_info().rss), pid, port
 
     def start(self) -> _Start:
-        """Start the service and end it again."""
+        """Start the service and stop it again; return the cost of the start."""
         with self.served() as (start, _, _):
             return start
 
     def make_snapshot(self) -> _Snapshot:
-        """Make a snapshot as the service does, in a process of its own."""
+        """Create a snapshot in a separate process, as the service does; return its cost."""
         command = [sys.executable, "-m", "api.cli", "snapshot", "create", str(self.log)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         peak_bytes, waited = 0, 0
@@ -92,12 +94,12 @@ class _Side:
         return _Snapshot(usage.ru_utime + usage.ru_stime, peak_bytes)
 
     def move_leaders(self, client: BlockingClient) -> None:
-        """Append a round of changes, one by one."""
+        """Append 100 changes of leaders, one by one."""
         for record in itertools.islice(self._moves, _CHANGES):
             client.append(NewBatch(records=(record,)))
 
     def create_topics(self, client: BlockingClient) -> None:
-        """Create topics, one by one."""
+        """Create 100 topics, one by one."""
         for number in itertools.islice(self._topic_numbers, _CHANGES):
             topic = NewTopic(name=f"new-{number}", partitions=3, replication_factor=3)
             (created,) = client.run(CreateTopics(topics=(topic,))).response
@@ -105,7 +107,7 @@ class _Side:
 
 
 def run(scratch: Path, partitions: int = PARTITIONS, *, rounds: int = _ROUNDS) -> list[Result]:
-    """Measure both services in turn, with all brokers in the log."""
+    """Measure both services in turn; all brokers are registered in the log."""
     large, small = (_Side(scratch, count) for count in (partitions, partitions // _SMALLER))
     plain = [side.start() for side in (large, small)]
     snapshots = [side.make_snapshot() for side in (large, small)]
@@ -124,7 +126,10 @@ def run(scratch: Path, partitions: int = PARTITIONS, *, rounds: int = _ROUNDS) -
 
 
 def _changes(served: list[tuple[_Side, int, int]], rounds: int) -> dict[str, list[Cost]]:
-    """Return what each kind of change costs the large and the small service, measured in turn."""
+    """Return the costs of the large and the small service for each kind of change.
+
+    The services run in turn.
+    """
     costs: dict[str, list[Cost]] = {"leader moved": [], "topic created": []}
     with contextlib.ExitStack() as stack:
         for side, pid, port in served:

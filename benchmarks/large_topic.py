@@ -1,4 +1,4 @@
-"""One change in a topic of 200,000 partitions, against the same in a topic of 1,000."""
+"""One change in a topic of 200,000 partitions, compared with a topic of 1,000 partitions."""
 
 import gc
 import statistics
@@ -57,7 +57,7 @@ class _Topic(msgspec.Struct, frozen=True):
         return cls(cluster, topic_id, partition_count)
 
     def partition(self, change: int) -> Partition:
-        """Return the partition that the nth change is about."""
+        """Return the partition that change number `change` affects."""
         number = change * _STRIDE % self.partition_count
         partition = self.cluster.image.partition(self.topic_id, number)
         assert partition is not None
@@ -65,7 +65,7 @@ class _Topic(msgspec.Struct, frozen=True):
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure in memory: the log's append costs the same for both."""
+    """Measure in memory, without a log: an append costs the same for both topics."""
     gc.collect()
     image_bytes, large = _allocated(partial(_Topic.of, _LARGE))
     small = _Topic.of(_SMALL)
@@ -121,7 +121,7 @@ def _time(large: _Topic, small: _Topic, name: str, change: Callable[[_Topic, int
 
 
 def _kept_bytes(topic: _Topic) -> int:
-    """Return what the images after as many changes take besides the first."""
+    """Return the additional memory of keeping an image after each of 1,000 changes."""
     kept: list[MetadataImage] = []
 
     def keep() -> None:
@@ -133,7 +133,7 @@ def _kept_bytes(topic: _Topic) -> int:
 
 
 def _allocated(work: Callable[[], T]) -> tuple[int, T]:
-    """Return how many bytes are allocated after some work that were not before."""
+    """Return the number of bytes that `work` leaves allocated, and its result."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -145,7 +145,7 @@ def _allocated(work: Callable[[], T]) -> tuple[int, T]:
 
 
 def _replay(topic: _Topic, n: int) -> None:
-    """A change of the ISR, without a decision."""
+    """Apply an ISR change without a decision."""
     partition = topic.partition(n)
     record = PartitionChangeRecord(
         topic_id=topic.topic_id, partition_id=partition.partition_id, isr=_other_isr(partition)
@@ -154,7 +154,7 @@ def _replay(topic: _Topic, n: int) -> None:
 
 
 def _append(topic: _Topic, n: int) -> None:
-    """A change of the ISR as a record that a client brings."""
+    """Make an ISR change by a raw append of its record."""
     partition = topic.partition(n)
     record = PartitionChangeRecord(
         topic_id=topic.topic_id, partition_id=partition.partition_id, isr=_other_isr(partition)
@@ -164,7 +164,7 @@ def _append(topic: _Topic, n: int) -> None:
 
 
 def _alter(topic: _Topic, n: int) -> None:
-    """The leader says that it stands alone, or that the others have caught up again."""
+    """Make an ISR change by AlterPartition: shrink to the leader, or expand to all replicas."""
     partition = topic.partition(n)
     broker = topic.cluster.image.broker(partition.leader)
     assert broker is not None
@@ -183,7 +183,7 @@ def _alter(topic: _Topic, n: int) -> None:
 
 
 def _elect(topic: _Topic, n: int) -> None:
-    """The second replica leads, and the preferred one is elected again."""
+    """Make the second replica the leader, then elect the preferred leader again."""
     partition = topic.partition(n)
     usurper = PartitionChangeRecord(
         topic_id=topic.topic_id,
@@ -198,7 +198,7 @@ def _elect(topic: _Topic, n: int) -> None:
 
 
 def _move(topic: _Topic, n: int) -> None:
-    """A replica is to move to another broker, and then is not."""
+    """Begin to move a replica to another broker, then cancel it."""
     partition = topic.partition(n)
     first, second, third = partition.replicas
     for target in ((first, second, (third + 1) % _BROKERS), None):

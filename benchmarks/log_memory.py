@@ -1,4 +1,4 @@
-"""Memory while appending and while reading end to end, each in a process of its own.
+"""Peak memory of appending to a log and of reading it whole, each in a separate process.
 
 `python -m benchmarks.log_memory append|read LOG BYTES` is that process; it prints its peak.
 """
@@ -52,9 +52,9 @@ def _read(log: Path) -> None:
 
 
 def _own_peak_bytes() -> int:
-    """Return the most memory this process ever held.
+    """Return the peak resident memory of this process.
 
-    Not by getrusage: on Linux a process begins with the peak of the one that started it.
+    On Linux `getrusage` is not used: there a process starts with the peak of its parent.
     """
     if sys.platform == "darwin":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -64,7 +64,7 @@ def _own_peak_bytes() -> int:
 
 
 def main(doing: str, log: Path, size_bytes: int) -> None:
-    """Append or read, then print the peak of memory in bytes."""
+    """Append to a log or read it, then print the peak of memory in bytes."""
     if doing == "append":
         asyncio.run(make_large_log(log, size_bytes))
     else:

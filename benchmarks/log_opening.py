@@ -1,4 +1,4 @@
-"""Opening a log that was closed cleanly, as its writer: how long a restart waits, by its size."""
+"""Time to open a cleanly closed log as its writer, by size of the log."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ _ROUNDS = 21
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure all sizes in turn, and a full replay of the largest."""
+    """Measure all sizes in turn, and compare the largest with its full replay."""
     logs = {size: scratch / f"log-{size}" for size in _SIZES_MB}
     for size, log in logs.items():
         asyncio.run(make_large_log(log, size * MB))
@@ -35,7 +35,7 @@ def run(scratch: Path) -> list[Result]:
 
 @contextmanager
 def _twin(log: Path) -> Iterator[Path]:
-    """Yield the same log as it was closed: an opened one has a new, small segment at its end."""
+    """Yield a copy of the closed log, because opening a log adds a new, small segment to it."""
     twin = log.with_name("twin")
     twin.mkdir()
     for path in log.iterdir():

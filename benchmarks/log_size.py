@@ -1,4 +1,4 @@
-"""Bytes on disk for a record: partition changes in batches of several sizes."""
+"""Bytes per record on disk: partition changes in batches of several sizes."""
 
 import itertools
 from pathlib import Path
@@ -14,7 +14,7 @@ _TARGETS = {1: None, 10: None, 100: None, 1_000: 20.0}
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure all files of a log, against the rows before compression."""
+    """Compare the size of all files of a log with the size of its rows before compression."""
     plain = sum(
         len(stored_bytes(offset, change, 1_763_700_000_000))
         for offset, change in enumerate(itertools.islice(partition_changes(), _RECORDS))

@@ -1,4 +1,4 @@
-"""The record of a new partition, for the histories that benchmarks and tests write."""
+"""The record of a new partition, for the generated histories of benchmarks and tests."""
 
 from records.base import Uuid
 from records.partitions import PartitionRecord
@@ -10,7 +10,7 @@ def new_partition(
     replicas: tuple[int, ...],
     directories: tuple[Uuid, ...] = (),
 ) -> PartitionRecord:
-    """Return a partition whose replicas are all in sync, led by the first of them."""
+    """Return the record of a partition with all replicas in the ISR and the first one as leader."""
     return PartitionRecord(
         partition_id=partition_id,
         topic_id=topic_id,

@@ -1,4 +1,4 @@
-"""History, blame and why of one object, outages and timeline, against replaying the whole log."""
+"""History, blame and why of an object, and outages and timeline, compared with a full replay."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ def run(scratch: Path) -> list[Result]:
 
 
 def _measured(log: Path, records: int, kinds: Sequence[str], rounds: int) -> list[Result]:
-    """Measure each question, and one replay for all of them, in turn."""
+    """Measure each kind of query and a full replay, in turn."""
     replays: list[float] = []
     answers: dict[str, list[float]] = {}
     with LogReader.open(log) as reader:

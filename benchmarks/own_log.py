@@ -1,4 +1,4 @@
-"""Our log, as the benches use it."""
+"""Our log, as the benchmarks use it."""
 
 import asyncio
 import itertools
@@ -16,13 +16,15 @@ CLUSTER_ID = "benchmark"
 
 
 class Appendable(Protocol):
-    """A log, or a socket's client."""
+    """A log or a socket client."""
 
     def append(self, batch: NewBatch) -> Awaitable[AppendResult]: ...
 
 
 async def append_all(log: Appendable, source: Iterator[NewBatch], callers: int) -> None:
-    """Append every batch, by so many callers, each of which waits for its answer."""
+    """Append all batches by `callers` concurrent callers; each has one append in flight at a
+    time.
+    """
 
     async def caller() -> None:
         for batch in source:
@@ -32,7 +34,7 @@ async def append_all(log: Appendable, source: Iterator[NewBatch], callers: int) 
 
 
 class OwnLog:
-    """A new log in a directory, open as long as the `with` block runs."""
+    """A new log in a directory, open during the `with` block."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -49,7 +51,7 @@ class OwnLog:
         self._runner.close()
 
     def append(self, count: int, *, callers: int, batch_records: int) -> None:
-        """Append `count` records in batches, by so many callers."""
+        """Append `count` records in batches of `batch_records`, by `callers` concurrent callers."""
         source = batches(self._changes, batch_records)
         chosen = itertools.islice(source, count // batch_records)
         self._runner.run(append_all(self._log, chosen, callers))

@@ -1,4 +1,4 @@
-"""Logs of a cluster with a given number of partitions: what its controller would have written."""
+"""Logs of a cluster with a given number of partitions, as its controller would write them."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,10 @@ _SEED = 20_261_123
 async def write_partitions_log(
     directory: Path, partitions: int, *, in_topic: int = 100, brokers: int = 50
 ) -> None:
-    """Make a log of topics of `in_topic` partitions with 3 replicas, spread evenly; unsynced."""
+    """Write, without syncs, a log of topics with `in_topic` partitions each.
+
+    Each partition has 3 replicas; they are spread evenly over the brokers.
+    """
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, fs=UnsyncedFs())
     try:
@@ -46,7 +49,7 @@ async def write_partitions_log(
 
 
 class _Registered(DecidedCluster):
-    """Keeps what it writes; each broker has an address."""
+    """A cluster that keeps the records it writes; each broker gets an address."""
 
     def __init__(self) -> None:
         self.written: list[tuple[Record, ...]] = []
@@ -67,7 +70,7 @@ def _addressed(record: Record) -> Record:
 
 
 def moves(partitions: int, *, in_topic: int = 100, brokers: int = 50) -> Iterator[Record]:
-    """Yield moves of leaders in such a log, without end; each new leader is in the ISR."""
+    """Yield leader changes for such a log, without end; each new leader is in the ISR."""
     topic_ids = list(itertools.islice(_topic_ids(), -(-partitions // in_topic)))
     for round_ in itertools.count(1):
         for number in range(partitions):
@@ -95,7 +98,7 @@ def _topic_ids() -> Iterator[Uuid]:
 
 
 def _replicas(number: int, brokers: int) -> tuple[int, ...]:
-    """Return the replicas of the nth partition of the log."""
+    """Return the replicas of partition number `number` of the log."""
     # Each round over the brokers begins at the next one: any two share some partitions.
     distance = 1 + number // brokers % 7
     return tuple([(number + k * distance) % brokers for k in range(_REPLICAS)])

@@ -1,10 +1,12 @@
-"""How evenly leaders and replicas lie over brokers, by placement, for topics as people have them.
+"""Spread of leaders and replicas over brokers, by placement, for topics of real sizes.
 
     python -m benchmarks.placement [--topics CSV] [--picture DIRECTORY]
 
 Draws 2,000 topics (partitions, replication factor) with replacement from a table of real ones, and
-creates them one after the other on 5, 12 and 60 brokers, with and without racks; half way a fifth
-as many brokers join. Spread: most minus least on any broker, and standard deviation over mean.
+creates them one after the other on 5, 12 and 60 brokers, with and without racks. In half of the
+runs, new brokers (a fifth of the initial number) join after half of the topics. Spread is given
+twice: as the difference of the largest and smallest count of a broker, and as standard deviation
+divided by mean.
 """
 
 import argparse
@@ -26,7 +28,7 @@ _COMPARED = ("classic", "striped", "balanced")
 
 
 def run(scratch: Path) -> list[Result]:
-    """Compare the balanced placement with the classic one, as shares of its spread."""
+    """Compare the spread of the balanced placement with that of the classic one."""
     path = topics_path()
     if path is None:
         print(f"placement: skipped, no real-topics.csv in {REFERENCE_VARIABLE}", file=sys.stderr)
@@ -55,13 +57,13 @@ def run(scratch: Path) -> list[Result]:
 
 
 def topics_path() -> Path | None:
-    """Return where the table of real topics is, None when there is none."""
+    """Return the path of the table of real topics, or None if it does not exist."""
     path = Path(os.environ.get(REFERENCE_VARIABLE, _BESIDE)) / "real-topics.csv"
     return path if path.is_file() else None
 
 
 def main() -> int:
-    """Print the table, and draw the picture when asked to."""
+    """Print the table; draw the picture if requested."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.placement", description=__doc__)
     parser.add_argument("--topics", type=Path, default=topics_path(), help="table of real topics")
     parser.add_argument("--picture", type=Path, help="directory for placement.svg")

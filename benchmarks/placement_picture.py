@@ -1,6 +1,6 @@
-"""The picture of `benchmarks.placement`: what each broker holds, a panel for each cluster.
+"""The picture of `benchmarks.placement`: leaders and replicas of each broker, a panel per cluster.
 
-Drawn as SVG by hand: it is bars and labels, and no drawing library is needed for anything else.
+The SVG is written directly: it has only bars and labels, and nothing else needs a drawing library.
 """
 
 from collections.abc import Iterator, Sequence

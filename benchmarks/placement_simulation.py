@@ -1,4 +1,4 @@
-"""Creating topics of real shapes, one after the other, and counting what each broker gets."""
+"""Simulation of creating topics of real sizes; counts the leaders and replicas per broker."""
 
 import csv
 import statistics
@@ -17,27 +17,27 @@ _RACKS = 3
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """A topic to place."""
+    """Number of partitions and replication factor of a topic."""
 
     partitions: int
     replication_factor: int
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How uneven counts are: most minus least, and standard deviation over mean."""
+    """Unevenness of counts: largest minus smallest, and standard deviation divided by mean."""
 
     range: int
     deviation: float
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Spread":
-        """Measure counts, one for each broker."""
+        """Return the spread of counts, one for each broker."""
         deviation = statistics.pstdev(counts) / statistics.mean(counts)
         return cls(max(counts) - min(counts), deviation)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster after all topics. `leaders` and `replicas` are counts by broker."""
+    """The result for one cluster after all topics; leaders and replicas are counts by broker."""
 
     brokers: int
     racks: bool
@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_shapes(path: Path) -> list[Shape]:
-    """Read the partitions and replication factors of a table of topics; other rows are left out."""
+    """Read partitions and replication factors from a CSV table of topics; skip invalid rows."""
     with path.open(encoding="utf-8", newline="") as file:
         return [
             Shape(int(row["partitions"]), int(row["replication_factor"]))
@@ -62,7 +62,7 @@ def read_shapes(path: Path) -> list[Shape]:
 
 
 def drawn(shapes: Sequence[Shape]) -> list[Shape]:
-    """Draw topics with replacement, the same ones each time."""
+    """Draw topics with replacement; a fixed seed gives the same topics each time."""
     return Random(_SEED).choices(shapes, k=_DRAWN)
 
 
@@ -75,7 +75,7 @@ def simulate(
     racks: bool,
     joining: bool,
 ) -> Outcome:
-    """Create all topics, one request each, and count."""
+    """Place all topics one after the other; count the leaders and replicas of each broker."""
     rng = Random(_SEED)
     leaders, replicas = [0] * brokers, [0] * brokers
     start = time.perf_counter()

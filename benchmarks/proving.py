@@ -1,4 +1,4 @@
-"""Bisect and check of a log, against replaying it."""
+"""Bisecting and checking a log, compared with replaying it."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _TARGETS = {"bisect": 1.5, "halving": 0.1, "check": 3.0}
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on an own log of generated records, in batches of 27, with snapshots for halving."""
+    """Measure on an own log of generated records in batches of 27; halving uses snapshots."""
     log = generated_log(scratch, _RECORDS)
     with (
         LogReader.open(log) as reader,
@@ -73,7 +73,9 @@ def _measured(reader: LogReader, timeline: Timeline) -> list[Result]:
 
 
 def _steps(timeline: Timeline, topic: str, at: int) -> Result:
-    """Step from the middle of the log to the last and to the next change of a partition."""
+    """Compare finding a partition's previous change with finding its next one, from the log's
+    middle.
+    """
     partition = parse_object(f"partition:{topic}/0")
     timed = Timed([], [])
     for _ in range(_ROUNDS):

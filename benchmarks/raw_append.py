@@ -1,6 +1,7 @@
-"""Batches of 1,000 records through the service, against the log's own append.
+"""Appends of 1,000 records through the service, compared with the log's own append.
 
-All sides append the same records, in this process: over the socket it is client and server at once.
+All sides append the same records in this process, which is therefore both client and server of the
+socket.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
-"""A request that is asked again after many other commits, against the first time it was asked.
+"""Repeated requests after many other commits, compared with the first time they were sent.
 
-Through a service and its client over Kafka's protocol. Others create namespaces meanwhile.
+Requests are sent to a service by its client over Kafka's protocol, while another client creates
+namespaces.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _ROUNDS = 10
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure repeated requests, and others beside them."""
+    """Measure repeated requests, and other requests that run at the same time."""
     return asyncio.run(_measure(scratch / "log"))
 
 
@@ -74,7 +75,7 @@ async def _others(client: MetadataClient, names: Iterator[str]) -> list[float]:
 
 
 async def _repeat(client: MetadataClient, requests: dict[str, str]) -> None:
-    """Ask again and again, as clients do whose connections break."""
+    """Send the same requests again and again, as clients with broken connections do."""
     for request_id, name in itertools.cycle(requests.items()):
         await _ask(client, name, request_id)
         await asyncio.sleep(0.05)

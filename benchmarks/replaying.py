@@ -1,4 +1,4 @@
-"""Replay of a log to an image, against bare fastavro decoding the same files."""
+"""Replay of a log to an image, compared with only decoding the same files by fastavro."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The page of a report about 100,000 partitions: first paint, selections, and newer data."""
+"""The HTML page of a report about 100,000 partitions: first paint, selections, and newer data."""
 
 import asyncio
 import itertools
@@ -84,7 +84,7 @@ def run(scratch: Path) -> list[Result]:
 
 
 def _growth(log: Path, first: str) -> list[Result]:
-    """Measure a request for the newer columns after adding 3 topics, beside one for all columns."""
+    """Compare a request for only the columns added by 3 new topics with one for all columns."""
     answers = PagedLog(log)
 
     def ask(known: int | None) -> tuple[float, int]:

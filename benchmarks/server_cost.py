@@ -1,4 +1,4 @@
-"""Processor time that servers in other processes take for each request, compared."""
+"""Processor time per request of servers in other processes."""
 
 import statistics
 from collections.abc import Callable
@@ -8,26 +8,29 @@ from benchmarks.peers.server_process import cpu_s
 
 
 class Cost:
-    """The processor time that a server takes for each request of a run."""
+    """Processor time per request of a server, measured over several runs."""
 
     def __init__(self, pid: int, count: int, run: Callable[[], None]) -> None:
         self._pid, self._count, self._run = pid, count, run
         self.each_s: list[float] = []
 
     def run(self) -> None:
-        """Run once."""
+        """Do one run and record the server's processor time per request."""
         before_s = cpu_s(self._pid)
         self._run()
         self.each_s.append((cpu_s(self._pid) - before_s) / self._count)
 
     @property
     def text(self) -> str:
-        """The median of all runs."""
+        """The median of all runs, formatted as `123 us`."""
         return f"{statistics.median(self.each_s) * 1e6:,.0f} us"
 
 
 def cost_result(ours: Cost, name: str, peer: Cost | None) -> Result:
-    """Return our cost of an append as a share of a peer's; None: it is not installed."""
+    """Return the result for our processor time per append divided by a peer's.
+
+    `peer` is None if it is not installed.
+    """
     return Result(
         name=f"server's processor time an append / {name}",
         ours=ours.text,

@@ -1,4 +1,4 @@
-"""Appends beside a snapshot in the making, against appends alone."""
+"""Latency of appends while a snapshot is being made, compared with appends alone."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ _TARGET = 1.5
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure the latency of single appends to a service of 100,000 records."""
+    """Measure the latency of single appends to a service whose log has 100,000 records."""
     log = scratch / "log"
     shutil.copytree(generated_log(scratch, _RECORDS), log)
     return asyncio.run(_measured(log))
@@ -53,7 +53,7 @@ async def _measured(log: Path) -> list[Result]:
 
 
 async def _beside(service: Service, log: Path) -> list[float]:
-    """Append until a snapshot that the service's maker began is there."""
+    """Append until the service's snapshot maker has finished a snapshot; return the latencies."""
     before = _newest(log)
     maker = SnapshotMaker(log, 1, 0, lambda: service.image.provenance.next_offset, before)
     making = asyncio.create_task(maker.run())

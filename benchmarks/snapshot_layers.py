@@ -1,4 +1,7 @@
-"""A snapshot of 1,000,000 partitions: making it, loading it, and one after a change of 1 %."""
+"""Creating and loading a snapshot of 1,000,000 partitions, and creating the next after few changes.
+
+Of the partitions, 1 % change between the two snapshots.
+"""
 
 import hashlib
 import random
@@ -34,7 +37,7 @@ T = TypeVar("T")
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure processor time of this process, and octets of the database."""
+    """Measure this process's processor time and the size of the database in bytes."""
     scratch.mkdir(parents=True, exist_ok=True)
     path = scratch / "snapshots.db"
     first = _after(MetadataImage.EMPTY, _made())

@@ -1,4 +1,4 @@
-"""An image near a snapshot, and so the start of a service, against replaying the whole log."""
+"""Loading an image near a snapshot, as a service does at its start, compared with a replay."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _DISTANCE = 1_000
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure 1,000 offsets after a snapshot, in a log of 300,000 records."""
+    """Load an image 1,000 offsets after a snapshot, in a log of 300,000 records."""
     log = generated_mirror(scratch, _RECORDS)
     with LogReader.open(log) as reader:
         at = reader.end_offset - 1

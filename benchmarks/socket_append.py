@@ -60,7 +60,7 @@ PEERS = {
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure all sides in turn; peers that are not installed are named."""
+    """Measure all sides in turn; print the names of peers that are not installed."""
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(OverSocket.bare(scratch))
         sides = {
@@ -108,7 +108,7 @@ class OverSocket:
     @classmethod
     @contextlib.contextmanager
     def bare(cls, scratch: Path) -> Iterator["OverSocket"]:
-        """Run a server of an empty bare log, which checks nothing."""
+        """Run a server for an empty bare log, which does not check records."""
         port = free_port()
         command = [
             *(sys.executable, "-m", "benchmarks.socket_server"),

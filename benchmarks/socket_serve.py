@@ -1,8 +1,8 @@
-"""Appends through `metalog serve --socket` by 64 callers, against etcd and ZooKeeper.
+"""Appends through `metalog serve --socket` by 64 callers, compared with etcd and ZooKeeper.
 
-As socket_append.py, but our server is the service: it authorizes and decides each append, and keeps
-the state that the records make. Beside it in the same run: the bare log behind the same socket, and
-the service with 100 records in each append.
+Like socket_append.py, but our server is the whole service: it authorizes and decides each append,
+and maintains the resulting state. The same run also measures the bare log behind the same socket,
+and the service with 100 records in each append.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _SERVED, _BATCHED, _BARE = "served", "served in batches", "a bare log"
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure all sides in turn; peers that are not installed are named."""
+    """Measure all sides in turn; print the names of peers that are not installed."""
     with contextlib.ExitStack() as stack:
         sides = _Sides()
         sides.contenders[SYNC] = stack.enter_context(SyncedFile(scratch)).contender
@@ -71,7 +71,7 @@ class _Server(Protocol):
 
 
 class _Sides:
-    """All servers to compare, with the processor time that each uses."""
+    """All servers to compare, with the processor time that each one uses."""
 
     def __init__(self) -> None:
         self.contenders: dict[str, Contender] = {}
@@ -85,7 +85,7 @@ class _Sides:
 
 
 def _changes(size: int) -> Iterator[NewBatch]:
-    """Yield batches of records that the state of an empty cluster allows."""
+    """Yield batches of `size` records that are valid in an empty cluster."""
     for start in itertools.count(step=size):
         yield NewBatch(
             records=tuple(

@@ -1,6 +1,6 @@
-"""A log behind its socket, in a process of its own: `python -m benchmarks.socket_server LOG PORT`.
+"""A log served over a socket in a separate process: `python -m benchmarks.socket_server LOG PORT`.
 
-It ends, with the log closed, when it is told to terminate.
+On SIGTERM the process closes the log and ends.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from metadata_log.log import MetadataLog
 
 
 async def serve(directory: Path, port: int) -> None:
-    """Make a log and take appends to it until SIGTERM."""
+    """Create a log and serve appends to it until SIGTERM."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory)
     server = await serve_socket(log, cluster_id=CLUSTER_ID, port=port)

@@ -1,4 +1,4 @@
-"""A full scan of a log in Spark, against fastavro in one process on the same file."""
+"""A full scan of a log in Spark, compared with fastavro in one process on the same file."""
 
 from pathlib import Path
 
@@ -15,7 +15,10 @@ _RECORDS = 500_000
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on 500,000 generated records, every column to the `noop` sink, after a warm-up."""
+    """Measure reading all columns of 500,000 generated records, after a warm-up.
+
+    The columns are written to Spark's `noop` sink.
+    """
     log = generated_mirror(scratch, _RECORDS)
     with LogReader.open(log) as reader, session() as spark:
         frame = open_log(spark, committed_files(reader), show_secrets=True)

@@ -1,4 +1,8 @@
-"""The SQL history: filling it, against a replay and bare inserts; history of one object with it."""
+"""Filling the SQL history, and reading the history of one object from it.
+
+Filling is compared with a replay of the log plus bare inserts of the same rows; reading is compared
+with a replay.
+"""
 
 import asyncio
 import sqlite3
@@ -25,7 +29,7 @@ _HISTORY_TARGET = 0.02
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on own logs of generated records, in batches of 27; processor time."""
+    """Measure processor time on own logs of generated records, in batches of 27."""
     return [*_sync(scratch / "small"), *_history(scratch / "large")]
 
 
@@ -89,7 +93,7 @@ def _history(log: Path) -> list[Result]:
 
 
 def _bare_inserts(filled: Path, empty: Path) -> float:
-    """Return how long SQLite takes to insert the same rows into tables of the same form."""
+    """Return the processor time SQLite takes to insert the same rows into equal tables."""
     with closing(sqlite3.connect(filled)) as source, closing(sqlite3.connect(empty)) as target:
         target.execute("PRAGMA journal_mode = WAL")
         target.execute("PRAGMA synchronous = NORMAL")

@@ -1,8 +1,8 @@
-"""One append and 1,000 subscribers: how long until all have it, against watches of etcd.
+"""Time until 1,000 subscribers have received one append, compared with watches of etcd.
 
-Ours are server-sent events; etcd's are watches through its JSON gateway, one connection each as
-ours, so that both have the same client. A round is one append: the time from sending it to the
-arrival at the subscriber that is slower than 99 % of all.
+Our subscribers receive server-sent events; etcd's are watches through its JSON gateway. Both use
+the same client with one connection per subscriber. A round is one append; its result is the time
+from sending the append until 99 % of the subscribers have received it.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _KEY = base64_text(b"key")
 
 
 class Side:
-    """A server, its subscribers, and a caller that appends."""
+    """A server, its subscribers, and the connection that appends."""
 
     def __init__(
         self, port: int, path: str, media_type: str, request: bytes, begins: bytes, mark: bytes
@@ -54,7 +54,7 @@ class Side:
             self._subscribers += some
 
     def p99_s(self, body: str) -> float:
-        """Append once; return the seconds until 99 % of the subscribers have it."""
+        """Append once; return the seconds until 99 % of the subscribers have received it."""
         return self._runner.run(self._p99_s(body))
 
     async def _p99_s(self, body: str) -> float:
@@ -112,7 +112,7 @@ _SIDES: dict[str, Callable[[Path], AbstractContextManager[Callable[[], float]]]]
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure both in turn."""
+    """Measure both sides in turn."""
     raise_descriptor_limit()
     found: dict[str, list[float]] = {}
     with contextlib.ExitStack() as stack:

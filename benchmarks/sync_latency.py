@@ -1,4 +1,4 @@
-"""What one sync of the disk costs: nobody who acknowledges after it serves one caller faster."""
+"""Latency of one sync of the disk: the minimum of any append that is acknowledged after a sync."""
 
 import statistics
 from pathlib import Path
@@ -14,7 +14,7 @@ _COUNT = 50
 
 
 class SyncedFile:
-    """A file that grows by small appends, each of them synced; timed in turn with the others."""
+    """A file that grows by small synced appends; timed in turn with the sides of a benchmark."""
 
     def __init__(self, scratch: Path) -> None:
         self._file = OsFs().open(scratch / "synced", create=True)
@@ -28,7 +28,7 @@ class SyncedFile:
 
     @property
     def contender(self) -> Contender:
-        """A side of its own, for `rates_in_turn`."""
+        """The file as a side for `rates_in_turn`."""
         return Contender(_COUNT, self._append)
 
     def _append(self) -> None:
@@ -39,6 +39,6 @@ class SyncedFile:
 
 
 def sync_result(beside: str, rates: dict[str, list[float]]) -> Result:
-    """Return how long a small append and its sync took in the same rounds; shown, not judged."""
+    """Return the latency of a small append with its sync in the same rounds; there is no target."""
     latency_us = 1_000_000 / statistics.median(rates[SYNC])
     return Result(name=f"sync of a small append, beside {beside}", ours=f"{latency_us:,.0f} us")

@@ -1,4 +1,4 @@
-"""A file system without syncs, for logs that benches make."""
+"""A file system without syncs, for logs that benchmarks generate."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,10 @@ class _UnsyncedFile(OsFile):
 
 
 class UnsyncedFs(OsFs):
-    """Nothing waits for the disk: after a crash of the machine the log is made again."""
+    """A file system whose syncs do nothing.
+
+    A log that is lost in a crash of the machine is generated again.
+    """
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
         flags = os.O_RDWR if write or create else os.O_RDONLY

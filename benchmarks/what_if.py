@@ -1,4 +1,7 @@
-"""A past decided anew near the end of a long log, against replaying the log."""
+"""Cost of a what-if near the end of a long log, compared with replaying the log.
+
+The what-if drops one decision of the past and repeats all later ones.
+"""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +33,7 @@ _TARGET = 1.2
 
 
 def run(scratch: Path) -> list[Result]:
-    """Measure on an own log that does not say what was asked, so that triggers are inferred."""
+    """Measure on an own log that does not store the requests, so that triggers are inferred."""
     log = generated_log(scratch, _RECORDS)
     database = scratch / "snapshots.db"
     with LogReader.open(log) as reader:
@@ -64,12 +67,14 @@ def _result(name: str, reader: LogReader, timeline: Timeline, tail: int, replay_
 
 
 def _start(reader: LogReader, tail: int) -> int:
-    """Return the first offset of the batch in which the last records begin."""
+    """Return the base offset of the batch that contains the first of the last `tail` offsets."""
     return next(iter(reader.batches(reader.end_offset - tail))).base_offset
 
 
 def _decide_anew(reader: LogReader, timeline: Timeline, start: int) -> None:
-    """Decide all after an offset anew without one record, and compare the two futures."""
+    """Drop the decision that wrote offset `start`, repeat all later ones, and compare the
+    outcomes.
+    """
     image = timeline.image(start - 1)
     settings = settings_before(reader, start) or Settings(
         cluster_id=reader.cluster_id, accepts_unknown_configs=True
@@ -83,7 +88,7 @@ def _decide_anew(reader: LogReader, timeline: Timeline, start: int) -> None:
 
 
 class _Decisions:
-    """How many decisions were taken, and how long they took."""
+    """Number of decisions taken, and their total processor time in seconds."""
 
     count = 0
     seconds = 0.0

@@ -79,14 +79,14 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int
     ) -> tuple[Sequence[Envelope], EncodedRows | None]:
-        """Return the batch's rows as they are at a given place in the log.
+        """Return the batch's rows with the given base offset, leader epoch and time.
 
         Returns:
-            All rows and None; or, if `encoded` was made for this place, the first row and
+            All rows and None; or, if `encoded` was made for these values, the first row and
             `encoded`, which has the other rows.
 
         Raises:
-            TypeError, ValueError: the fields do not make up a batch.
+            TypeError, ValueError: the fields do not form a valid batch.
         """
         encoded = self.encoded
         if encoded is not None and not encoded.fits(base_offset, leader_epoch, timestamp):

@@ -139,11 +139,11 @@ def parse_block(data: bytes, start: int, position: int, sync_marker: bytes) -> S
 
     Args:
         data: Bytes of the file.
-        start: Where in `data` the block begins.
-        position: The same place in the file, for errors and for the result.
+        start: Position in `data` at which the block begins.
+        position: The block's position in the file, for errors and for the result.
 
     Raises:
-        CorruptLogError: these bytes are no block; the message has no file name yet.
+        CorruptLogError: the bytes are not a valid block; the message does not name the file yet.
     """
     try:
         count, at = decode_long(data, start)

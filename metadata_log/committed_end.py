@@ -1,4 +1,7 @@
-"""The end of a log for readers: the commit mark, or a later end that the blocks after it prove."""
+"""The end of a log for readers: the commit mark, or a later end that is proven to be acknowledged.
+
+The proof comes from the blocks after the mark.
+"""
 
 from pathlib import Path
 
@@ -19,7 +22,7 @@ _TRIES = 3
 
 
 def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
-    """Return the newest commit mark, advanced to the end that the blocks after it prove.
+    """Return the newest commit mark, advanced to the end that later blocks prove acknowledged.
 
     In a mirror, only a mark shows what Kafka committed, so `confirmed_end` is not advanced.
 

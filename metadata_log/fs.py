@@ -193,7 +193,7 @@ class OsFile:
 
 
 class OsLock:
-    """A `flock` lock. A POSIX record lock (`lockf`) would not do.
+    """A `flock` lock. A POSIX record lock (`lockf`) is not safe enough.
 
     A process that opens the file twice would get a record lock both times, and closing either of
     the two would release the lock. The file is never removed: otherwise two writers could each lock

@@ -1,7 +1,7 @@
 """Refusal to write a log on a network file system, where a lock may be granted twice.
 
-Claims of epochs are meant to fence a second writer even then. But if several machines cache a file
-system, a file created on one machine may not be visible on the others immediately.
+Claims of epochs fence a second writer even if the lock fails. But if several machines cache a file
+system, a claim created on one machine may not be visible on the others immediately.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Repeated requests: which recent requests were committed, and where.
+"""The request window: the recent committed requests, and where they were committed.
 
 A batch whose origin has a request id and the hash of the request's body is recognized when it is
 sent again. Ids belong to a principal, so that no caller can use the id of another. The window is

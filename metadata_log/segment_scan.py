@@ -195,7 +195,10 @@ class SegmentScan:
         return block
 
     def _fill(self, size: int) -> int:
-        """Fill the buffer from the current position on; return its index in the buffer."""
+        """Read up to `size` bytes from the current position into the buffer.
+
+        Returns the index of the current position in the buffer, which is 0.
+        """
         size = min(size, self._limit - self.position)
         self._buffer = self._file.pread(size, self.position)
         self._buffer_at = self.position

@@ -10,9 +10,10 @@ from records.envelope import Envelope
 class Tail(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the written log: the place of the next block, and the block before it.
 
-    `segment_offset` and `position` refer to the last segment (position 0: there is none yet).
-    `previous_length` is the length of the file before that segment (0: there is none).
-    `last_crc32c` is the CRC-32C of the last block anywhere before `position` (0: there is none).
+    `segment_offset` and `position` refer to the last segment; `position` is 0 if no segment exists.
+    `previous_length` is the length of the file before that segment, 0 without such a file.
+    `last_crc32c` is the CRC-32C of the last block before `position`, even if that block is in an
+    earlier file; 0 if there is no block.
     """
 
     end_offset: int

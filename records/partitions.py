@@ -49,7 +49,7 @@ class ClearElrRecord(Record, frozen=True, kw_only=True):
 
 
 class DeleteTopicPartitionsRecord(Record, frozen=True, kw_only=True):
-    """Partitions of a topic are to be removed after a delay."""
+    """Partitions of a topic will be removed after a delay."""
 
     topic_id: Uuid
     partition_ids: tuple[int, ...]

@@ -15,7 +15,9 @@ class ConfirmedSource(BatchSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """End of the final records, exclusive. In a mirror, Kafka may still replace later ones."""
+        """Return the end of the final records, exclusive. In a mirror, Kafka may replace later
+        records.
+        """
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +33,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         as_of: Last offset that the answer takes into account, inclusive.
-        from_: The first offset of a comparison or a range, which ends at `as_of`; `from` in JSON.
+        from_: First offset of a comparison or a range that ends at `as_of`; named `from` in JSON.
         history_start: First offset of the kept history, which follows the base state.
         log_end: End of the log, exclusive.
         not_understood: Records up to `as_of` that this release does not fully understand; None if
@@ -61,7 +63,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def not_counted(about: About, reason: str) -> About:
-    """Return `about` with the reason why records that are not understood were not counted."""
+    """Return `about` with `not_counted` set to the reason and `not_understood` unset."""
     return msgspec.structs.replace(about, not_understood=UNSET, not_counted=reason)
 
 

@@ -1,4 +1,4 @@
-"""ACLs in words, and the names of the codes in them."""
+"""Converts ACLs to readable text; lists the names of Kafka's ACL codes."""
 
 from typing import Protocol
 
@@ -51,9 +51,9 @@ class AclFields(Protocol):
 
 
 def acl_text(acl: AclFields) -> str:
-    """Return an ACL in words, such as `allow User:ann READ on topic:orders`.
+    """Return an ACL as readable text, such as `allow User:ann READ on topic:orders`.
 
-    A code without a name stays a number.
+    A code without a known name is shown as a number.
     """
     permission = PERMISSIONS.get(acl.permission_type, str(acl.permission_type)).lower()
     operation = OPERATIONS.get(acl.operation, str(acl.operation))

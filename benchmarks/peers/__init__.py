@@ -1,1 +1,4 @@
-"""What others use where we use the log, as a user of theirs would, acknowledging after a sync."""
+"""Other systems to compare the log with, used as their users would use them.
+
+Each of them syncs before it acknowledges.
+"""

@@ -1,6 +1,6 @@
-"""etcd, one member, through aetcd: of its kept Python clients the fastest (docs/decisions).
+"""etcd with one member, used through aetcd, its fastest maintained Python client (docs/decisions).
 
-A put is answered after the sync of its write-ahead log, which many puts share.
+etcd answers a put after the sync of its write-ahead log; many puts share a sync.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ _SYNCS = re.compile(r"^etcd_disk_wal_fsync_duration_seconds_count (\S+)$", re.MU
 
 
 class Etcd:
-    """A server of our own and one client, which all callers share.
+    """An etcd server started by this process, and one client, which all callers share.
 
     Attributes:
-        port: Of its protocol on gRPC and of its JSON gateway.
-        pid: Of its process.
+        port: Port of both gRPC and the JSON gateway.
+        pid: Id of the server's process.
     """
 
     def __init__(self, port: int, pid: int) -> None:
@@ -59,11 +59,11 @@ class Etcd:
                 etcd.close()
 
     def append(self, count: int, *, callers: int) -> None:
-        """Put `count` records under keys of their own, by so many callers."""
+        """Put `count` records, each under a new key, by `callers` concurrent callers."""
         self._runner.run(self._append(count, callers))
 
     def syncs(self) -> int:
-        """How many syncs of its log it has done, as it says itself."""
+        """Return the number of syncs of its log that the server reports."""
         with urllib.request.urlopen(f"http://{LOOPBACK}:{self.port}/metrics") as answer:
             found = _SYNCS.search(answer.read().decode())
         assert found is not None, "etcd no longer counts its syncs under this name"

@@ -1,7 +1,8 @@
-"""The library `eventsourcing` on SQLite, at its lowest public layer: the recorder.
+"""The library `eventsourcing` on SQLite, used at its lowest public layer: the recorder.
 
-Its applications and aggregates stand above and only add to the time. It opens SQLite in WAL mode
-and leaves `synchronous` at FULL, which is SQLite's default and is checked here.
+The library's applications and aggregates are built on the recorder and would only add time. The
+library opens SQLite in WAL mode and leaves `synchronous` at FULL, SQLite's default; this is
+checked.
 """
 
 import itertools
@@ -24,7 +25,7 @@ _TOPIC = "records.partitions:PartitionChangeRecord"
 
 
 class EventStore:
-    """One table of events; each caller writes an aggregate of its own."""
+    """One table of events; each caller writes its own aggregate."""
 
     def __init__(self, path: Path) -> None:
         self._store = SQLiteDatastore(
@@ -44,7 +45,7 @@ class EventStore:
         self._store.close()
 
     def append(self, count: int, *, callers: int, batch_records: int) -> None:
-        """Insert `count` records in batches, by so many threads."""
+        """Insert `count` records in batches of `batch_records`, by `callers` threads."""
         left = itertools.repeat(None, count // batch_records)
 
         def caller(number: int) -> None:

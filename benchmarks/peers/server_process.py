@@ -1,4 +1,4 @@
-"""A server that a bench starts on loopback, on the bench's file system, and ends again."""
+"""Servers that a benchmark starts on loopback, with files on the same file system, and stops."""
 
 import contextlib
 import shutil
@@ -23,7 +23,7 @@ def require(program: str) -> str:
     """Return the path of a program or file.
 
     Raises:
-        PeerMissing: it is not there.
+        PeerMissing: the program or file does not exist.
     """
     found = shutil.which(program) or (program if Path(program).exists() else None)
     if found is None:
@@ -32,7 +32,7 @@ def require(program: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on at the moment."""
+    """Return a port that is currently unused."""
     with socket.create_server((LOOPBACK, 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
@@ -45,10 +45,11 @@ def running(
     is_ready: Callable[[], bool],
     timeout_s: float = _START_TIMEOUT_S,
 ) -> Iterator[int]:
-    """Run a server as long as the block, from when `is_ready` says so; yields its process id.
+    """Run a server during the `with` block; yield its process id once `is_ready` returns True.
 
     Raises:
-        RuntimeError: it ended, or was not ready in time; the message ends with its last line.
+        RuntimeError: the server ended or was not ready in time; the message ends with the last line
+            of its output.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -72,13 +73,13 @@ def running(
 
 
 def cpu_s(pid: int) -> float:
-    """Return how many seconds of processor time a process has taken."""
+    """Return the processor time that a process has used, in seconds."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
 
 
 def listens(port: int) -> bool:
-    """Whether somebody accepts connections on a port of loopback."""
+    """True if a server accepts connections on this port of loopback."""
     with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, port), timeout=1):
         return True
     return False

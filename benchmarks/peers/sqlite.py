@@ -12,7 +12,7 @@ _FULL = 2
 
 
 class RawSqlite:
-    """A table of rows by offset, one connection."""
+    """A table of rows by offset, used through one connection."""
 
     def __init__(self, path: Path) -> None:
         self._changes = partition_changes()

@@ -179,12 +179,12 @@ class Client:
         *,
         take: Callable[[HTTPResponse], T],
     ) -> T:
-        """Send a request, and repeat it while the service is unavailable; return the answer.
+        """Send a request; repeat it while the service is unavailable, and return the answer.
 
         Repeating is safe: questions change nothing, and changes have a request id.
 
         Args:
-            take: Reads the answer.
+            take: Reads the answer from the HTTP response.
 
         Raises:
             MetalogError: the request was refused, or no answer came in time.
@@ -278,7 +278,7 @@ def _events(stream: HTTPResponse) -> Iterator[dict[str, str]]:
 
 
 def _whole(lines: list[Any]) -> list[Any]:
-    """Return the lines of an answer.
+    """Return the lines of an answer if it is complete.
 
     Raises:
         MetalogError: the last line is an error: the answer is incomplete.

@@ -60,9 +60,9 @@ class IndexCheck:
         """Return the byte and a description of the first wrong entry; None if all are right.
 
         Args:
-            grows_from: If a live writer may have added entries meanwhile: the offset from which an
-                entry may point to a block that was not read. None if every entry must have its
-                block.
+            grows_from: Entries from this offset on may point to blocks that were not read, because
+                a live writer may have added them meanwhile. None if every entry must point to a
+                block that was read.
         """
         byte = self._seen * ENTRY_SIZE
         if self._wrong is not None:

@@ -20,7 +20,7 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IntactEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the intact blocks copied so far: its place, and the last block's values."""
+    """The end of the intact blocks copied so far: its place, and values of the last block."""
 
     segment_offset: int
     position: int

@@ -23,7 +23,7 @@ class NewLog:
     """Builds one log. Use as a context manager, and call `publish` at the end.
 
     Attributes:
-        directory: Where the files are until `publish`: the target's name with `.unfinished`.
+        directory: Directory of the files until `publish`: the target's name with `.unfinished`.
     """
 
     def __init__(self, target: Path, fs: Fs) -> None:

@@ -91,10 +91,10 @@ class ObjectStore:
             self._e_tags[name] = found["e_tag"]
 
     def _mode(self, name: str) -> "PutMode":
-        """Return the condition under which an object may be written.
+        """Return the upload mode for an object, which is the condition for writing it.
 
-        The condition is that the object does not exist yet, or still has the known version, or
-        there is no condition.
+        The object must not exist yet, or must still have the known version. There is no condition
+        if the run has no list of versions, or if the store gave no ETag for the object.
         """
         if self._e_tags is None:
             return "overwrite"

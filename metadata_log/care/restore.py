@@ -1,10 +1,10 @@
 """Restore: makes a log from a backup or archive, up to any offset.
 
-The tail of a log that continues the copy can be added.
+If a log continues the copy, the part of this log after the copy (the tail) can be included.
 
 The restored log keeps its cluster id, offsets, epochs and times. If the old writer still runs, both
 logs continue from the same offset. The writers of the restored log therefore claim epochs far above
-every known epoch, so that an epoch never means two different histories.
+every known epoch, so that no epoch occurs in two different histories.
 """
 
 from collections.abc import Callable

@@ -22,7 +22,7 @@ REPAIR = "restore the file from a backup, or keep what is intact with `metalog r
 
 
 class SegmentEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an inspected segment; fields are None if damage hides them."""
+    """The end of an inspected segment; fields are None if they are unknown because of damage."""
 
     length: int
     next_offset: int | None = None

@@ -31,11 +31,11 @@ _MAGIC_AT = 16
 
 
 def damage_in_tail(tail: bytes, next_offset: int, leader_epoch: int) -> str | None:
-    """Return the proof that the bytes at the end of a file are damaged; None if there is none.
+    """Return evidence of damage in the bytes at the end of a file, as text; None if there is none.
 
     Args:
         tail: From the start of the incomplete batch to the end of the file.
-        next_offset: Offset that must come next.
+        next_offset: Expected base offset of that batch.
         leader_epoch: Epoch of the batch before; -1 if there is none.
     """
     return (

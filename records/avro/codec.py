@@ -198,10 +198,10 @@ def holds_record(data: bytes, count: int, beginnings: Mapping[int, tuple[bytes, 
 
 
 def _may_begin_so(rows: Sequence[bytes], beginnings: Mapping[int, tuple[bytes, ...]]) -> bool:
-    """True if some of the rows may have a wanted record type; a quick check before the exact one.
+    """True if a row may have a wanted record type; a quick check before the exact one.
 
-    It is quick because it compares only distinct beginnings: up to the record most rows of a batch
-    are equal, and a batch has few record types.
+    It compares only the distinct beginnings of rows: in a batch, rows differ little before the
+    fields of their records.
     """
     if not rows:
         return False

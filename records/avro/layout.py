@@ -77,7 +77,7 @@ AS_APPENDED = Layout(has_added_fields=False)
 
 
 def schema_of(layout: Layout) -> dict[str, Any]:
-    """Return the schema that segments with rows of this layout carry."""
+    """Return the schema stored in segments whose rows have this layout."""
     newest = envelope_schema()
     *fields, payload = newest["fields"]
     if not layout.has_added_fields:

@@ -196,8 +196,9 @@ def _structure_at(layout: Layout, path: str) -> Layout:
 
 
 def parse_table(text: str) -> Table | None:
-    """Parse a message file of Kafka, with `//` comments; return None if it is not about a metadata
-    record.
+    """Parse a message file of Kafka, with `//` comments.
+
+    Returns None if the file does not describe a metadata record.
 
     Raises:
         TableError: the text is not JSON of that form, or contradicts itself; names the place.
@@ -226,7 +227,7 @@ def _versions(range_: str) -> Iterable[int]:
 
 
 def _blanked(match: re.Match[str]) -> str:
-    """Replace a comment by as many spaces, so that error positions stay right.
+    """Replace a comment by the same number of spaces, so that error positions stay right.
 
     A match that is a string literal is returned unchanged.
     """

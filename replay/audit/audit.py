@@ -106,7 +106,7 @@ class Audit:
         Args:
             name: The view.
             offsets: The range.
-            selection: What is needed of the changes or states; more may be returned.
+            selection: The changes or states and the columns that are needed; more may be returned.
             show_secrets: Keep secret values.
 
         Raises:
@@ -308,11 +308,11 @@ class Audit:
 
 
 def _sortable(rows: DataFrame, history: History, selection: Selection) -> DataFrame:
-    """Return rows such that sorting them does not compute them twice.
+    """Return the rows, stored by a shuffle if sorting them would otherwise compute them twice.
 
-    To sort rows of several tasks, Spark first samples them. It computes them for the sample and
-    again for the sort, unless a shuffle has stored them. Named queries, which state what they
-    need, sort few rows or store them themselves.
+    To sort the rows of several tasks, Spark first samples them. Unless a shuffle has stored the
+    rows, Spark computes them for the sample and again for the sort. The rows of named queries,
+    which have a `selection`, are returned unchanged: such queries sort few rows or store them.
     """
     if history.is_one_task or selection != EVERYTHING:
         return rows

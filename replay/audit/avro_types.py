@@ -31,8 +31,8 @@ def narrow(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return an envelope's schema with one member, `OTHER`, for all record types without fields.
 
     A reader allocates every member in each row, so fewer members make it faster. If no member has
-    the name of a record's type, Avro decodes the record as the first member whose fields the record
-    has. `OTHER` has no fields, so as the first member it is chosen.
+    the name of a record's type, Avro decodes the record as the first member whose fields all exist
+    in the record. This is `OTHER`, because it comes first and has no fields.
     """
     other = {"type": "record", "name": OTHER, "fields": []}
     return _with_members(

@@ -126,8 +126,8 @@ def changes(
     """Return the changes at offsets from `first` to the end of a history.
 
     The column `before` has the previous value, also if it was set before `first`. Transactions that
-    are still open are left out. Derived values are left out too: epochs, directories reset because
-    they no longer fit the replicas, eligible replicas cleared by ClearElrRecord.
+    are still open are left out. Changes of derived values are left out too: epochs, directories
+    reset because they no longer fit the replicas, eligible replicas cleared by ClearElrRecord.
 
     Args:
         history: A history with the columns `COLUMNS`.
@@ -136,7 +136,7 @@ def changes(
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
-        The columns of `SCHEMA`, as far as they are selected.
+        The selected columns of `SCHEMA`.
     """
     fields = selection.fields or FIELDS
     find = needed(partial(partition_changes, fields=fields), first, selection.where)
@@ -152,16 +152,16 @@ def changed_objects(
     selection: Selection = EVERYTHING,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the changes from an offset on, those of an object by a record as one row.
+    """Return one row per record and changed object, from offset `first` to the end of a history.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        first: The offset.
+        first: First offset of the range.
         selection: The changes and the columns that are needed; more may be returned.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
-        The columns of `OBJECTS_SCHEMA`, as far as they are selected.
+        The selected columns of `OBJECTS_SCHEMA`.
     """
     find = needed(changed_partitions, first, selection.where)
     others = needed(workers.other_objects, first, selection.where)
@@ -176,16 +176,16 @@ def changes_by_object(
     selection: Selection = EVERYTHING,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the changes in effect from an offset on, added up by object.
+    """Return, by object, the totals of the changes in effect from offset `first` on.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        first: The offset.
+        first: First offset of the range.
         selection: The columns that are needed; more may be returned.
         show_secrets: Keep secret keys. If false, they are replaced by text.
 
     Returns:
-        The columns of `BY_OBJECT_SCHEMA`, as far as they are selected.
+        The selected columns of `BY_OBJECT_SCHEMA`.
     """
     work = _summed(BY_OBJECT_SCHEMA, BY_OBJECT, by_object, first)
     return work.rows(history, selection, show_secrets=show_secrets)
@@ -194,17 +194,17 @@ def changes_by_object(
 def changes_by_principal(
     history: History, first: int, *, selection: Selection = EVERYTHING
 ) -> DataFrame:
-    """Return the changes in effect from an offset on, added up by principal and command.
+    """Return, by principal and command, the totals of the changes in effect from offset `first` on.
 
-    A principal and a command may have several rows, each for some of the objects.
+    A principal and command may have several rows, which count different objects.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        first: The offset.
+        first: First offset of the range.
         selection: The columns that are needed; more may be returned.
 
     Returns:
-        The columns of `BY_PRINCIPAL_SCHEMA`, as far as they are selected.
+        The selected columns of `BY_PRINCIPAL_SCHEMA`.
     """
     work = _summed(BY_PRINCIPAL_SCHEMA, BY_PRINCIPAL, by_principal, first)
     return work.rows(history, selection, show_secrets=True)  # it has none
@@ -213,15 +213,15 @@ def changes_by_principal(
 def partition_churn_by_hour(
     history: History, first: int, *, selection: Selection = EVERYTHING
 ) -> DataFrame:
-    """Return the partitions and hours with changed leaders or shrunk ISRs from an offset on.
+    """Return, by partition and hour, the leader changes and ISR shrinks from offset `first` on.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        first: The offset.
+        first: First offset of the range.
         selection: The columns that are needed; more may be returned.
 
     Returns:
-        The columns of `CHURN_SCHEMA`, as far as they are selected.
+        The selected columns of `CHURN_SCHEMA`.
     """
     work = _Work(CHURN_SCHEMA, CHURN, partial(partition_churn, first=first), None)
     return work.rows(history, selection, show_secrets=True)  # it has none
@@ -234,16 +234,16 @@ def net_changes(
     selection: Selection = EVERYTHING,
     show_secrets: bool = False,
 ) -> DataFrame:
-    """Return the fields that differ between the state before an offset and the end of a history.
+    """Return the fields whose values before offset `first` and at the end of a history differ.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        first: The offset.
+        first: First offset of the range.
         selection: The changes and the columns that are needed; more may be returned.
         show_secrets: Keep secret values. If false, they are replaced by text.
 
     Returns:
-        The columns of `NET_SCHEMA`, as far as they are selected.
+        The selected columns of `NET_SCHEMA`.
     """
     find = partial(net_partition_changes, first=first)
     others = partial(workers.other_net_changes, first=first)
@@ -253,13 +253,13 @@ def net_changes(
 
 @dataclass(frozen=True)
 class _Work:
-    """How the workers compute a relation.
+    """Functions with which Spark's workers compute a relation.
 
     Attributes:
-        columns: The columns of the relation.
-        schema: The columns of the workers' rows.
+        columns: Names of the relation's columns.
+        schema: Schema of the rows that the workers return.
         find: Computes the rows of partitions.
-        others: Computes the rows of other objects; None: there are none.
+        others: Computes the rows of all other objects; None if the relation has no such rows.
     """
 
     columns: Iterable[str]
@@ -268,7 +268,7 @@ class _Work:
     others: Callable[..., Iterator[pyarrow.RecordBatch]] | None
 
     def rows(self, history: History, selection: Selection, *, show_secrets: bool) -> DataFrame:
-        """Return the selected rows and columns."""
+        """Return the selected rows and columns of the relation."""
         wanted = [each for each in self.columns if each in ("offset", *selection.among((each,)))]
         sources = {_SOURCES.get(name, name) for name in wanted}
         # Only other objects have secrets; kind and field show whether a value is one.
@@ -304,13 +304,13 @@ def of_topics(
     schema: str,
     others: workers.Work | None = None,
 ) -> DataFrame:
-    """Return what is computed from all records of each topic.
+    """Return the rows computed from the records by Spark's workers, topics in parallel.
 
     Args:
         history: A history with the columns `COLUMNS`.
-        find: Computes the rows of some topics.
-        schema: The columns of these rows, in SQL.
-        others: Computes the rows of other objects from the other records; None: none are needed.
+        find: Computes the rows of some topics from all records of these topics.
+        schema: The columns of the rows, in SQL.
+        others: Computes the rows of other objects from the other records; None if not needed.
     """
     types = BULK | (OF_TOPICS if others is None else RARE)
     if history.is_one_task:
@@ -329,7 +329,7 @@ def of_topics(
 
 
 def _packed(history: History, types: frozenset[str]) -> DataFrame:
-    """Return the packed records of at least some types, by topic."""
+    """Return packed records, by topic, of all the given types and possibly more; cached."""
     for known, packed in history.packed.items():
         if types <= known:
             return packed
@@ -339,13 +339,13 @@ def _packed(history: History, types: frozenset[str]) -> DataFrame:
 
 
 def _in_order(packed: DataFrame) -> DataFrame:
-    """Return the packed records that are not split by topic, in order, in one task."""
+    """Return the packed records that are not assigned to a topic, sorted, in one task."""
     others = packed.where(f"bucket = {OTHERS}").repartition(1)
     return others.sortWithinPartitions("position", "rank")
 
 
 def _context(others: DataFrame) -> workers.Context:
-    """Return what the changes of partitions depend on, found in a separate Spark job."""
+    """Run a Spark job that computes the `Context` needed for the changes of partitions."""
     rows = others.mapInArrow(workers.context, "context string").collect()
     return msgspec.json.decode(rows[0].context, type=workers.Context) if rows else workers.Context()
 

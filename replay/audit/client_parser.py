@@ -62,13 +62,14 @@ def _jvm() -> JVMView:
 
 
 def launch_java(connection: Path) -> tuple[int, str]:
-    """Start Java; return the port and the secret of its gateway, which it writes into a file.
+    """Start Java; return its gateway's port and secret, which Java writes to the file `connection`.
 
     Raises:
         UnavailableError: Java does not start.
 
-    PySpark would fork this process. In a process with gRPC, which Spark Connect uses, such a child
-    is aborted now and then before it runs Java. Here no fork handlers run (vfork).
+    PySpark would start Java by forking this process. If the process uses gRPC, as Spark Connect
+    does, a forked child sometimes aborts before it runs Java. This function uses vfork, which runs
+    no fork handlers.
     """
     process = subprocess.Popen(
         [Path(_find_spark_home(), "bin", "spark-submit"), "pyspark-shell"],

@@ -61,8 +61,8 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 
     Args:
         scratch: An empty folder for copies, which lives as long as the frames read from it; on a
-            cluster every node must see it. None: no copies are made; Spark's workers read by byte
-            ranges the files that Spark's own reader cannot open.
+            cluster every node must see it. None: no copies are made; files that Spark's own
+            reader cannot open are read by byte ranges in Spark's workers.
         fetching: Called before a file is copied from an object store.
 
     Raises:
@@ -79,7 +79,7 @@ def readable_files(reader: LogReader, scratch: Path | None, fetching: Fetching) 
 
 
 def _by_ranges(reader: LogReader, files: LogFiles, ranged: Collection[Path]) -> LogFiles:
-    """Return the same files, but Spark's workers read `ranged` and a base in a bucket by ranges."""
+    """Return `files`, with `ranged` and a base in a bucket to be read by byte ranges in workers."""
     base = () if files.base is None or reader.local_directory is not None else (files.base,)
     sizes = {
         path: files.cut.get(path) or file_size(reader.fs, path)

@@ -71,8 +71,8 @@ def first_contradiction(history: History) -> DataFrame:
 def _of_objects(history: History) -> DataFrame:
     """Return the records that contradict the state of their object.
 
-    They create an object that exists, or they change or remove one that is missing or has another
-    epoch.
+    Such a record creates an object that already exists, or changes or removes an object that is
+    missing or has another epoch.
     """
     # One scan: a union would plan and read the rare records once for each type.
     events = " ".join(
@@ -137,7 +137,7 @@ def _of_partitions(history: History) -> DataFrame:
 
 
 def _of_names(history: History) -> DataFrame:
-    """Return the records that give a topic a name that another topic has at that time."""
+    """Return the records that give a topic a name that belongs to another topic at that time."""
     return history.sql(
         """
         SELECT position, timestamp, record, 'topic:' || full_name AS object,
@@ -168,7 +168,7 @@ def _of_producer_ids(history: History) -> DataFrame:
 
 
 def _of_markers(history: History) -> DataFrame:
-    """Return the first misplaced transaction marker, even of a transaction without effect."""
+    """Return the first misplaced transaction marker, also if it took no effect; else no rows."""
     at = history.misplaced_marker
     wanted = "false" if at is None else f"position = {at}L"
     # Not by `history.sql`: dropping a view of the frame would drop its cache too.

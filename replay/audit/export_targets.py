@@ -218,7 +218,7 @@ class ExportDirectory:
 
 
 class ExportBucket:
-    """A prefix in a bucket; a run replaces a file only if it is unchanged since the run began."""
+    """A prefix in a bucket; the watermark is replaced only if no other run has replaced it."""
 
     def __init__(self, url: str, store: Store) -> None:
         self._url = url.rstrip("/")

@@ -1,4 +1,4 @@
-"""The records that determine the state at an offset, each with the position of its effect."""
+"""The records that determine the state at an offset, with the positions where they take effect."""
 
 import uuid
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class History:
         Args:
             at: In [files.history_start - 1, files.end_offset); the lowest value selects the state
                 before the first kept record.
-            columns: Envelope columns that all frames have, besides their own.
+            columns: Envelope columns to add to all frames.
 
         Raises:
             UnknownHistoryError: `at` is before the kept history.
@@ -147,7 +147,7 @@ class History:
 
     @cached_property
     def partitions(self) -> DataFrame:
-        """Those records of partitions that took effect.
+        """The records of partitions that took effect.
 
         Returns:
             One row per record: `position` long and the structs PartitionRecord and
@@ -157,7 +157,7 @@ class History:
 
     @property
     def is_one_task(self) -> bool:
-        """True if one task reads all records, and so in order."""
+        """True if a single task reads all records, so that they are in order."""
         return len(self._tasks) == 1
 
     def reading(self, wanted: Wanted) -> Reading:

@@ -152,9 +152,9 @@ class _BatchReader(DataSourceReader):  # type: ignore[misc]
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Reads a stream from a position.
+    """Reads the log as a stream, from any position.
 
-    `read` runs in Spark's workers; the other methods run in one process next to the driver.
+    `read` runs in Spark's workers; the other methods run in a single process beside the driver.
     """
 
     def __init__(self, options: _Options) -> None:
@@ -235,7 +235,7 @@ def _read(options: _Options, span: _Span) -> Iterator[pyarrow.RecordBatch]:
 
 
 def _rows(reader: LogReader, span: _Span) -> Iterator[Envelope]:
-    """Yield the rows of a span; other rows of its first and last batch are left out."""
+    """Yield the rows at the offsets of a span, without other rows of its first and last batch."""
     for batch in reader.batches(span.first, span.end):
         for row in batch.rows:
             if span.first <= row.offset < span.end:

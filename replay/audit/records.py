@@ -43,18 +43,18 @@ def worked(
     *,
     with_origin: bool = False,
 ) -> DataFrame:
-    """Return the results of some work on all records of some types, one call for each task.
+    """Call `work` in each task with the task's records of some types; return all results.
 
-    The work gets the records of a task in order, including those that took no effect, as batches
-    with the columns position; record, a JSON object of the record's type and its fields, null for
-    records of partitions; the fields of these as columns, with the epochs null in changes; topic_id
-    also for the types `_OF_TOPIC`; and with their origin also timestamp, principal, command and
-    reason.
+    `work` gets the records in order, including those that took no effect, as batches with these
+    columns: position; record, a JSON object of the record's type and its fields, null for records
+    of partitions; the fields of records of partitions, with null epochs in a PartitionChangeRecord;
+    topic_id, which the types in `_OF_TOPIC` have too; and with `with_origin` also timestamp,
+    principal, command and reason.
 
     Args:
         types: The types of the records.
-        work: The work, a function that can be pickled.
-        schema: The schema of its results, as Spark takes it.
+        work: A function that can be pickled.
+        schema: The schema of its results, in a form that Spark accepts.
     """
     wanted = wanted_records(types, with_origin=with_origin)
     reading = history.reading(wanted)
@@ -78,7 +78,7 @@ def effect_of(history: History, first: int) -> int:
 
 
 def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
-    """Return what to decode for some types of records."""
+    """Return the description of what to decode from records of some types."""
     columns = pyarrow.schema(
         [(POSITION, pyarrow.int64()), *PARTITION, *(_ORIGIN if with_origin else ())]
     )
@@ -93,13 +93,13 @@ def wanted_records(types: frozenset[str], *, with_origin: bool) -> Wanted:
 
 
 def _work(numbers: Batches, reading: Reading, work: Work) -> Iterator[pyarrow.RecordBatch]:
-    """Do some work on the records of the tasks with some numbers."""
+    """Call `work` with the records of the tasks whose numbers are given."""
     found = [number for batch in numbers for number in batch["id"].to_pylist()]
     return work(chain.from_iterable(map(reading.batches, found)))
 
 
 def _paths(column: str) -> tuple[str, ...]:
-    """Return the fields that a column comes from."""
+    """Return the paths of the fields from which a column is read."""
     if column == POSITION:
         return ("offset",)
     if column == "timestamp":

@@ -1,1 +1,1 @@
-"""Decodes segments into Arrow columns in Spark's Python workers, with a decoder of its own."""
+"""Decodes segments into Arrow columns in Spark's Python workers, without Spark's Avro reader."""

@@ -1,4 +1,4 @@
-"""Reads the blocks of Avro Object Container Files, in ranges of octets that many tasks share."""
+"""Reads the blocks of Avro Object Container Files; several tasks can read parts of one file."""
 
 import io
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Range(NamedTuple):
 
 
 class Block(NamedTuple):
-    """The octets of some records, decompressed, and the block's first octet in the file."""
+    """A block of a file: its number of records, their bytes, and its position in the file."""
 
     rows: int
     octets: bytes
@@ -66,10 +66,10 @@ class Segment:
             raise
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of the range.
+        """Yield the blocks of the range, decompressed.
 
         Raises:
-            CorruptLogError: a block is damaged; names file and octet.
+            CorruptLogError: a block is damaged; names file and byte.
         """
         decompress = self._decompressor()
         try:
@@ -84,21 +84,21 @@ class Segment:
             self._window.close()
 
     def fail(self, block: Block, what: str, at: int) -> NoReturn:
-        """Raise an error about an octet of a decompressed block."""
+        """Raise a CorruptLogError about the byte at `at` in a decompressed block."""
         self._fail(block.at, f"octet {at} of the block's records: {what}")
 
     def _fail(self, at: int, what: str) -> NoReturn:
         raise CorruptLogError(f"{self._place} byte {at}: {what}")
 
     def _start(self) -> int:
-        """Return the first octet of the first block."""
+        """Return the position of the range's first block, or the file's size if there is none."""
         if self._first <= self._begin - _SYNC_SIZE:
             return self._begin
         found = self._window.find(self._sync, self._first)
         return self._window.size if found < 0 else found + _SYNC_SIZE
 
     def _block(self, at: int) -> tuple[Block, int]:
-        """Return the compressed block that begins at an octet, and the octet after it."""
+        """Return the block at a position, still compressed, and the position after its bytes."""
         count, start = self._window.integer(at)
         size, start = self._window.integer(start)
         if count < 0 or not 0 <= size <= min(_BLOCK_BYTES_MAX, self._window.size - start):
@@ -136,7 +136,7 @@ class Segment:
         return checked
 
     def _header(self) -> tuple[bytes, str, bytes, int]:
-        """Return the schema, the codec, the sync marker and the first octet after the header."""
+        """Return the file's schema, codec and sync marker, and the position after the header."""
         if self._window.octets(0, len(_MAGIC)) != _MAGIC:
             self._fail(0, "not an Avro file")
         entries: dict[bytes, bytes] = {}
@@ -162,7 +162,7 @@ class Segment:
 
 
 class _Window:
-    """Random access to a file, which is read a part at a time."""
+    """Random access to a file, of which one part at a time is in memory."""
 
     def __init__(self, place: str, size: int) -> None:
         self._place = place
@@ -177,10 +177,10 @@ class _Window:
         self._file.close()
 
     def octets(self, at: int, size: int) -> bytes:
-        """Return some octets.
+        """Return `size` bytes from position `at`.
 
         Raises:
-            CorruptLogError: the file ends before.
+            CorruptLogError: the file ends before the last of these bytes.
         """
         if not self._start <= at <= at + size <= self._start + len(self._octets):
             self._load(at, max(size, _READ_BYTES))
@@ -190,7 +190,7 @@ class _Window:
         return found
 
     def integer(self, at: int) -> tuple[int, int]:
-        """Return the zigzag varint at an octet, and the octet after it."""
+        """Return the zigzag varint at a position, and the position after it."""
         start, found = at, 0
         for octet in self.octets(at, min(_VARINT_SIZE_MAX, self.size - at)):
             found |= (octet & 127) << 7 * (at - start)
@@ -200,7 +200,7 @@ class _Window:
         raise CorruptLogError(f"{self._place} byte {start}: a number that does not end")
 
     def find(self, wanted: bytes, at: int) -> int:
-        """Return the first place of some octets at or after an octet, -1 if there is none."""
+        """Return the first position of the bytes `wanted` at or after `at`, or -1."""
         while at + len(wanted) <= self.size:
             self._load(at, _READ_BYTES)
             found = self._octets.find(wanted)

@@ -20,15 +20,15 @@ class Wanted:
 
     Attributes:
         types: Arrow types of the columns.
-        paths: By column, the fields that it comes from, of which a record has at most one: names
-            joined by dots; after a field whose type is a union of records, the record's name
-            follows.
-        union: The field of the records that is a union of records.
-        kept: Names of the records in the union; those with others are left out.
-        in_json: Some of `kept`, which the column `record` has as JSON: an object of the record's
-            name and its fields, without null fields; octets are in base64, and numbers that are not
-            finite are text.
-        schema: What the records are read as; it supplies the defaults of fields that a file lacks.
+        paths: By column, the paths of the fields from which it is read; a record has at most one of
+            these fields. A path is field names joined by dots; after a field whose type is a union
+            of records, the record's name follows.
+        union: Name of the field whose type is a union of records.
+        kept: Names of the record types in the union to decode; records of other types are skipped.
+        in_json: Those of `kept` that are also returned as JSON in the column `record`: an object of
+            the record's name and its fields, without null fields; bytes are in base64, and numbers
+            that are not finite are text.
+        schema: Schema to read the records with; supplies the defaults of fields that a file lacks.
     """
 
     types: pyarrow.Schema
@@ -39,13 +39,13 @@ class Wanted:
     schema: Mapping[str, Any]
 
     def by_path(self) -> Iterator[tuple[str, int]]:
-        """Yield each path and the number of its column."""
+        """Yield each path with the index of its column."""
         for number, name in enumerate(self.types.names):
             for path in self.paths[name]:
                 yield path, number
 
     def defaults(self) -> dict[str, Any]:
-        """Return the default of each field of the union's records that is a column, by path."""
+        """Return, by path, the defaults of those fields of the union's records that are columns."""
         paths = dict(self.by_path())
         fields = {
             f"{self.union}.{record['name']}.{field['name']}": field.get("default")
@@ -55,12 +55,12 @@ class Wanted:
         return {path: default for path, default in fields.items() if path in paths}
 
     def batch(self, columns: list[pyarrow.Array], records: pyarrow.Array) -> pyarrow.RecordBatch:
-        """Return the columns, and the records in JSON, as a batch."""
+        """Return a batch of the columns, followed by the records in JSON."""
         return pyarrow.record_batch([*columns, records], names=[*self.types.names, JSON])
 
 
 def json_text(name: str, fields: Mapping[str, Any]) -> str:
-    """Return a record as JSON."""
+    """Return a record as JSON, in the form that `Wanted.in_json` describes."""
     return _encoder.encode({name: _present(fields)}).decode()
 
 

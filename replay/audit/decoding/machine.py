@@ -1,7 +1,7 @@
-"""Runs a program (program.py) over the octets of records; compiled by numba.
+"""Runs a program (program.py) that decodes the bytes of records; compiled by numba.
 
-The functions are general: they are compiled once for all schemas, and kept in numba's cache on
-disk. Each read is bounds-checked.
+The functions work for any schema, so they are compiled only once and kept in numba's cache on disk.
+Each read is bounds-checked.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _REST = "the records do not end with the block"
 
 
 def _integer(data: Any, at: Any, end: Any) -> Any:
-    """Decode the zigzag varint at an octet; return its value and the octet after it."""
+    """Decode the zigzag varint at index `at`; return its value and the index after it."""
     if at < end and data[at] < 128:
         octet = numpy.int64(data[at])
         return (octet >> 1) ^ -(octet & 1), at + 1
@@ -51,7 +51,7 @@ def _integer(data: Any, at: Any, end: Any) -> Any:
 def _compiled(
     function: Callable[..., Any], result: Any, *arguments: Any, **options: Any
 ) -> Callable[..., Any]:
-    """Compile a function, and keep it on disk if a folder for it can be written."""
+    """Compile a function; keep the result on disk if there is a writable folder for it."""
     signature = result(*arguments)
     try:
         compiled: Callable[..., Any] = numba.njit(signature, cache=True, **options)(function)
@@ -69,7 +69,7 @@ integer = _compiled(_integer, _pair, _octets, numba.types.int64, numba.types.int
 
 
 def _count(data: Any, at: Any, end: Any) -> Any:
-    """Decode the count of a block of items; return it and the octet after it."""
+    """Decode the item count of an array or map block; return it and the index after it."""
     start = at
     count, at = integer(data, at, end)
     if count < 0:
@@ -93,20 +93,22 @@ def _run(
     seconds: Any,
     items: Any,
 ) -> Any:
-    """Decode the records of some blocks; return how many rows were kept.
+    """Decode the records of some blocks; return the number of rows that were kept.
 
     Args:
-        data: The octets of the blocks, one after the other.
-        ends: By block, the index of the octet after it.
+        data: The bytes of the blocks, one after the other.
+        ends: By block, the index of the byte after it.
         counts: By block, the number of its records.
-        code, targets: Of the program.
-        firsts, seconds: By column and row, the result: value and 1, or first octet and size, or
-            first item and count. The caller sets `seconds` to -1, which stays where there is no
-            value.
-        items: The items of lists: values, or first octets.
+        code, targets: The `code` and `targets` of the program.
+        firsts, seconds: The results, by column and row. For a single value: the value and 1; for
+            bytes: the index of the first one and the size; for a list: the index of its first item
+            in `items` and the number of items. The caller sets all `seconds` to -1; this remains
+            where there is no value.
+        items: The items of lists: integers, or the indices of their first bytes.
 
     Raises:
-        ValueError: the octets do not fit the program; (what, index of the octet).
+        ValueError: the bytes do not fit the program; the arguments are a message and the index of
+            the byte.
     """
     loops = numpy.empty(_DEPTH_MAX, numpy.int64)
     depth = 0
@@ -230,7 +232,9 @@ run = _compiled(
 
 
 def _gathered(data: Any, firsts: Any, sizes: Any) -> Any:
-    """Copy values out of octets; return the end of each in the copy, after a 0, and the copy."""
+    """Copy byte strings out of `data`; return Arrow offsets (0, then the end of each) and the
+    copy.
+    """
     offsets = numpy.zeros(len(firsts) + 1, numpy.int32)
     end = 0
     for index in range(len(firsts)):
@@ -253,7 +257,7 @@ gathered = _compiled(
 
 
 def _listed(items: Any, firsts: Any, counts: Any) -> Any:
-    """Copy the items of lists; return the end of each list in the copy, after a 0, and the copy."""
+    """Copy the items of lists; return Arrow offsets (0, then the end of each list) and the copy."""
     offsets = numpy.zeros(len(firsts) + 1, numpy.int32)
     end = 0
     for index in range(len(firsts)):

@@ -1,4 +1,4 @@
-"""Decodes blocks by fastavro: slower than compiled.py, but at once; for small ranges."""
+"""Decodes blocks with fastavro: slower than compiled.py, but starts at once; for small ranges."""
 
 import io
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _FAILURES = (ArithmeticError, LookupError, EOFError, TypeError, ValueError, Memo
 
 
 class Decoder:
-    """Like `compiled.Decoder`."""
+    """Decodes like `compiled.Decoder`, but with fastavro."""
 
     def __init__(self, schema: Any, wanted: Wanted) -> None:
         self._wanted = wanted
@@ -75,7 +75,7 @@ class Decoder:
 
 
 def _value(row: Any, sources: list[list[str]]) -> Any:
-    """Return the value at the path that the record has, None if it has none."""
+    """Return the value at the first of some paths that the record has, or None."""
     for source in sources:
         found = row
         for part in source:

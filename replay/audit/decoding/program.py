@@ -59,7 +59,7 @@ class Program:
     Attributes:
         code: The instructions.
         targets: The first instruction of each branch of each union.
-        members: The names of the records in the union whose members are chosen.
+        members: By branch, the names of the record types in the compiler's `union`.
     """
 
     code: Any
@@ -68,7 +68,7 @@ class Program:
 
 
 class Compiler:
-    """Compiles the schema of a file; the columns may have several sources each."""
+    """Compiles the schema of a file; a column may be read from several fields."""
 
     def __init__(
         self,
@@ -77,15 +77,16 @@ class Compiler:
         union: str,
         kept: frozenset[str],
     ) -> None:
-        """Choose what to decode.
+        """Select the columns and records to decode.
 
         Args:
             columns: Column numbers by path: names of fields, joined by dots; after a field whose
                 type is a union of records, the record's name follows.
-            defaults: By path, the value where the file's schema lacks the field.
+            defaults: By path, the value to use if the file's schema lacks the field.
             union: Path of a union of records. The column of this path gets the number of the
-                branch, and the next column the record's octets.
-            kept: Names of the records in the union; those with others are left out.
+                branch, and the next column the record's bytes.
+            kept: Names of the record types in the union to decode; records of other types are
+                skipped.
         """
         self._columns = columns
         self._defaults = defaults
@@ -101,7 +102,8 @@ class Compiler:
         """Return the program for records of a schema.
 
         Raises:
-            CorruptLogError: the schema is not valid, or uses what this decoder lacks.
+            CorruptLogError: the schema is not valid, or uses a feature that this decoder does not
+                support.
         """
         try:
             self._any(schema, "", "")
@@ -147,7 +149,7 @@ class Compiler:
                 self._any(kind, path, space)
 
     def _resolved(self, schema: Any, space: str) -> tuple[Any, str]:
-        """Return the definition of a type that may be given by name, and its namespace."""
+        """Return the definition of a type, which may be given by name, and its namespace."""
         if isinstance(schema, str):
             for name in (full_name(schema, space), schema):
                 if name in self._named:

@@ -23,10 +23,11 @@ _COMPILED_BYTES = 2 * 1024 * 1024
 
 
 class Task(NamedTuple):
-    """Ranges that one task reads, in order.
+    """The ranges that one task reads, in order.
 
     Attributes:
-        position: In place of the position of each record; None for their offsets.
+        position: The position to give to every record of the task; None: each record's offset is
+            its position.
     """
 
     ranges: tuple[Range, ...]
@@ -35,11 +36,11 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """Records of a log: the tasks that read them, and what to decode of them.
+    """The tasks that read the records of a log, and the description of what they decode.
 
     Attributes:
-        start, end: The records at offsets in [start, end) are read; not considered in tasks with a
-            position.
+        start, end: Only records at offsets in [start, end) are returned; ignored by tasks that have
+            a `position`.
     """
 
     tasks: tuple[Task, ...]
@@ -48,10 +49,10 @@ class Reading:
     end: int
 
     def batches(self, number: int) -> Iterator[pyarrow.RecordBatch]:
-        """Yield the records of a task in order.
+        """Yield the records of the task with a number, in order.
 
         Raises:
-            CorruptLogError: a file is damaged; names file and octet.
+            CorruptLogError: a file is damaged; names file and byte.
         """
         # Arrow's own allocator returns memory to the system at once; to get it back again and again
         # takes a fifth of the time.
@@ -81,7 +82,7 @@ class Reading:
 
 
 def tasks(files: list[File]) -> tuple[Task, ...]:
-    """Return the tasks for files: each reads a part of one, or several small ones."""
+    """Divide files into tasks; each reads a part of one file, or several small files."""
     found: list[list[Range]] = []
     size = TASK_BYTES
     for part in (part for file in files for part in ranges(file, TASK_BYTES)):
@@ -94,7 +95,10 @@ def tasks(files: list[File]) -> tuple[Task, ...]:
 
 
 def _decoders(task: Task) -> Any:
-    """Return the module to decode a task with."""
+    """Return the module whose `Decoder` reads a task: `compiled`, or `plain` if that is faster.
+
+    `plain` is also used if numba is not installed.
+    """
     size = sum(part.last - part.first for part in task.ranges)
     if "numba" in modules or (size >= _COMPILED_BYTES and find_spec("numba") is not None):
         from replay.audit.decoding import compiled

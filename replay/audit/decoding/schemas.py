@@ -1,4 +1,4 @@
-"""Parts of Avro schemas, which are plain JSON."""
+"""Functions that read parts of Avro schemas, which are given as decoded JSON."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,15 +8,15 @@ _NESTED = ("type", "items", "values", "fields")
 
 
 def field_type(schema: Mapping[str, Any], name: str) -> Any:
-    """Return the type of a record's field."""
+    """Return the type of a field of a record schema."""
     (found,) = (field["type"] for field in schema["fields"] if field["name"] == name)
     return found
 
 
 def members(schema: Mapping[str, Any], union: str) -> dict[str, Any]:
-    """Return the records in a union, which is a field of a record, by their names.
+    """Return, by name, the record schemas in the union that is the type of the field `union`.
 
-    Each defines all types that it uses.
+    Each returned schema includes the definitions of all types that it uses.
     """
     named = dict(_definitions(schema, ""))
     return {

@@ -1,4 +1,4 @@
-"""Computes which objects each record changed: the changes of an object by a record as one row."""
+"""Computes the objects that each record changed: one row per record and object."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -34,7 +34,9 @@ def changed_partitions(
     *,
     columns: Sequence[str] = OBJECTS.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the partitions that records changed; the arguments are as for `partition_changes`."""
+    """Yield one row per record and changed partition; the arguments are as for
+    `partition_changes`.
+    """
     events = Events(records, undone, spaces)
     bits = numpy.zeros(len(events.partition), numpy.int64)
     for bit, field in enumerate(sorted(FIELDS)):
@@ -54,7 +56,7 @@ def _of_bits(bits: int) -> list[str]:
 
 
 def changed_objects(changes: Iterable[Row]) -> Iterator[Row]:
-    """Yield the objects that records changed; the changes of each are together."""
+    """Combine changes into one row per record and object; their changes must be adjacent."""
     for _, rows in groupby(changes, key=_KEY):
         some = list(rows)
         of_object = _OF_OBJECT(some[0])

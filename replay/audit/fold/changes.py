@@ -1,7 +1,6 @@
-"""Computes effective changes: the fields that a record sets to another value than before.
+"""Computes effective changes: the fields to which a record gives a value other than before.
 
-Those of partitions, which are most of all, are computed by operations on columns
-(partition_changes.py).
+Most changes are of partitions; these are computed by operations on columns (partition_changes.py).
 """
 
 from collections import defaultdict
@@ -47,7 +46,7 @@ _Key = tuple[str, str | None, str, str]
 
 
 class Changes:
-    """Computes the changes of records, except those of partitions; they must be in order."""
+    """Computes the changes that records make, except to partitions; takes records in log order."""
 
     def __init__(self) -> None:
         self._spaces: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Counts elections and shrunk ISRs of partitions by hour."""
+"""Counts the leader changes and ISR shrinks of partitions by hour."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ def partition_churn(
     first: int,
     columns: Sequence[str] = CHURN.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the partitions and hours with changes of the leader or shrunk ISRs from an offset on.
+    """Yield the leader changes and ISR shrinks from offset `first` on, by partition and hour.
 
     The other arguments are as for `partition_changes`.
     """

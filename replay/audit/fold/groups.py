@@ -1,4 +1,4 @@
-"""Groups of rows that have the same keys, reduced by operations on columns."""
+"""Groups rows that have the same keys, and aggregates their values by operations on columns."""
 
 from typing import Any, NamedTuple
 
@@ -13,13 +13,15 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, *keys: Any) -> "Groups":
-        """Return the groups of rows that are sorted by some keys, which are not negative but -1."""
+        """Return the groups of rows with equal keys; rows are sorted by the keys, which are >=
+        -1.
+        """
         is_first = numpy.any([numpy.diff(key, prepend=-2) != 0 for key in keys], axis=0)
         (first,) = numpy.nonzero(is_first)
         return cls(first, numpy.append(first[1:], len(is_first))[: len(first)] - 1)
 
     def sizes(self) -> Any:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         return self.last - self.first + 1
 
     def sums(self, values: Any) -> Any:
@@ -27,11 +29,11 @@ class Groups(NamedTuple):
         return self._reduced(numpy.add, values.astype(numpy.int64))
 
     def least(self, values: Any) -> Any:
-        """Return the least of each group's values."""
+        """Return the minimum of each group's values."""
         return self._reduced(numpy.minimum, values)
 
     def greatest(self, values: Any) -> Any:
-        """Return the greatest of each group's values."""
+        """Return the maximum of each group's values."""
         return self._reduced(numpy.maximum, values)
 
     def _reduced(self, function: Any, values: Any) -> Any:

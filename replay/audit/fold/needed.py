@@ -1,7 +1,7 @@
-"""Conditions of queries, checked by the workers: rows that a query drops never reach Java.
+"""Row filters of queries, applied by the workers, so that rows a query drops never reach Java.
 
-A condition may keep more rows than its query, which checks its own again. It takes rows, and
-returns a mask of those to keep.
+A filter is a function from rows to a mask of the rows to keep. It may keep more rows than the query
+needs, because the query applies its own condition again.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,9 @@ _Work = Callable[..., Iterator[Any]]
 
 
 def needed(work: _Work, first: int, where: Where | None) -> _Work:
-    """Return work that yields only rows from the offset `first` on for which a condition holds."""
+    """Return `work` reduced to the rows at offsets from `first` on that the filter `where`
+    keeps.
+    """
     if first:
         work = partial(_where, work, partial(_is_from, first))
     return work if where is None else partial(_where, work, where)
@@ -34,13 +36,16 @@ def _is_from(first: int, changes: Any) -> Any:
 
 
 def unexplained(changes: Any) -> Any:
-    """True if the principal or the reason is unknown."""
+    """Return a mask of the changes in effect whose principal or reason is unknown."""
     is_unknown = pc.or_(changes["principal"].is_null(), changes["reason"].is_null())
     return pc.and_(changes["in_effect"], is_unknown)
 
 
 def removed(changes: Any) -> Any:
-    """True if a field lost its value, unless its topic was removed and it is not the topic's."""
+    """Return a mask of the changes in effect that removed a field's value.
+
+    Of the changes by the removal of a topic, only those of the topic itself count.
+    """
     is_other = pc.not_equal(changes["record"], "RemoveTopicRecord")
     is_alone = pc.or_(is_other, pc.equal(changes["kind"], "topics"))
     return pc.and_(pc.and_(changes["in_effect"], changes["after"].is_null()), is_alone)

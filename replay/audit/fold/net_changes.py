@@ -1,4 +1,4 @@
-"""Computes which fields differ between two states: all changes of a field as one row."""
+"""Computes which fields differ between two states: all changes of a field become one row."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ def net_partition_changes(
     first: int,
     columns: Sequence[str] = NET.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the net changes of partitions from an offset on, a table for each field.
+    """Yield the net changes of partitions from offset `first` on, one table per field.
 
     The other arguments are as for `partition_changes`.
     """
@@ -65,7 +65,7 @@ def net_partition_changes(
 
 
 def net_changes(changes: Iterable[Row], first: int) -> Iterator[Row]:
-    """Yield the net changes of other objects from an offset on."""
+    """Yield the net changes of all other objects from offset `first` on."""
     found: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in changes:
         if row[_IN_EFFECT] and row[_OFFSET] >= first:

@@ -72,7 +72,7 @@ PARTS = frozenset(word.part for word in WORDS.values()) | {
 
 @dataclass
 class Ends:
-    """Positions of removals and of ELR clearings, before which states of partitions are obsolete.
+    """Positions where partitions were removed or their ELR was cleared; earlier state is obsolete.
 
     Attributes:
         removed_topics: By topic id, the position of the topic's last removal.
@@ -80,7 +80,8 @@ class Ends:
             removal.
         cleared: By topic id, the last position where the eligible leader replicas (ELR) of the
             topic's partitions were cleared.
-        cleared_everywhere: The last position where they were cleared for all topics; None if never.
+        cleared_everywhere: The last position where the ELR of all topics was cleared; None if
+            never.
     """
 
     removed_topics: dict[str, int] = field(default_factory=dict)

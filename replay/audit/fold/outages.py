@@ -1,4 +1,4 @@
-"""Adds up the time that partitions are without a leader, and under-replicated."""
+"""Adds up the time during which partitions have no leader, or are under-replicated."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ than assigned, and their lengths.
 
 
 class Period(NamedTuple):
-    """A range of offsets, which begins at `first`; the times in ms at its begin and its end."""
+    """A range of offsets: its first offset, and the times of its start and end in ms."""
 
     first: int
     first_ms: int
@@ -40,7 +40,7 @@ def partition_outages(
     period: Period,
     columns: Sequence[str] = OUTAGES.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the partitions with outages or shortages in a period.
+    """Yield the partitions that had no leader or were under-replicated in a period, with the times.
 
     The other arguments are as for `partition_changes`.
     """
@@ -66,7 +66,7 @@ def partition_outages(
 
 
 def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
-    """Return how long each state of partitions lasted within a period; -1: it ended before."""
+    """Return the duration in ms of each partition state within a period; -1 if it ended before."""
     ends, end_times = (numpy.append(each[1:], 0)[: len(each)] for each in (offsets, times))
     ends[groups.last], end_times[groups.last] = period.first + 1, period.last_ms
     begins = numpy.where(offsets >= period.first, times, period.first_ms)
@@ -74,7 +74,7 @@ def _lengths(offsets: Any, times: Any, groups: Groups, period: Period) -> Any:
 
 
 def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
-    """Return masks of the events after which, and before which, there is no leader."""
+    """Return two masks of events: those after which, and those before which, there is no leader."""
     is_none = numpy.append(pc.equal(leader.texts, "-1").to_numpy(zero_copy_only=False), False)
     # The last is taken for a negative number, in place of a text's.
     after, before = leader.settled()[rows], leader.before[rows]
@@ -82,13 +82,16 @@ def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
 
 
 def _under_replicated(values: dict[str, Values], rows: Any) -> tuple[Any, Any]:
-    """Return masks of the events after which, and before which, replicas are not in sync."""
+    """Return two masks of events: under-replicated after the event, and before it.
+
+    A partition is under-replicated if fewer replicas are in sync than are assigned.
+    """
     isr, replicas = (_sizes(values[name], rows) for name in ("isr", "replicas"))
     return isr[0] < replicas[0], isr[1] < replicas[1]
 
 
 def _sizes(values: Values, rows: Any) -> tuple[Any, Any]:
-    """Return the sizes of lists after and before events, 0 if there is none."""
+    """Return the sizes of a list field after and before each event; 0 if it has no value."""
     sizes = numpy.append(pc.count_substring_regex(values.texts, "[0-9]+").to_numpy(), 0)
     after, before = values.settled()[rows], values.before[rows]
     return sizes[numpy.maximum(after, -1)], sizes[numpy.maximum(before, -1)]

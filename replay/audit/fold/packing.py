@@ -1,4 +1,6 @@
-"""Packs rows into single values, which Spark moves between tasks without converting the rows."""
+"""Packs many rows into one binary value, which Spark moves between tasks without converting
+rows.
+"""
 
 from collections.abc import Iterable, Iterator
 from zlib import crc32
@@ -31,12 +33,12 @@ _SQL_TYPES = {
 
 
 def columns_sql(schema: pyarrow.Schema, names: Iterable[str]) -> str:
-    """Return some columns of a schema as Spark's SQL."""
+    """Return the declaration of some columns of a schema in Spark's SQL, such as `id string`."""
     return ", ".join(f"{name} {_SQL_TYPES[schema.field(name).type]}" for name in names)
 
 
 def packed(rows: pyarrow.Table, bucket: int = OTHERS) -> Iterator[pyarrow.RecordBatch]:
-    """Yield rows, which are in order, as values with the columns of `PACKED_SQL`."""
+    """Yield rows packed into the columns of `PACKED_SQL`; the rows must be in order."""
     for rank, some in enumerate(_ranked(rows)):
         for start in range(0, some.num_rows, _ROWS_MAX):
             part = some.slice(start, _ROWS_MAX)
@@ -46,7 +48,7 @@ def packed(rows: pyarrow.Table, bucket: int = OTHERS) -> Iterator[pyarrow.Record
 
 
 def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
-    """Like `packed`, with the rows of a topic in one of several buckets."""
+    """Like `packed`, but distribute the rows over several buckets by topic."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode()
     numbers = [crc32(topic_id) % _BUCKETS for topic_id in topics.dictionary.to_pylist()]
     buckets = numpy.array(numbers, numpy.int64)[topics.indices.to_numpy()]
@@ -59,7 +61,7 @@ def packed_by_topic(rows: pyarrow.Table) -> Iterator[pyarrow.RecordBatch]:
 
 
 def unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """Yield the packed rows; batches that are not packed are yielded as they are."""
+    """Yield the rows that were packed; yield batches that are not packed unchanged."""
     for batch in batches:
         if "rows" not in batch.schema.names:
             yield batch
@@ -70,7 +72,11 @@ def unpacked(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordB
 
 
 def _ranked(rows: pyarrow.Table) -> list[pyarrow.Table]:
-    """Return rows in parts; those of a base have one position, and are needed in an order."""
+    """Split rows into parts that must be applied in this order.
+
+    Rows of a base all have the same position: namespaces and topics come first, because other
+    records need them. Rows of the log are one part.
+    """
     if not rows.num_rows or rows["position"][0] != rows["position"][-1]:
         return [rows]
     parts = []

@@ -1,8 +1,9 @@
 """Computes the effective changes of partitions, by operations on columns.
 
-Each record of a partition, and each removal, is an event: it sets fields. Sorted by partition and
-position, the value before an event is the one of the last earlier event that set the field. Values
-are compared as numbers of their texts.
+Each record of a partition, and each removal, is an event that sets fields. Events are sorted by
+partition and position, so the value before an event is that of the partition's last earlier event
+that set the field. Each distinct value has a number, the index of its text; these numbers are
+compared.
 """
 
 from collections import defaultdict
@@ -35,9 +36,10 @@ _SAID = ("position", "timestamp", *_ORIGIN, "topic_id")
 
 
 class Values(NamedTuple):
-    """By event, the number of a field's value before it, and of the value that it sets.
+    """By event, the value of a field before it, and the value that the event sets.
 
-    `_UNSET` and `_REMOVED` may stand in place of a number; the numbers index `texts`.
+    Values are given by number, the index in `texts`. In place of a number, `_UNSET` means that the
+    event does not set the field, and `_REMOVED` that the field has no value.
     """
 
     before: Any
@@ -49,15 +51,15 @@ class Values(NamedTuple):
         return (self.after != _UNSET) & (self.after != self.before)
 
     def is_replaced(self) -> Any:
-        """Return a mask of the events that set another value where there was one."""
+        """Return a mask of the events that replace an existing value by a different one."""
         return (self.before >= 0) & (self.after >= 0) & (self.after != self.before)
 
     def settled(self) -> Any:
-        """Return the number of the value after each event; negative if there is none."""
+        """Return the number of the value after each event; negative if there is no value."""
         return numpy.where(self.after == _UNSET, self.before, self.after)
 
     def texts_of(self, numbers: Any) -> pyarrow.Array:
-        """Return the texts with some numbers, null for a negative one."""
+        """Return the texts for some numbers; null for a negative number."""
         return self.texts.take(pyarrow.array(numbers, mask=numbers < 0))
 
 
@@ -65,15 +67,15 @@ class Events:
     """The events of partitions, sorted by partition and position.
 
     Attributes:
-        partition: A number of each event's partition.
-        offset, timestamp: Those of each event's record.
-        in_effect: A mask of the events that are not of an aborted transaction.
+        partition: Number of each event's partition.
+        offset, timestamp: Offset and timestamp of each event's record.
+        in_effect: Mask of the events, false for those of an aborted transaction.
     """
 
     def __init__(
         self, records: pyarrow.Table, undone: list[tuple[int, int]], spaces: dict[str, str]
     ) -> None:
-        """Find the events of records; the arguments are those of `partition_changes`."""
+        """Compute the events of some records; the arguments are those of `partition_changes`."""
         records = _with_spans(records, undone)
         self._names, removals = _names_and_removals(records, spaces)
         self._events = _events(records, removals)
@@ -91,7 +93,7 @@ class Events:
         self._is_removal = self._events["is_removal"].to_numpy(zero_copy_only=False)
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
-        """Return those columns of changes, among some, that all fields of an event share.
+        """Return, for some events, those of `columns` that are the same for all fields of an event.
 
         Args:
             rows: The indices of the events.
@@ -119,14 +121,14 @@ class Events:
 
     @cached_property
     def _label(self) -> Any:
-        """By event, the index of its partition's id and name among `_labels`."""
+        """By event, the index in `_labels` of its partition's id and name."""
         is_other = self._first == numpy.arange(len(self._first))
         is_other |= numpy.diff(self._name, prepend=-1) != 0
         return numpy.cumsum(is_other) - 1
 
     @cached_property
     def _labels(self) -> dict[str, pyarrow.Array]:
-        """The ids and the names of partitions: again for each name that a topic took."""
+        """Ids and names of partitions, with one entry for each name that a partition has had."""
         (starts,) = numpy.nonzero(numpy.diff(self._label, prepend=-1))
         places = pyarrow.array(self._order[starts])
         numbers = self._events["partition_id"].take(places).cast(pyarrow.string())
@@ -141,7 +143,7 @@ class Events:
 
     @cached_property
     def _name(self) -> Any:
-        """By event, the index of the topic's name among `_taken`, -1 if it has none."""
+        """By event, the index in `_taken` of its topic's name; -1 if the topic has no name."""
         of, at = (numpy.array([each[n] for each in self._taken], numpy.int64) for n in (0, 1))
         _, ranks = numpy.unique(numpy.concatenate([self.offset, at]), return_inverse=True)
         codes = self.partition >> 32
@@ -151,7 +153,7 @@ class Events:
 
     @cached_property
     def _taken(self) -> list[tuple[int, int, str]]:
-        """The number of each topic, and each position where it took a name, ascending."""
+        """Topic number, position and name for each time a topic took a name, in ascending order."""
         topics = enumerate(self._topics.dictionary.to_pylist())
         names = ((number, self._names.get(topic, ())) for number, topic in topics)
         return [(number, at, name) for number, taken in names for at, name in taken]
@@ -165,7 +167,7 @@ def partition_changes(
     fields: Sequence[str] = FIELDS,
     columns: Sequence[str] = CHANGES.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield the changes of partitions, a table for each field.
+    """Yield the changes of partitions, one table per field.
 
     Args:
         records: All records of some topics, in order: the columns `_SAID`, record (JSON; null for
@@ -192,9 +194,9 @@ def _before(after: Any, span: Any, first: Any) -> Any:
     """Return the number of the value before each event.
 
     Args:
-        after: By event, sorted by partition and position, the number of the value that it sets.
-        span: The number of the aborted transaction that the event belongs to; -1 if none.
-        first: The index of the first event of the same partition.
+        after: By event, the number of the value that it sets; sorted by partition and position.
+        span: By event, the number of the aborted transaction that it belongs to; -1 if none.
+        first: By event, the index of the first event of the same partition.
     """
     is_set = after != _UNSET
     last = _last_before(is_set & (span < 0), first)
@@ -207,14 +209,19 @@ def _before(after: Any, span: Any, first: Any) -> Any:
 
 
 def _last_before(among: Any, first: Any) -> Any:
-    """Return the index of the last of some events before each event of a partition, or -1."""
+    """Return, by event, the index of its partition's last earlier event in the mask `among`, or
+    -1.
+    """
     places = numpy.where(among, numpy.arange(len(among)), -1)
     last = numpy.append(-1, numpy.maximum.accumulate(places)[:-1])
     return numpy.where(last < first, -1, last)
 
 
 def _with_spans(records: pyarrow.Table, undone: list[tuple[int, int]]) -> pyarrow.Table:
-    """Drop records of the open transaction; add the column `span`, of the aborted one."""
+    """Drop the records of a transaction that is still open, and add the column `span`.
+
+    `span` is the number of the aborted transaction that the record belongs to, or -1.
+    """
     positions = records["position"].to_numpy()
     begins, ends = numpy.array([(-1, -1), *undone]).T
     span = numpy.searchsorted(begins, positions, "right") - 1
@@ -231,7 +238,7 @@ _Removals = list[tuple[int, str, int]]
 
 
 def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple[_Names, _Removals]:
-    """Return the names in effect and the removals that records of topics tell."""
+    """Return the topic names in effect and the partition removals, from the records of topics."""
     names: _Names = defaultdict(list)
     removals: _Removals = []
     decoder = msgspec.json.Decoder(dict[str, Fields])
@@ -253,7 +260,7 @@ def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple
 
 
 def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict[bytes, list[int]]:
-    """Return the ids of all partitions of some topics."""
+    """Return, by topic, the ids of all partitions of some topics that occur in the records."""
     is_one = pc.and_(records["record"].is_null(), pc.is_in(records["topic_id"], topics))
     keys = records.select(["topic_id", "partition_id"]).filter(is_one)
     found = defaultdict(list)
@@ -263,7 +270,7 @@ def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict
 
 
 def _events(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
-    """Return the events: the columns of `_SAID`, of `rows_of`, record, span and is_removal."""
+    """Return the events, with the columns of `_SAID` and `rows_of`, record, span and is_removal."""
     of_partitions = _batch(records.filter(records["record"].is_null()))
     values = rows_of(of_partitions)
     kept = pyarrow.table({name: of_partitions[name] for name in (*_SAID, "span")})
@@ -288,7 +295,7 @@ def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
 
 
 def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
-    """Return the number of each value's text, `_UNSET` for null, and the texts by number."""
+    """Return the number of each value (`_UNSET` for null), and the texts of the numbered values."""
     numbers = numpy.full(len(values), _UNSET)
     is_valid = values.is_valid().to_numpy(zero_copy_only=False)
     values = values.drop_null()
@@ -301,7 +308,7 @@ def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
 
 
 def _keys(values: pyarrow.Array) -> pyarrow.Array:
-    """Return values that are equal where the given ones are; lists as octets, quickly compared."""
+    """Return keys that are equal where the values are equal; lists become bytes, for speed."""
     if not pyarrow.types.is_list(values.type):
         return values
     items = values.flatten()

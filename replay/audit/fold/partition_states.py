@@ -50,10 +50,10 @@ def partition_states(
     *,
     columns: Collection[str],
 ) -> Iterator[pyarrow.Table]:
-    """Yield the states of partitions; one begins at each record in effect that changes a field.
+    """Yield the states of partitions; a state begins at each record in effect that changes a field.
 
     Args:
-        records: As for `partition_changes`, and so are `undone` and `spaces`.
+        records, undone, spaces: As for `partition_changes`.
         columns: The columns of `STATES` that are needed.
     """
     events = Events(records, undone, spaces)
@@ -81,7 +81,7 @@ def state_changes(events: Events, values: dict[str, Values]) -> Any:
 
 
 def _taken(values: pyarrow.Array, numbers: Any) -> pyarrow.Array:
-    """Return the values with some numbers, null for a negative one."""
+    """Return the values for some numbers; null for a negative number."""
     return values.take(pyarrow.array(numbers, mask=numbers < 0))
 
 

@@ -153,7 +153,7 @@ def _fold(rows: pyarrow.Table) -> pyarrow.Table:
 
 
 def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
-    """Number the distinct partitions; return the number for each row, and the count."""
+    """Number the distinct partitions; return the number of each row's partition, and the count."""
     topics = rows["topic_id"].combine_chunks().dictionary_encode().indices.to_numpy()
     keys = topics.astype(numpy.int64) << 32 | rows["partition_id"].to_numpy()
     distinct = pyarrow.array(keys).dictionary_encode()
@@ -161,7 +161,7 @@ def _keys(rows: pyarrow.Table) -> tuple[Any, int]:
 
 
 def _last(values: pyarrow.ChunkedArray, codes: Any, count: int, among: Any = True) -> Any:
-    """Return, by partition number, the index of the last row with a value; -1 if there is none.
+    """Return, by partition number, the index of the partition's last non-null value, or -1.
 
     Args:
         codes: The partition number of each row.

@@ -49,8 +49,8 @@ class Setting(NamedTuple):
 def settings(name: str, record: Fields) -> Iterator[Setting]:
     """Yield the settings in a record.
 
-    Left out are those of topic configs, voters and partitions, and the removals of a removed
-    topic's objects.
+    Settings of topic configs, voters and partitions are left out, and so are the removals of
+    objects that belong to a removed topic.
     """
     if name in _SETTINGS:
         yield from _SETTINGS[name](record)

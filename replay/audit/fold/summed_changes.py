@@ -1,4 +1,4 @@
-"""Adds up the changes of each object, and those by each principal and command."""
+"""Computes totals of the changes, by object and by principal and command."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -49,13 +49,13 @@ added up by the query.
 
 
 class Changed(NamedTuple):
-    """Changes in effect, those of an object by a record as one.
+    """Changes in effect, one entry per record and object.
 
     Attributes:
-        said: The columns of changes; those of an object are in order.
-        objects: A number of each change's object.
-        changes: How many fields changed.
-        is_shared: A mask of the changes whose record may change other objects, too.
+        said: The columns of the changes; the entries of each object are in log order.
+        objects: By entry, the number of the object.
+        changes: By entry, the number of changed fields.
+        is_shared: Mask of the entries whose record may also change other objects.
     """
 
     said: pyarrow.Table
@@ -65,7 +65,7 @@ class Changed(NamedTuple):
 
 
 def by_object(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
-    """Return changes added up by object: some columns of `BY_OBJECT`."""
+    """Return the totals of changes by object: the given columns of `BY_OBJECT`."""
     order = numpy.argsort(changed.objects, kind="stable")
     groups = Groups.of(changed.objects[order])
     said = changed.said.take(pyarrow.array(order[groups.last]))
@@ -81,7 +81,9 @@ def by_object(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
 
 
 def by_principal(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
-    """Return changes added up by principal and command: some columns of `BY_PRINCIPAL`."""
+    """Return the totals of changes by principal and command: the given columns of
+    `BY_PRINCIPAL`.
+    """
     keys = [_codes(changed.said[name]) for name in ("principal", "command")]
     order = numpy.lexsort((changed.objects, *keys))
     keys = [key[order] for key in keys]
@@ -111,7 +113,7 @@ def summed_partitions(
     add_up: AddUp,
     columns: Sequence[str],
 ) -> Iterator[pyarrow.Table]:
-    """Yield the changes of partitions from an offset on, added up.
+    """Yield the totals, by `add_up`, of the changes of partitions from offset `first` on.
 
     The other arguments are as for `partition_changes`.
     """
@@ -126,10 +128,10 @@ def summed_partitions(
 def summed_others(
     objects: pyarrow.Table, *, first: int, add_up: AddUp, columns: Sequence[str]
 ) -> pyarrow.Table:
-    """Return the changes of other objects from an offset on, added up.
+    """Return the totals, by `add_up`, of the changes of other objects from offset `first` on.
 
     Args:
-        objects: The columns `OBJECTS`.
+        objects: Rows with the columns `OBJECTS`.
     """
     is_needed = pc.and_(objects["in_effect"], pc.greater_equal(objects["offset"], first))
     # A config that waited for its topic comes after later records.
@@ -143,7 +145,7 @@ def summed_others(
 
 
 def _codes(values: pyarrow.ChunkedArray) -> Any:
-    """Return a number for each value, -1 for null."""
+    """Return a number for each value, the same for equal values; -1 for null."""
     numbers = values.combine_chunks().dictionary_encode().indices
     return numbers.fill_null(-1).to_numpy().astype(numpy.int64)
 
@@ -156,7 +158,9 @@ def _table(
     schema: pyarrow.Schema,
     columns: Sequence[str],
 ) -> pyarrow.Table:
-    """Return columns that were found, with the counts and times of groups of sorted changes."""
+    """Return a table of `found` and the counts and times of each group; `order` sorts the
+    changes.
+    """
     times = changed.said["timestamp"].to_numpy()[order]
     found["changes"] = groups.sums(changed.changes[order])
     found["first_timestamp"] = groups.least(times)
@@ -166,7 +170,7 @@ def _table(
 
 
 def _distinct(groups: Groups, values: Any, among: Any) -> tuple[Any, Any]:
-    """Return the distinct values of each group, sorted, and the bounds of those of each group."""
+    """Return offsets and values of a list per group: its sorted distinct values in `among`."""
     of = numpy.repeat(numpy.arange(len(groups.first)), groups.sizes())[among]
     values = values[among]
     order = numpy.lexsort((values, of))

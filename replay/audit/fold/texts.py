@@ -78,7 +78,10 @@ def _sorted_texts(values: list[str] | None) -> str:
 
 
 def _unless_empty(items: Item) -> Item:
-    """Like `items`, but encodes an empty list as an empty text; for lists of a later release."""
+    """Return the encoder `items`, but with an empty text for an empty list.
+
+    Used for lists that a later release added.
+    """
     return lambda values: items(values) if values else ""
 
 

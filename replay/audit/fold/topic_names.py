@@ -8,7 +8,7 @@ TOPIC_RESOURCE = 2
 
 
 class _Value(NamedTuple):
-    """A config's value; `is_held` if a topic had the name when the config was written."""
+    """A config value; `is_held` is true if a topic had the name when the config was written."""
 
     value: str | None
     is_held: bool

@@ -1,9 +1,9 @@
-"""Folds the records of partitions that take effect, while transactions begin, end and are aborted.
+"""Folds the records of partitions that take effect, given transactions that may be aborted.
 
-A task folds a range of the log that may begin or end inside a transaction; how that one ends is
-known only to the last task, which gets the folds of all ranges and all markers. So a range has up
-to three folds that stay apart until then: of the rows before its first marker, of those that are
-known to take effect, and of those of a transaction that is still open.
+A task folds a range of the log that may begin or end inside a transaction. Only the last task,
+which gets the folds of all ranges and all markers, knows the outcome of such a transaction. Until
+then, a range has up to three separate folds: of the rows before its first marker, of the rows known
+to take effect, and of the rows of a transaction that is still open.
 """
 
 from collections.abc import Iterator
@@ -32,18 +32,18 @@ class TransactionFold:
         self._current.add(rows)
 
     def mark(self, name: str) -> None:
-        """Add a marker: the type of its record. Any but an end aborts an open transaction."""
+        """Add a marker, given as its record type; any except an end aborts an open transaction."""
         if self._open is not None and name == END:
             self._settled.extend(self._open)
         self._open = Fold() if name == BEGIN else None
         self._current = self._settled if self._open is None else self._open
 
     def in_effect(self) -> pyarrow.Table:
-        """Return the fold of the rows that took effect; the range must be `from_start`."""
+        """Return the fold of the rows that took effect; only allowed if `from_start` is true."""
         return self._settled.table()
 
     def apart(self) -> Iterator[pyarrow.Table]:
-        """Yield the folds that the last task can put in order, by position, and fold again."""
+        """Yield the separate folds; the last task sorts them by position and folds them again."""
         for fold in dict.fromkeys((self._head, self._settled, self._open)):
             if fold is not None:
                 yield fold.table()

@@ -93,7 +93,7 @@ def objects_of(batches: Batches, part: str) -> Iterator[pyarrow.RecordBatch]:
 
 
 class Context(msgspec.Struct):
-    """What the changes of partitions depend on in other records.
+    """Facts from other records that are needed to compute the changes of partitions.
 
     Attributes:
         undone: The first and the last position of each transaction that was aborted or is still
@@ -137,7 +137,7 @@ Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
 def changes(
     batches: Batches, find: Find = partition_changes, others: Work | None = None
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of all records of a log, which are in order.
+    """Return the rows computed from all records of a log, which must be in order.
 
     Args:
         find: Computes the rows of partitions.
@@ -155,7 +155,7 @@ def changes(
 
 
 def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Pack records for their changes: those of each topic in a bucket, all others in one more."""
+    """Pack records to compute changes: a topic's records in its bucket, all others in one more."""
     for some in _some(batches):
         others = some.filter(some["record"].is_valid())
         yield from packed(others.select(["position", "record", *_ORIGIN]))
@@ -163,7 +163,7 @@ def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 
 
 def pack_others(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Pack records for their changes, as `split_by_topic` does; there are none of partitions."""
+    """Pack records to compute changes, like `split_by_topic`, if none are of partitions."""
     for some in _some(batches):
         yield from packed(some)
 
@@ -171,14 +171,14 @@ def pack_others(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 def other_changes(
     batches: Batches, columns: Sequence[str] = CHANGES.names
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes of all objects except partitions; the records are in order."""
+    """Return the changes of all objects except partitions; the records must be in order."""
     return _selected(Changes().of_all(_said(unpacked(batches))), CHANGES, columns)
 
 
 def other_objects(
     batches: Batches, columns: Sequence[str] = OBJECTS.names
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the objects that records changed, except partitions; the records are in order."""
+    """Return one row per record and changed object, except partitions; records must be in order."""
     found = changed_objects(Changes().of_all(_said(unpacked(batches))))
     return _selected(found, OBJECTS, columns)
 
@@ -186,7 +186,7 @@ def other_objects(
 def other_net_changes(
     batches: Batches, first: int, columns: Sequence[str] = NET.names
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the net changes from an offset on, except those of partitions."""
+    """Return the net changes of all objects except partitions from offset `first` on."""
     found = net_changes(Changes().of_all(_said(unpacked(batches))), first)
     return _selected(found, NET, columns)
 
@@ -194,7 +194,7 @@ def other_net_changes(
 def other_sums(
     batches: Batches, *, first: int, add_up: AddUp, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return the changes from an offset on, except those of partitions, added up."""
+    """Return the totals of the changes from offset `first` on, without those of partitions."""
     objects = pyarrow.Table.from_batches(other_objects(batches), OBJECTS)
     yield from summed_others(objects, first=first, add_up=add_up, columns=columns).to_batches()
 
@@ -202,7 +202,7 @@ def other_sums(
 def topic_changes(
     batches: Batches, context: Context, find: Find = partition_changes
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Return rows of partitions; takes all records of some topics, by bucket, in order."""
+    """Return the rows of partitions, given all records of some topics, by bucket and in order."""
     values = (row for batch in batches for row in _slices(batch))
     for _, bucket in groupby(values, key=lambda row: row["bucket"][0].as_py()):
         yield from _topic_changes(pyarrow.Table.from_batches(unpacked(bucket)), context, find)
@@ -221,7 +221,7 @@ def _slices(batch: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
 
 
 def _some(batches: Batches) -> Iterator[pyarrow.Table]:
-    """Yield batches as tables of many rows."""
+    """Combine batches into tables of many rows."""
     waiting: list[pyarrow.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
@@ -235,7 +235,7 @@ def _some(batches: Batches) -> Iterator[pyarrow.Table]:
 def _selected(
     rows: Iterator[Row], schema: pyarrow.Schema, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Yield some columns of rows of a schema."""
+    """Yield batches with some columns of the rows, whose columns `schema` describes."""
     while some := list(islice(rows, _ROWS_A_BATCH)):
         values = dict(zip(schema.names, zip(*some, strict=True), strict=True))
         arrays = [pyarrow.array(values[name], schema.field(name).type) for name in columns]
@@ -258,7 +258,9 @@ def _said(batches: Batches) -> Iterator[Said]:
 
 
 def _applied(batches: Batches, fold: TransactionFold | None = None) -> Objects:
-    """Apply records; add those of partitions, if there are any, to a fold."""
+    """Apply records and return the resulting objects; records of partitions go to `fold`, if
+    given.
+    """
     objects = Objects()
     objects.apply_all(_records(batches, fold))
     return objects

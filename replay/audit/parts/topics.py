@@ -41,7 +41,7 @@ def names_taken(history: History) -> DataFrame:
 
 
 def name_changes(history: History) -> DataFrame:
-    """Return, for each full name, every change of the topic that has the name.
+    """Return, for each full name, every change of the topic that holds the name.
 
     Returns:
         (full_name string, in_default boolean, position long, step int, topic_id binary): at

@@ -40,11 +40,11 @@ class Query:
         reads: The views that `sql` reads.
         kinds: The kinds of objects whose changes it needs; empty for all.
         fields: The fields of partitions whose changes it needs; empty for all.
-        where: A condition that holds for all rows that the query needs of the view it reads.
+        where: A filter of the view that the query reads; keeps all rows that the query needs.
         parameters: Default values; a given value must have the same type as the default.
         readers: By parameter, a function that converts the given text to the text used in the SQL.
             It raises RequestError for bad input.
-        compares_states: True if the query compares the state before the range with that at its end.
+        compares_states: True if the query compares the states before and at the end of the range.
     """
 
     name: str
