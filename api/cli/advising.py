@@ -41,7 +41,7 @@ def advise(
         typer.Option(metavar="ID,ID", help="The voters of a static quorum, if no log names them."),
     ] = "",
     kafka: Annotated[
-        str, typer.Option(metavar="VERSION", help="The version that the cluster runs, as 3.7.")
+        str, typer.Option(metavar="VERSION", help="Kafka version of the cluster, such as 3.7.")
     ] = "",
     write: Annotated[
         Path | None,

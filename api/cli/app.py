@@ -41,7 +41,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print tracebacks of errors.")] = False,
     _version: Annotated[
         bool,
         typer.Option(

@@ -14,7 +14,7 @@ Log = Annotated[
     Path,
     Argument(
         metavar="LOG",
-        help="Log directory; METALOG_LOG stands for it.",
+        help="Log directory; else METALOG_LOG.",
         show_default=False,
         parser=log_path,
     ),
@@ -24,8 +24,7 @@ LogPlace = Annotated[
     str,
     Argument(
         metavar="LOG",
-        help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
-        "for it.",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; else METALOG_LOG.",
         show_default=False,
         parser=log_place,
     ),
@@ -35,8 +34,8 @@ LogOrServer = Annotated[
     Source,
     Argument(
         metavar="LOG",
-        help="Log directory, or s3://bucket/prefix of an archive or backup; METALOG_LOG stands "
-        "for it. With --server it is left out.",
+        help="Log directory, or s3://bucket/prefix of an archive or backup; else "
+        "METALOG_LOG. Left out with --server.",
         show_default=False,
         parser=Source.parse,
     ),
@@ -47,7 +46,7 @@ Server = Annotated[
     Option(
         "--server",
         metavar="URL",
-        help="A running service that is asked instead, as kafka://HOST:PORT; else METALOG_SERVER.",
+        help="A running service to ask instead, such as kafka://HOST:PORT; else METALOG_SERVER.",
     ),
 ]
 """What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""
@@ -72,7 +71,7 @@ ShowSecrets = Annotated[bool, Option("--show-secrets", help="Print secrets inste
 
 ShowAsked = Annotated[
     bool,
-    Option("--asked", help="Also print what was asked, beside a decision's first record."),
+    Option("--asked", help="Also print the request, with the first record of each decision."),
 ]
 
 ObjectText = Annotated[

@@ -33,7 +33,7 @@ def audit(
         list[str],
         typer.Argument(
             metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
-            help="A query or one of these words, then the log; METALOG_LOG stands for the log.",
+            help="A query or one of these words, then the log; else METALOG_LOG.",
             show_default=False,
         ),
     ],
@@ -46,7 +46,10 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[
         str | None,
-        typer.Option(metavar="LOCATION", help="Write Parquet: `export` adds, others replace."),
+        typer.Option(
+            metavar="LOCATION",
+            help="Write Parquet files; `export` adds files, all others replace them.",
+        ),
     ] = None,
     show_secrets: ShowSecrets = False,
     json: Json = False,

@@ -33,7 +33,7 @@ AuthorizerName = Annotated[
     typer.Option(
         "--authorizer",
         metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
-        help="What decides who may do what: the log's ACLs, or nothing.",
+        help="Authorizer of requests: the log's ACLs, or none.",
         rich_help_panel=SECURITY,
     ),
 ]
@@ -43,7 +43,7 @@ SuperUsers = Annotated[
     typer.Option(
         "--super-user",
         metavar="PRINCIPAL",
-        help="May do everything, whatever the ACLs say, as User:ann; repeatable.",
+        help="A principal that may do everything, such as User:ann; repeatable.",
         rich_help_panel=SECURITY,
     ),
 ]

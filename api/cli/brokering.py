@@ -47,18 +47,18 @@ _Server = Annotated[
         help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
     ),
 ]
-_BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Number of this broker.", min=0)]
+_BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Id of this broker.", min=0)]
 _LogDir = Annotated[
     list[Path],
-    typer.Option("--log-dir", metavar="DIR", help="Where partitions lie; may be repeated."),
+    typer.Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
 ]
 _Listen = Annotated[
     list[str],
     typer.Option(
         "--listen",
         metavar="ADDRESS",
-        help="Where clients connect: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of `serve`; "
-        "port 0 is any; repeatable.",
+        help="Listener for clients: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of "
+        "`serve`; port 0 means any free port; repeatable.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -77,13 +77,13 @@ _Advertise = Annotated[
     typer.Option(
         "--advertise",
         metavar="HOST",
-        help="The host that clients are told.",
+        help="Host name that clients get to connect to.",
         rich_help_panel=LISTENERS,
     ),
 ]
 _Rack = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Where the broker stands.", rich_help_panel=BROKERS),
+    typer.Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
 ]
 _HeartbeatMs = Annotated[
     int,
@@ -92,7 +92,7 @@ _HeartbeatMs = Annotated[
 _ReplicaLagMs = Annotated[
     int,
     typer.Option(
-        help="How long a follower may lack records and stay in sync.",
+        help="Time that a follower may lag before it leaves the ISR.",
         min=1,
         rich_help_panel=BROKERS,
         metavar="MS",
@@ -101,8 +101,8 @@ _ReplicaLagMs = Annotated[
 _DeleteStaleDelayMs = Annotated[
     int | None,
     typer.Option(
-        help="How long stale partitions wait in `deleting`, where the log does not set "
-        "delete.stale.topic.delay.ms; else 14400000.",
+        help="Delay before stale partitions are removed from `deleting`, if the log "
+        "does not set delete.stale.topic.delay.ms; default 14400000.",
         min=0,
         rich_help_panel=BROKERS,
         metavar="MS",
@@ -112,7 +112,7 @@ _AutoCreateTopics = Annotated[
     bool,
     typer.Option(
         "--auto-create-topics",
-        help="Create topics that clients name in Metadata and that do not exist.",
+        help="Create topics that clients request in Metadata and that do not exist.",
         rich_help_panel=BROKERS,
     ),
 ]
@@ -121,7 +121,7 @@ _User = Annotated[
     typer.Option(
         "--user",
         metavar="NAME",
-        help="Who the broker is, to service and brokers.",
+        help="User as which the broker logs in to the service and other brokers.",
         rich_help_panel=SECURITY,
     ),
 ]
@@ -130,7 +130,7 @@ _PasswordFile = Annotated[
     typer.Option(
         "--password-file",
         metavar="FILE",
-        help="Its password, for SCRAM-SHA-512.",
+        help="File with the user's password, for SCRAM-SHA-512.",
         rich_help_panel=SECURITY,
     ),
 ]

@@ -168,7 +168,7 @@ def _finding_text(finding: "Finding") -> str:
 def repair(
     log: Log,
     copy: Annotated[
-        Path, typer.Argument(metavar="COPY", help="Where the copy will be.", show_default=False)
+        Path, typer.Argument(metavar="COPY", help="Where to write the copy.", show_default=False)
     ],
     json: Json = False,
 ) -> int:

@@ -37,7 +37,7 @@ def time_zone_option() -> Any:
         typer.Option(
             "--time-zone",
             metavar="ZONE",
-            help="Of times that name none: UTC, +02:00, Europe/Berlin.",
+            help="Time zone of times without one: UTC, +02:00, Europe/Berlin.",
             callback=remember,
             expose_value=False,
         ),
@@ -58,7 +58,7 @@ def database_option() -> Any:
         typer.Option(
             "--database",
             metavar="URL",
-            help="Of snapshots to start from; default: sqlite:///LOG/snapshots.db",
+            help="Database of snapshots to start from; default: sqlite:///LOG/snapshots.db",
             callback=remember,
             expose_value=False,
         ),

@@ -94,14 +94,17 @@ def restore(
         ),
     ],
     log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="Where the log will be.", show_default=False)
+        Path,
+        typer.Argument(metavar="LOG", help="Directory of the restored log.", show_default=False),
     ],
     at: Annotated[
         str, typer.Option("--at", metavar="POINT", help="The last offset or time to restore.")
     ] = "end",
     tail: Annotated[
         Path | None,
-        typer.Option(metavar="LOG", help="Go on with this log's records where the archive ends."),
+        typer.Option(
+            metavar="LOG", help="Continue with this log's records after the end of the archive."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -190,12 +193,12 @@ def retain(
         typer.Option(
             "--before",
             metavar="POINT",
-            help="History before this offset, time or age may go.",
+            help="Drop the history before this offset, time or age.",
             show_default=False,
         ),
     ],
     without_archive: Annotated[
-        bool, typer.Option("--without-archive", help="Drop also what no archive holds.")
+        bool, typer.Option("--without-archive", help="Also drop history that is in no archive.")
     ] = False,
     json: Json = False,
 ) -> None:

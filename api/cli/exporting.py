@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 exporting = App(
     name="export",
-    help="Give a log back to Kafka: as segments, a checkpoint, or a script.",
+    help="Export a log to Kafka: as segments, a checkpoint, or a script.",
     invoke_without_command=True,
     callback=need_command,
 )
@@ -31,16 +31,19 @@ def kraft(
     dest: Annotated[
         Path,
         typer.Argument(
-            metavar="DEST", help="A new directory; of commands a new file.", show_default=False
+            metavar="DEST", help="A new directory; for commands a new file.", show_default=False
         ),
     ],
     as_: Annotated[
         str,
-        typer.Option("--as", metavar="|".join(_FORMS), help="What to write.", show_default=False),
+        typer.Option(
+            "--as", metavar="|".join(_FORMS), help="Form of the export.", show_default=False
+        ),
     ],
     at: At = "end",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Leave out what Kafka does not know, and list it.")
+        bool,
+        typer.Option("--lossy", help="Leave out records that Kafka does not know, and list them."),
     ] = False,
     only: Annotated[
         str | None,
@@ -51,7 +54,9 @@ def kraft(
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="POINT", help="Only the commands that lead from there to --at."
+            "--since",
+            metavar="POINT",
+            help="Only the commands for the changes from this point to --at.",
         ),
     ] = None,
     show_secrets: ShowSecrets = False,

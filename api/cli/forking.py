@@ -14,7 +14,7 @@ from api.cli.output import print_json, print_line, progress
 def fork(
     source: LogPlace,
     log: Annotated[
-        Path, typer.Argument(metavar="NEW", help="Where the new log will be.", show_default=False)
+        Path, typer.Argument(metavar="NEW", help="Directory of the new log.", show_default=False)
     ],
     at: At = "end",
     json: Json = False,

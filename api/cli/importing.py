@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 importing = App(
     name="import",
-    help="Bring in a log that others wrote.",
+    help="Import a log that Kafka wrote.",
     invoke_without_command=True,
     callback=need_command,
 )
@@ -37,7 +37,7 @@ def kraft(
     ],
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="Where the mirror will be.", parser=log_path),
+        typer.Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
     ],
     noop: Annotated[
         str, typer.Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
@@ -46,7 +46,7 @@ def kraft(
         bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on beside a live node, until stopped.")
+        bool, typer.Option("--follow", help="Keep copying from a running node, until stopped.")
     ] = False,
     tables: Annotated[
         Path | None,

@@ -59,7 +59,7 @@ def timeline(
             "repeatable.",
         ),
     ] = None,
-    stat: Annotated[bool, Option("--stat", help="Only how many events of each kind.")] = False,
+    stat: Annotated[bool, Option("--stat", help="Only the number of events of each kind.")] = False,
     verbose: Annotated[bool, Option("--verbose", help="Also each client and object.")] = False,
     json: Json = False,
     server: Server = None,
@@ -168,7 +168,7 @@ def outages(
     ] = None,
     assume: Annotated[
         str | None,
-        Option(metavar=f"{_MIN_ISR}=N", help="Where the log does not say it."),
+        Option(metavar=f"{_MIN_ISR}=N", help="Value for topics for which the log has none."),
     ] = None,
     verbose: Annotated[
         bool, Option("--verbose", help="A line per partition, also if many went down together.")

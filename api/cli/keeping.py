@@ -128,9 +128,11 @@ def _latest_record_text(found: "LogInfo") -> str:
 @command()
 def demo(
     log: Log,
-    topics: Annotated[int, Option(help="Topics to begin with.")] = 60,
-    brokers: Annotated[int, Option(help="Brokers of the simulated cluster.")] = 6,
-    changes: Annotated[int, Option(help="Changes after the cluster is set up.")] = 2_000,
+    topics: Annotated[int, Option(help="Number of topics at the start.")] = 60,
+    brokers: Annotated[int, Option(help="Number of simulated brokers.")] = 6,
+    changes: Annotated[
+        int, Option(help="Number of changes after the setup of the cluster.")
+    ] = 2_000,
     seed: Annotated[int, Option(help="The same seed gives the same log.")] = 1,
     json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ AllowRemote = Annotated[
     bool,
     typer.Option(
         "--allow-remote",
-        help="Listen beyond this machine, to anybody.",
+        help="Accept unauthenticated connections from other machines.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -18,7 +18,7 @@ StrictModes = Annotated[
     bool,
     typer.Option(
         "--strict-modes",
-        help="Read-only partitions have no leader to clients without modes.",
+        help="Show READ_ONLY partitions as leaderless to clients that do not know modes.",
         rich_help_panel=LISTENERS,
     ),
 ]

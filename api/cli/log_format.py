@@ -19,7 +19,7 @@ LogFormatOption = Annotated[
     LogFormat,
     typer.Option(
         "--log-format",
-        help="Of standard error: text, or a JSON object a line.",
+        help="Format of standard error: text, or one JSON object per line.",
         rich_help_panel=PROCESS,
     ),
 ]

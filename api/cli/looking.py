@@ -21,7 +21,8 @@ def dump(
         list[str] | None, Option("--type", help="Only this record type; repeatable.")
     ] = None,
     object_: Annotated[
-        str | None, Option("--object", metavar="OBJECT", help="Only what changed it.")
+        str | None,
+        Option("--object", metavar="OBJECT", help="Only records that changed this object."),
     ] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
@@ -67,7 +68,7 @@ def image(
         Option("--part", help="topics, partitions, configs, brokers, ...; repeatable."),
     ] = None,
     format_: Annotated[
-        str, Option("--format", metavar="text|json|kraft-json", help="How to print it.")
+        str, Option("--format", metavar="text|json|kraft-json", help="Output format.")
     ] = "text",
     json: Json = False,
     show_secrets: ShowSecrets = False,
@@ -107,7 +108,7 @@ def digest(
     log: LogOrServer,
     at: At = "end",
     by: Annotated[
-        str, Option("--by", metavar="replay|snapshot|sql|spark", help="How to compute it.")
+        str, Option("--by", metavar="replay|snapshot|sql|spark", help="How to compute the digest.")
     ] = "replay",
     database: Annotated[
         str | None,

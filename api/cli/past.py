@@ -118,7 +118,7 @@ def diff(
         bool, Option("--exit-code", help="Exit 1 when there are differences.")
     ] = False,
     stat: Annotated[
-        bool, Option("--stat", help="Only how many objects and fields, by kind.")
+        bool, Option("--stat", help="Only the number of objects and fields, by kind.")
     ] = False,
     other: Annotated[
         str | None,

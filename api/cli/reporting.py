@@ -31,7 +31,7 @@ def report(
         Path,
         Argument(
             metavar="FILE.html",
-            help="Where to write it; what is there is replaced.",
+            help="File to write; an existing file is replaced.",
             show_default=False,
             parser=_html_path,
         ),

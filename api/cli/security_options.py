@@ -59,7 +59,7 @@ ClientCertificates = Annotated[
     ClientCertificate,
     typer.Option(
         "--client-auth",
-        help="Whether clients of ssl:// show a certificate.",
+        help="Whether clients of ssl:// need a certificate.",
         rich_help_panel=SECURITY,
     ),
 ]
@@ -78,8 +78,8 @@ Mechanisms = Annotated[
     typer.Option(
         "--mechanism",
         metavar="NAME",
-        help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, without PLAIN where "
-        "passwords could be read on the way.",
+        help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, but "
+        "PLAIN only with TLS or on loopback.",
         rich_help_panel=SECURITY,
         show_default=False,
     ),
@@ -89,7 +89,7 @@ SecretKeyFile = Annotated[
     typer.Option(
         "--secret-key-file",
         metavar="FILE",
-        help="Where delegation.token.secret.key is read; - is standard input.",
+        help="File with delegation.token.secret.key; - is standard input.",
         rich_help_panel=SECURITY,
     ),
 ]

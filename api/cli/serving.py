@@ -52,8 +52,9 @@ _Kafka = Annotated[
     typer.Option(
         "--kafka",
         metavar="ADDRESS",
-        help="Where Kafka clients connect: [NAME=][PROTOCOL://][HOST]:PORT with plaintext (the "
-        "default), ssl, sasl_plaintext or sasl_ssl; port 0 is any; repeatable.",
+        help="Listener for Kafka clients: [NAME=][PROTOCOL://][HOST]:PORT with "
+        "plaintext (the default), ssl, sasl_plaintext or sasl_ssl; port 0 means "
+        "any free port; repeatable.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -62,8 +63,8 @@ _Socket = Annotated[
     typer.Option(
         "--socket",
         metavar="ADDRESS",
-        help="Where appends are taken: [PROTOCOL://][HOST]:PORT as for --kafka, or unix:PATH; "
-        "else nowhere.",
+        help="Socket for appends: [PROTOCOL://][HOST]:PORT as for --kafka, or "
+        "unix:PATH; default: none.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -72,7 +73,7 @@ _Http = Annotated[
     typer.Option(
         "--http",
         metavar="ADDRESS",
-        help="Where HTTP is answered: HOST:PORT, https://HOST:PORT or unix:PATH; else nowhere.",
+        help="HTTP listener: HOST:PORT, https://HOST:PORT or unix:PATH; default: none.",
         rich_help_panel=LISTENERS,
     ),
 ]
@@ -81,7 +82,7 @@ _HttpTokens = Annotated[
     typer.Option(
         "--http-tokens",
         metavar="FILE",
-        help="Tokens that HTTP needs, as lines NAME:SHA256.",
+        help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
         rich_help_panel=SECURITY,
     ),
 ]
@@ -90,7 +91,7 @@ _HttpConnections = Annotated[
     typer.Option(
         "--http-connections",
         metavar="N",
-        help="HTTP connections, streams of events included.",
+        help="Maximum number of HTTP connections, including event streams.",
         min=1,
         rich_help_panel=LISTENERS,
     ),
@@ -98,7 +99,7 @@ _HttpConnections = Annotated[
 _SessionTimeoutMs = Annotated[
     int,
     typer.Option(
-        help="Silence after which a broker is fenced.",
+        help="Time without heartbeats after which a broker is fenced.",
         min=1,
         rich_help_panel=BROKERS,
         metavar="MS",
@@ -107,7 +108,7 @@ _SessionTimeoutMs = Annotated[
 _RetryMs = Annotated[
     int,
     typer.Option(
-        help="When a broker is asked again to do what it could not.",
+        help="Delay before an operation that failed on a broker is retried.",
         min=1,
         rich_help_panel=BROKERS,
         metavar="MS",
@@ -128,7 +129,7 @@ _SnapshotKeep = Annotated[
     typer.Option(
         "--snapshot-keep",
         metavar="N",
-        help="Of the snapshots that it makes, keep the newest N; 0: all.",
+        help="Keep only the newest N of the snapshots that it makes; 0: all.",
         min=0,
         rich_help_panel=BACKGROUND,
     ),

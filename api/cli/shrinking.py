@@ -39,7 +39,7 @@ def shrink(
         typer.Argument(metavar="DEST", help="A new folder for log and test.", show_default=False),
     ],
     breaks: Annotated[
-        bool, typer.Option("--breaks", help="Where it ceases to hold, not where it begins to.")
+        bool, typer.Option("--breaks", help="Shrink to where it becomes false, instead of true.")
     ] = False,
     from_: From = "start",
     to: To = "end",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 snapshots = App(
     name="snapshot",
-    help="Keep images in SQL.",
+    help="Store images in SQL.",
     invoke_without_command=True,
     callback=need_command,
 )
@@ -42,7 +42,7 @@ EndOffset = Annotated[
     int,
     typer.Argument(
         metavar="END_OFFSET",
-        help="As `list` shows it.",
+        help="End offset of the snapshot, as shown by `list`.",
         min=0,
         max=OFFSET_MAX,
         show_default=False,

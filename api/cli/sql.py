@@ -40,7 +40,7 @@ def sync(
     log: Log,
     database: Database = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on as the log grows, until stopped.")
+        bool, typer.Option("--follow", help="Continue as the log grows, until stopped.")
     ] = False,
     json: Json = False,
 ) -> None:

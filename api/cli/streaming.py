@@ -47,18 +47,18 @@ _Batch = Annotated[
     str,
     typer.Option(
         metavar="N|dump",
-        help="Records a batch; `dump`: what was one batch in the log that was dumped.",
+        help="Records per batch; `dump`: batches as in the log that was dumped.",
     ),
 ]
 _Principal = Annotated[
-    str | None, typer.Option(help="Who does it; with --log by default User:$USER.")
+    str | None, typer.Option(help="Principal of the records; with --log by default User:$USER.")
 ]
 _Skip = Annotated[
     list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
 ]
 _ExpectedEndOffset = Annotated[
     int | None,
-    typer.Option(min=0, help="Where the log must end before the first record, exclusive."),
+    typer.Option(min=0, help="End offset that the log must have before the first record."),
 ]
 _Expect = Annotated[
     list[str] | None,
@@ -74,7 +74,8 @@ _RequestId = Annotated[
     typer.Option(
         "--request-id",
         metavar="ID",
-        help="Identifies this run when it is repeated; made of the file's content if left out.",
+        help="Id of this run: a repeated run with the same id appends only what is "
+        "missing. Default: made from the file's content.",
     ),
 ]
 
@@ -86,7 +87,9 @@ def append(
     server: _Server = None,
     batch: _Batch = "1000",
     principal: _Principal = None,
-    reason: Annotated[str | None, typer.Option(help="Why.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Reason for the change, stored with the records.")
+    ] = None,
     skip: _Skip = None,
     expected_end_offset: _ExpectedEndOffset = None,
     expect: _Expect = None,
@@ -231,7 +234,7 @@ def tail(
     from_: Annotated[
         str,
         typer.Option(
-            "--from", metavar="POINT", help="First, inclusive; what is new when left out."
+            "--from", metavar="POINT", help="First, inclusive; default: only new records."
         ),
     ] = "",
     types: Annotated[

@@ -39,8 +39,8 @@ def what_if(
         Option(
             "--at",
             metavar="POINT",
-            help="Decide anew what stands after this point; without it, from the first named "
-            "offset on.",
+            help="Decide again all after this point; default: from the first offset of "
+            "the changes on.",
         ),
     ] = None,
     to: To = "end",
@@ -54,7 +54,9 @@ def what_if(
     ] = None,
     drop_command: Annotated[
         list[str] | None,
-        Option("--drop-command", metavar="NAME", help="Drop all of a command; repeatable."),
+        Option(
+            "--drop-command", metavar="NAME", help="Drop all decisions of a command; repeatable."
+        ),
     ] = None,
     without: Annotated[
         list[str] | None,
@@ -67,15 +69,19 @@ def what_if(
     ] = None,
     edit: Annotated[
         list[str] | None,
-        Option("--edit", metavar="JSON|FILE", help="Another request, or other fields; repeatable."),
+        Option(
+            "--edit",
+            metavar="JSON|FILE",
+            help="Replace a request, or fields of a record; repeatable.",
+        ),
     ] = None,
     add: Annotated[
         list[str] | None,
-        Option("--add", metavar="JSON|FILE", help="Commands or records more; repeatable."),
+        Option("--add", metavar="JSON|FILE", help="Add commands or records; repeatable."),
     ] = None,
     save: Annotated[
         Path | None,
-        Option("--save", metavar="DIR", help="Keep the fork there, as a log of its own."),
+        Option("--save", metavar="DIR", help="Write the fork to this directory, as an own log."),
     ] = None,
     verbose: Annotated[bool, Option("--verbose", help="All lines of each section.")] = False,
     json: Json = False,

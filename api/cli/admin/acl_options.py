@@ -40,19 +40,22 @@ InNamespace = Annotated[
     typer.Option(
         "--namespace",
         metavar="NS",
-        help="A namespace and all that is in it; with --topic: the one that holds the topics.",
+        help="A namespace and everything in it; with --topic: the namespace of the topics.",
     ),
 ]
 Principals = Annotated[
     list[str] | None,
-    typer.Option("--principal", metavar="PRINCIPAL", help="As User:ann; User:* is everybody."),
+    typer.Option(
+        "--principal", metavar="PRINCIPAL", help="Such as User:ann; User:* stands for everyone."
+    ),
 ]
 Hosts = Annotated[
-    list[str] | None, typer.Option("--host", metavar="ADDRESS", help="An address; * is any.")
+    list[str] | None,
+    typer.Option("--host", metavar="ADDRESS", help="Address of the client; * stands for all."),
 ]
 Operations = Annotated[
     list[str] | None,
-    typer.Option("--operation", metavar="OPERATION", help="As read, describe-configs, all."),
+    typer.Option("--operation", metavar="OPERATION", help="Such as read, describe-configs or all."),
 ]
 
 

@@ -26,11 +26,12 @@ _PatternFilter = Annotated[
     typer.Option(
         "--pattern-type",
         metavar="TYPE",
-        help="literal, prefixed, any, or match: all that count for the name.",
+        help="literal, prefixed, any, or match: all entries that apply to the name.",
     ),
 ]
 _Permission = Annotated[
-    str | None, typer.Option("--permission", metavar="allow|deny", help="Only these.")
+    str | None,
+    typer.Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
 ]
 
 
@@ -42,7 +43,7 @@ def create(
     principal: options.Principals = None,
     operation: options.Operations = None,
     allow: Annotated[
-        bool, typer.Option("--allow/--deny", help="What it says; DENY outweighs ALLOW.")
+        bool, typer.Option("--allow/--deny", help="A deny entry overrides all allow entries.")
     ] = True,
     pattern_type: _PatternType = "literal",
     host: options.Hosts = None,
@@ -97,10 +98,10 @@ def delete(
     permission: _Permission = None,
     pattern_type: _PatternFilter = None,
     host: options.Hosts = None,
-    all_: Annotated[bool, typer.Option("--all", help="All entries there are.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Select all entries.")] = False,
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Delete all entries that are as the options say."""
+    """Delete all entries that match the options."""
     from api.documents.changes import AclAltered, Nothing
     from controller.decisions.acls import AclFilter, DeleteAcls
 
@@ -134,7 +135,7 @@ def list_(
     pattern_type: _PatternFilter = None,
     host: options.Hosts = None,
 ) -> None:
-    """List the entries that are as the options say, or all."""
+    """List the entries that match the options, or all."""
     from api.documents.acls import Acl, AclList
     from api.questions.descriptions import ACLS
     from controller.descriptions.acls import ListAcls
@@ -171,15 +172,19 @@ def explain(
         ),
     ],
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Where it asks from.")
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address of the client.")
     ] = None,
     super_user: Annotated[
         list[str] | None,
-        typer.Option("--super-user", metavar="PRINCIPAL", help="As `serve --super-user`."),
+        typer.Option(
+            "--super-user", metavar="PRINCIPAL", help="A super user, as with `serve --super-user`."
+        ),
     ] = None,
     allow_everyone: Annotated[
         bool,
-        typer.Option("--allow-everyone", help="As the config allow.everyone.if.no.acl.found=true."),
+        typer.Option(
+            "--allow-everyone", help="As with the config allow.everyone.if.no.acl.found=true."
+        ),
     ] = False,
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""

@@ -34,7 +34,8 @@ _Id = Annotated[
     typer.Argument(metavar="ID", min=0, max=_ID_MAX, help="The broker's id.", show_default=False),
 ]
 _Ids = Annotated[
-    list[int], typer.Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids.", show_default=False)
+    list[int],
+    typer.Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids of brokers.", show_default=False),
 ]
 
 
@@ -81,12 +82,12 @@ def wait(
     look: Look,
     offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, show_default=False)],
     within: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Give up after this long.")
+        float, typer.Option(metavar="SECONDS", min=0, help="Time limit; exit 4 after it.")
     ] = 30.0,
 ) -> None:
     """Wait until every active broker of a service has applied an offset.
 
-    Such as the one at which a change was committed: then all of them act on it.
+    With the offset of a change, the brokers use the change from then on.
     """
     from api.documents.brokers import Broker, BrokersWaited
     from api.questions.descriptions import BROKERS
@@ -123,11 +124,11 @@ def register(
     broker_id: _Id,
     listener: Annotated[
         list[str] | None,
-        typer.Option(metavar="[NAME://]HOST:PORT", help="Where it listens; repeatable."),
+        typer.Option(metavar="[NAME://]HOST:PORT", help="Address of a listener; repeatable."),
     ] = None,
-    rack: Annotated[str | None, typer.Option(help="Where it stands.")] = None,
+    rack: Annotated[str | None, typer.Option(help="Its rack.")] = None,
 ) -> int:
-    """Register a broker that has no process, fenced; a new incarnation of one that is known."""
+    """Register a broker without a process, fenced; a known broker gets a new incarnation."""
     from api.documents.changes import BrokerNamed
     from controller.decisions.brokers import RegisterBroker
     from controller.decisions.ids import new_id
@@ -170,7 +171,7 @@ def fence(ask: AdminClient, broker_ids: _Ids) -> int:
 
 @changing(app)
 def unfence(ask: AdminClient, broker_ids: _Ids) -> int:
-    """Let fenced brokers serve."""
+    """Unfence brokers, so that they serve again."""
     return _set_fencing(ask, broker_ids, fenced=False)
 
 

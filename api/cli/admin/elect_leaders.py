@@ -29,7 +29,7 @@ def elect_leaders(
     ] = False,
     namespace: NamespaceOption = "",
 ) -> int:
-    """Let the preferred replicas lead, or (--unclean) any replica where none leads."""
+    """Elect preferred replicas; with --unclean, any replica of partitions without a leader."""
     from api.cli.admin.admin_client import Item
     from api.documents.changes import PartitionElected
     from controller.decisions.elections import ElectLeaders

@@ -17,7 +17,9 @@ _LEVEL_DIGITS_MAX = 5
 
 _Levels = Annotated[
     list[str],
-    typer.Argument(metavar="FEATURE=LEVEL...", help="Levels; 0 removes.", show_default=False),
+    typer.Argument(
+        metavar="FEATURE=LEVEL...", help="Feature levels; 0 removes a feature.", show_default=False
+    ),
 ]
 
 

@@ -46,7 +46,7 @@ def delete(
     ask: AdminClient,
     name: _Name,
     recursive: Annotated[
-        bool, typer.Option("--recursive", help="With all namespaces below it.")
+        bool, typer.Option("--recursive", help="Also delete all namespaces below it.")
     ] = False,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -67,18 +67,22 @@ def delete(
 @changing(app)
 def move(
     ask: AdminClient,
-    from_: Annotated[str, typer.Option("--from", metavar="NS", help='"" is the default one.')],
-    to: Annotated[str, typer.Option("--to", metavar="NS", help='"" is the default one.')],
+    from_: Annotated[
+        str, typer.Option("--from", metavar="NS", help='"" stands for the default namespace.')
+    ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="NS", help='"" stands for the default namespace.')
+    ],
     topic: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC", help="Only this one of its topics, by name or @ID."),
+        typer.Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
     """Move all topics of a namespace, or one; ids, partitions, configs and history stay.
 
-    Says what changes for clients, brokers, inherited configs, ACLs and subscriptions; with
-    --validate-only beforehand.
+    Prints what changes for clients, brokers, inherited configs, ACLs and subscriptions; with
+    --validate-only, nothing is moved.
     """
     from api.documents.changes import TopicNamed
     from api.documents.namespaces import Moved, MoveEffects
@@ -107,7 +111,7 @@ def move(
 def list_(
     look: Look,
     below: Annotated[
-        str, typer.Argument(metavar="[NAMESPACE]", help="Only what is below it.")
+        str, typer.Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
     ] = "",
 ) -> None:
     """List namespaces: topics right in each, and what is in and below it of its limits."""

@@ -29,7 +29,7 @@ def add(
         ),
     ],
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What you found out.", show_default=False)
+        str, typer.Argument(metavar="TEXT", help="Text of the note.", show_default=False)
     ],
     author: Annotated[
         str | None,

@@ -41,18 +41,21 @@ Principal = Annotated[
     typer.Option(
         "--as",
         metavar="PRINCIPAL",
-        help="Who asks: with --log by default User:$USER; with --server an identity to take.",
+        help="Principal of the request: with --log by default User:$USER; with "
+        "--server an identity to act as.",
     ),
 ]
 
-Reason = Annotated[str | None, typer.Option("--reason", help="Why; written beside the records.")]
+Reason = Annotated[
+    str | None, typer.Option("--reason", help="Reason for the change, stored with the records.")
+]
 
 RequestId = Annotated[
     str | None,
     typer.Option(
         "--request-id",
         metavar="ID",
-        help="Ask again with the same id when no answer came: the change is made once.",
+        help="Id of the request: sent again with the same id, it takes effect only once.",
     ),
 ]
 
@@ -61,7 +64,7 @@ TraceParent = Annotated[
     typer.Option(
         "--trace-parent",
         metavar="TRACEPARENT",
-        help="The W3C trace this belongs to; default $TRACEPARENT.",
+        help="The W3C trace of the request; default $TRACEPARENT.",
     ),
 ]
 
@@ -75,7 +78,7 @@ ValidateOnly = Annotated[
 
 TopicNames = Annotated[
     list[str],
-    typer.Argument(metavar="TOPIC...", help="Names, or @ID each.", show_default=False),
+    typer.Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
 ]
 
 Configs = Annotated[

@@ -78,7 +78,7 @@ def delete(
     default_ip: _DefaultIp = False,
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Delete quotas of an entity, which then has those of the next entity that applies."""
+    """Delete quotas of an entity; those of the next entity that matches apply then."""
     from controller.decisions.quotas import QuotaChange
 
     entity = _entity(user, default_user, client_id, default_client_id, ip, default_ip)
@@ -101,7 +101,7 @@ def describe(
     default_ip: _DefaultIp = False,
     any_ip: Annotated[bool, typer.Option("--any-ip", help="Quotas of addresses.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Only entities of exactly the types that are named.")
+        bool, typer.Option("--strict", help="Only entities with exactly the given types.")
     ] = False,
 ) -> None:
     """Describe the quotas that match all filters; without filters, all."""

@@ -31,7 +31,8 @@ def start(
         ),
     ],
     keep_replication_factor: Annotated[
-        bool, typer.Option("--keep-replication-factor", help="Refuse another number of replicas.")
+        bool,
+        typer.Option("--keep-replication-factor", help="Refuse to change the number of replicas."),
     ] = False,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,

@@ -22,7 +22,7 @@ _HmacFile = Annotated[
     typer.Option(
         "--hmac-file",
         metavar="FILE",
-        help="Where the token's HMAC is read, in base64; - is standard input. Default: a prompt.",
+        help="File with the token's HMAC in base64; - is standard input. Default: a prompt.",
     ),
 ]
 _TokenId = Annotated[
@@ -34,7 +34,7 @@ _SecretKeyFile = Annotated[
     typer.Option(
         "--secret-key-file",
         metavar="FILE",
-        help="With --log: where the secret key of the controllers is read, "
+        help="With --log: file with the controllers' secret key, "
         "delegation.token.secret.key; - is standard input.",
     ),
 ]
@@ -52,10 +52,13 @@ def create(
     ] = None,
     renewers: Annotated[
         list[str] | None,
-        typer.Option("--renewer", metavar="PRINCIPAL", help="Who may renew it; repeatable."),
+        typer.Option(
+            "--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."
+        ),
     ] = None,
     max_lifetime_ms: Annotated[
-        int, typer.Option("--max-lifetime-ms", metavar="MS", help="Default: the configured one.")
+        int,
+        typer.Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
     ] = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
@@ -80,7 +83,7 @@ def renew(
     period_ms: _Period = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
-    """Let a token live longer, within its maximum; for its owner and its renewers."""
+    """Extend a token's life, up to its maximum; for its owner and its renewers."""
     from controller.decisions.tokens import RenewToken
 
     _use_secret_key(ask, secret_key_file)
@@ -111,7 +114,7 @@ def describe(
     look: Look,
     owners: Annotated[
         list[str] | None,
-        typer.Option("--owner", metavar="PRINCIPAL", help="Only tokens of these; repeatable."),
+        typer.Option("--owner", metavar="PRINCIPAL", help="Only tokens of this owner; repeatable."),
     ] = None,
     show_secrets: ShowSecrets = False,
 ) -> None:

@@ -44,7 +44,7 @@ def create(
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
-    """Create topics, all alike; one that is refused does not stop the others."""
+    """Create topics with the same settings; a refused one does not stop the others."""
     from controller.decisions.topics import CreateTopics, NewTopic
 
     named = [new_topic_name(text, namespace) for text in names]
@@ -98,7 +98,7 @@ def list_(
     ] = None,
     namespace: NamespaceOption = "",
     exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal", help="Leave out what Kafka itself uses.")
+        bool, typer.Option("--exclude-internal", help="Leave out Kafka's internal topics.")
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
@@ -130,7 +130,10 @@ def describe(
     ] = None,
     namespace: NamespaceOption = "",
     all_configs: Annotated[
-        bool, typer.Option("--all-configs", help="Also those that are set elsewhere or nowhere.")
+        bool,
+        typer.Option(
+            "--all-configs", help="Also configs that are inherited or have their default value."
+        ),
     ] = False,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")

@@ -28,7 +28,12 @@ def alter(
     ask: AdminClient,
     topics: TopicNames,
     partitions: Annotated[
-        int, typer.Option(metavar="N", help="New count; fewer remove the highest ids.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="New number of partitions; a lower one removes the partitions with the "
+            "highest ids.",
+        ),
     ] = _UNSET,
     replication_factor: Annotated[
         int, typer.Option(metavar="N", help="New number of replicas of each partition.")
@@ -37,7 +42,7 @@ def alter(
         str | None,
         typer.Option(
             metavar="1:2,2:3",
-            help="Brokers of the new partitions; without --partitions, of all.",
+            help="Brokers of the new partitions; without --partitions, of all partitions.",
         ),
     ] = None,
     config: Annotated[

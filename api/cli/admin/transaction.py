@@ -29,8 +29,8 @@ def transaction(
 ) -> int:
     """Carry out several commands: all of them, or none.
 
-    Each sees what those before it did. The first step that is refused, or of which an item is,
-    undoes them all and is named.
+    Each step sees the effects of the earlier ones. If a step, or an item of one, is refused,
+    nothing is done, and the error names the step.
     """
     from api.cli.admin.admin_client import Item
     from api.documents.changes import StepDone, plain

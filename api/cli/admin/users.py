@@ -30,17 +30,17 @@ class _Mechanism(enum.Enum):
 
 _Name = Annotated[str, typer.Argument(metavar="USER", help="Such as alice.", show_default=False)]
 _MechanismOption = Annotated[
-    _Mechanism, typer.Option("--mechanism", help="How clients prove the password.")
+    _Mechanism, typer.Option("--mechanism", help="SASL mechanism of the credential.")
 ]
 _Iterations = Annotated[
-    int, typer.Option("--iterations", metavar="N", help="Rounds of the hash, 4096 to 16384.")
+    int, typer.Option("--iterations", metavar="N", help="Iterations of the hash, 4096 to 16384.")
 ]
 _PasswordFile = Annotated[
     str | None,
     typer.Option(
         "--password-file",
         metavar="FILE",
-        help="Where the password is read; - is standard input. Default: a prompt.",
+        help="File with the password; - is standard input. Default: a prompt.",
     ),
 ]
 
@@ -83,7 +83,7 @@ def delete(
     user: _Name,
     mechanism: Annotated[
         _Mechanism | None,
-        typer.Option("--mechanism", help="Only the credential of this one; default: all."),
+        typer.Option("--mechanism", help="Only the credential of this mechanism; default: all."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
