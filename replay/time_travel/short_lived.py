@@ -1,4 +1,6 @@
-"""Objects that came and went between two states, so that a diff of the states lacks them."""
+"""Objects that were created and removed between two states, so that a diff of the states lacks
+them.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +67,7 @@ class PassedObjects:
         self._lives = _Lives(old)
 
     def follow(self, batch: Batch) -> None:
-        """Take note of what a batch makes and removes; batches come in order.
+        """Record the objects that the next batch creates and removes.
 
         Raises:
             ContradictionError: a misplaced marker of a transaction; names the offset.
@@ -78,8 +80,8 @@ class PassedObjects:
     def passed(self, new: MetadataImage) -> list[Passed]:
         """Return the objects, ordered by kind and first record.
 
-        Left out are the partitions and configs of a topic that came and went, because the topic is
-        listed, and configs that only moved with their topic.
+        Partitions and configs of a topic that is listed itself are left out, and so are configs
+        that only moved with their topic.
 
         Args:
             new: The later image.
@@ -120,7 +122,7 @@ class _Lives:
         self._partitions: dict[Uuid, dict[tuple[Uuid, int], None]] = {}
 
     def follow(self, record: Any, offset: int) -> None:
-        """Take note of what a record makes or removes."""
+        """Record the object that a record creates or removes."""
         if isinstance(record, topics.MoveTopicRecord):
             self._move(record)
             return
@@ -133,7 +135,7 @@ class _Lives:
                 self._ended[each] = offset
 
     def _move(self, record: topics.MoveTopicRecord) -> None:
-        """Take note of a topic's new name, under which its configs go on."""
+        """Record a topic's new name, to which its configs move."""
         old = TOPIC, self._topic_name(record.topic_id)
         self._learn_name(record)
         new = TOPIC, self.names[record.topic_id]
