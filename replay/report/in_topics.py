@@ -24,10 +24,11 @@ class InTopics:
         return False
 
     def of(self, touched: Touched, image: Callable[[], MetadataImage]) -> Iterator[Touched]:
-        """Yield what a change of an object is to a reader who sees only these topics.
+        """Yield a change of an object in the form for a reader who sees only these topics.
 
-        A topic that gets one of the names is new, with its partitions, whose earlier records may
-        not be shown. A topic that gets another name is gone, with its partitions.
+        A topic that gets one of the names counts as new, with its partitions, because their earlier
+        records may not be shown. A topic that gets another name counts as gone, with its
+        partitions.
 
         Args:
             image: Returns the image after the record that made the change.

@@ -91,7 +91,7 @@ _HEALING_ROUNDS = 200
 
 
 class _Cluster(Cluster):
-    """Checks every batch."""
+    """A cluster that checks the invariants after every batch."""
 
     def __init__(self) -> None:
         self._check = HistoryCheck()

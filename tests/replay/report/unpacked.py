@@ -68,7 +68,7 @@ class Unpacked:
                 yield offset + delay, row, Change(number, fate, found)
 
     def objects(self) -> list[tuple[str, str | int, int]]:
-        """Return kind, label or topic, and number of each object."""
+        """Return the kind of each object, its label (or the index of its topic), and its number."""
         header, columns = self.header, self.columns
         labels = iter(header["labels"])
         return [
