@@ -15,8 +15,8 @@ class ConfirmedSource(BatchSource, Protocol):
 
     @property
     def confirmed_end(self) -> int:
-        """Return the end of the final records, exclusive. In a mirror, Kafka may replace later
-        records.
+        """Return the end, exclusive, of the final records; Kafka may replace later ones in a
+        mirror.
         """
 
 

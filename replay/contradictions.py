@@ -1,4 +1,4 @@
-"""Error messages for contradictions: both records, and a command that shows the image before."""
+"""Error messages for contradictions: both records, and a command that shows the prior image."""
 
 import shlex
 
@@ -31,7 +31,9 @@ def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogEr
 
 
 def _maker(source: BatchSource, error: ContradictionError, offset: int) -> RecordPlace | None:
-    """Return the last record before `offset` that changed the object which the error names."""
+    """Return the last record before `offset` that changed the object named in the error, or
+    None.
+    """
     if error.about is None or offset <= source.history_start:
         return None
     event = last_event(source, parse_object(error.about), offset)

@@ -304,7 +304,7 @@ def of_topics(
     schema: str,
     others: workers.Work | None = None,
 ) -> DataFrame:
-    """Return the rows computed from the records by Spark's workers, topics in parallel.
+    """Return the rows that `find` computes from the records of topics, and `others` from the rest.
 
     Args:
         history: A history with the columns `COLUMNS`.

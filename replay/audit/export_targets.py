@@ -218,7 +218,7 @@ class ExportDirectory:
 
 
 class ExportBucket:
-    """A prefix in a bucket; the watermark is replaced only if no other run has replaced it."""
+    """A prefix in a bucket; a file is replaced only if it has not changed since the run began."""
 
     def __init__(self, url: str, store: Store) -> None:
         self._url = url.rstrip("/")

@@ -40,7 +40,7 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n
 
 @dataclass(frozen=True, kw_only=True)
 class Java:
-    """A `java` executable and its major version (17, for example)."""
+    """A `java` executable and its major version, such as 17."""
 
     executable: Path
     major: int

@@ -1,4 +1,4 @@
-"""Selection of the changes, and of their columns, that a query needs."""
+"""The changes and the columns that a query needs."""
 
 import re
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ class Selection:
     Attributes:
         kinds: Kinds of objects; empty for all.
         fields: Fields of partitions; empty for all.
-        words: Names, among them those of all columns that are needed; None for all.
-        where: A condition of the needed rows; None for all.
+        words: Words that include the names of all needed columns; None if all columns are needed.
+        where: A filter that keeps all needed rows; None if all rows are needed.
     """
 
     kinds: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Selection:
         fields: tuple[str, ...],
         where: Where | None = None,
     ) -> Self:
-        """Return the selection of a query: the columns that its text names, and maybe more."""
+        """Return the selection of a query; it needs all columns whose names are words of `text`."""
         return cls(kinds, fields, frozenset(re.findall(r"\w+", text)), where)
 
     def has(self, kind: str) -> bool:
@@ -41,11 +41,11 @@ class Selection:
 
     @property
     def is_of_partitions_only(self) -> bool:
-        """True if no other objects than partitions are needed."""
+        """True if only partitions are needed."""
         return self.kinds == ("partitions",)
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Return the columns, among some, that are needed."""
+        """Return those of `names` that are needed columns."""
         return [name for name in names if self.words is None or name in self.words]
 
 

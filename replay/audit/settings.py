@@ -1,4 +1,4 @@
-"""Spark's settings for audits, and which settings of the caller's application they use."""
+"""Spark settings for audits, and the list of the application's settings that audits keep."""
 
 from typing import TYPE_CHECKING
 
@@ -54,9 +54,10 @@ _KEPT = (
 
 
 def reset(spark: "SparkSession") -> None:
-    """Give the SQL settings of a new session that the application set Spark's defaults again.
+    """Reset the SQL settings that the application changed to Spark's defaults in a new session.
 
-    For example `spark.sql.ansi.enforceReservedKeywords` forbids a column of the name `offset`.
+    Settings with a prefix in `_KEPT` stay. An example of a reset setting is
+    `spark.sql.ansi.enforceReservedKeywords`, which forbids a column named `offset`.
     """
     for name in spark.conf.getAll:
         is_ours = name.startswith("spark.sql.") and not name.startswith(_KEPT)

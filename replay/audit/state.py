@@ -63,9 +63,9 @@ def part(history: History, name: str) -> DataFrame:
 def _folded(
     history: History, types: frozenset[str], work: Work, schema: str | T.StructType
 ) -> DataFrame:
-    """Do some work on all records of some types, in order, in one task.
+    """Call `work` in one task with all records of some types, in order; return its results.
 
-    If several tasks read the log, each folds the records of partitions in its range.
+    If several tasks read the log, each of them first folds the records of partitions in its range.
     """
     if history.is_one_task:
         return worked(history, types, work, schema)

@@ -1,6 +1,6 @@
 """States of partitions and brokers over time.
 
-Workers compute those of partitions, which are most of all (fold/partition_states.py). Those of
+Most states are of partitions; workers compute them (fold/partition_states.py). The states of
 brokers are accumulated from the relation of changes. Both use the view `period` (one row: the first
 offset of the range, and the times of its first and last records).
 """
@@ -74,10 +74,10 @@ _OLD = OLD.rstrip("_")
 
 
 def partition_outages_view(history: History, period: DataFrame) -> DataFrame:
-    """Return the partitions that were without a leader or under-replicated, with the time.
+    """Return the partitions that were without a leader or under-replicated, and for how long.
 
-    Columns: name, that of the last record, id, outages, unavailable_ms, shortages and
-    under_replicated_ms, all long.
+    The columns are name (as of the last record) and id, and outages, unavailable_ms, shortages and
+    under_replicated_ms, which are long.
 
     Args:
         history: A history with the columns `changes.COLUMNS`.

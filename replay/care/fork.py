@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 class ForkResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a fork: the new log's history start, state digest, and lowest writer epoch."""
+    """Result of a fork: history start, state digest, and lowest writer epoch of the new log."""
 
     history_start: int
     digest: str

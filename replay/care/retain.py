@@ -22,9 +22,9 @@ from replay.loader import load_image
 
 
 class RetainResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The new start of the history, and the amount removed.
+    """The new start of the history, and how much was removed.
 
-    `digest` is that of the image at the new start, None if nothing was removed.
+    `digest` is the digest of the image at the new start; None if nothing was removed.
     """
 
     history_start: int

@@ -1,4 +1,4 @@
-"""Saves a what-if fork as a writable log: rows decided again from an offset on, and notes."""
+"""Saves a what-if fork as a writable log: the rows decided anew after the fork, and notes."""
 
 import asyncio
 import os
@@ -27,9 +27,9 @@ _AUTHOR = "what-if"
 class ForkRows:
     """Collects the rows of a fork, as batches, and notes about the changes.
 
-    The fork begins at offset `start`. The saved log has its own epoch record there, and then the
-    rows without gaps, so up to the first change each row is one offset later than in the original
-    log.
+    The fork begins at offset `start`. There the saved log has an additional epoch record; the rows
+    follow it without gaps. So, up to the first change, each row is one offset later than in the
+    original log.
     """
 
     def __init__(self, start: int) -> None:

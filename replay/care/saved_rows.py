@@ -1,4 +1,4 @@
-"""Writes rows of one log to another log, which must be writable, with the regular log writer."""
+"""Copies rows of one log to a writable log, with the regular log writer."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +26,8 @@ class _StandingClock:
 async def save_new(log: Path, cluster_id: str, units: Sequence[Sequence[Envelope]]) -> None:
     """Create a writable log (not a mirror) from rows.
 
-    Each unit becomes one batch, which gets new offsets and keeps its time, principal and reason.
+    Each unit becomes one batch, or a transaction if it is too large for one batch. It gets new
+    offsets and keeps its time, principal and reason.
 
     Raises:
         RequestError: LOG_EXISTS, the directory is not empty.

@@ -1,4 +1,4 @@
-"""Determines the tokens that records touch: a kind of objects, or a kind and the key of an object.
+"""Determines the tokens (a kind, or a kind and an object's key) that records touch.
 
 Expressions note the tokens that they read. The tokens touched are derived from the changes in the
 delta, so none is missed, whichever rule made the change.

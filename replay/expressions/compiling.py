@@ -295,7 +295,7 @@ def _tree(child: Any) -> _Tree:
 
 
 def _word(tree: _Tree) -> Token:
-    """Return the name after a dot, of a field or method."""
+    """Return the token after a dot: the name of a field or method."""
     word = tree.children[1]
     assert isinstance(word, Token)
     return word

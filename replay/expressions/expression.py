@@ -41,8 +41,9 @@ class Expression:
     def evaluate(self, image: MetadataImage) -> Any:
         """Return the value in an image, as JSON.
 
-        Evaluates plainly, and stops at the first element that decides `exists` or `all`; a `Watch`
-        evaluates all elements once and keeps their outcomes, and tests compare it with this.
+        Stops at the first element that decides `exists` or `all`, and keeps no outcomes. A `Watch`
+        instead evaluates all elements once and keeps their outcomes; tests compare its values with
+        those of this method.
 
         If the expression reads an object that does not exist, the result is false for a condition
         and None for any other expression.
@@ -95,7 +96,7 @@ class Watch:
     def start(self, image: MetadataImage) -> Any:
         """Return the value of the expression in an image.
 
-        To be called with the first image, and again whenever `is_touched` has returned True.
+        Call this with the first image, and again whenever `is_touched` has returned True.
         """
         env = Env(image, self._slot_count, self._steps)
         value = self._expression.value_of(self._evaluate, env)

@@ -150,9 +150,10 @@ def count_of(atoms: Iterable[Atom]) -> int:
 
 
 class _State(msgspec.Struct, frozen=True):
-    """An image and, in `is_ready`, whether the expression has already had the opposite value.
+    """The state of a replay: an image, and whether the expression can flip.
 
-    Only then can the expression flip.
+    `is_ready` is true if the expression has already had the opposite of the wanted value; only then
+    can it flip.
     """
 
     image: MetadataImage
@@ -164,7 +165,9 @@ class _Stopped(Exception):
 
 
 class _Search:
-    """The smallest history found so far: the last unit of `atoms` flips the expression."""
+    """Search for a smaller history; the last unit of `atoms`, the smallest so far, causes the
+    flip.
+    """
 
     def __init__(
         self,
@@ -183,7 +186,9 @@ class _Search:
         self._progress = progress
 
     def split(self) -> None:
-        """Split the atoms into single records, so that these are left out instead of batches."""
+        """Split the atoms into single records, so that later passes leave out records, not
+        batches.
+        """
         self.atoms = [Atom(atom.unit, (row,)) for atom in self.atoms for row in atom.rows]
 
     def minimize(self) -> bool:

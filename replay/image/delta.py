@@ -65,8 +65,8 @@ class MetadataDelta(PartDeltas):
         """Apply the records of a batch like `replay_all`, but without their rows; takes less time.
 
         Args:
-            records: None may be of a type in `NEED_ROWS`.
-            timestamp: The batch's; like `origin` only for the error.
+            records: Must not contain a record of a type in `NEED_ROWS`.
+            timestamp, origin: Those of the batch; used only in the ContradictionError.
         """
         known = self._rules
         try:

@@ -245,7 +245,7 @@ def _rows_of(part: Part) -> Callable[[MetadataImage], Iterator[str]]:
 def _partition_rows(image: MetadataImage) -> Iterator[str]:
     """Yield the texts of all partitions.
 
-    The same texts as those of `row_text`, in half the time: nearly all rows of an image are
+    The texts equal those of `row_text` but take half the time: nearly all rows of an image are
     partitions, most ISRs equal the replicas, and most of the other lists are empty.
     """
     ints, lists, id_lists, no_items = _INTS, _INT_LISTS, _ID_LISTS, _int(0)

@@ -103,10 +103,10 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
     def topic_differences(
         self, other: "MetadataImage"
     ) -> tuple[list[TopicEntry], list[TopicEntry]]:
-        """Return the topics that differ from `other` or are missing there, and the reverse.
+        """Return the topics that differ between the images: as in this image, and as in `other`.
 
-        Topics with differing partitions or versions count as well. O(topics), but fast for topics
-        that the two images share.
+        Topics that only one image has, or with differing partitions or versions, are included.
+        O(topics), but fast for topics that the two images share.
         """
         return self._topics.differences(other._topics)
 
@@ -285,7 +285,7 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         return None if self._kraft_version is None else self._kraft_version.kraft_version
 
     def has_versions_of(self, other: "MetadataImage") -> bool:
-        """True if all versions equal those of `other`, which has the same digest: O(objects)."""
+        """True if all versions equal those of `other`. Call only for equal digests. O(objects)."""
         return (self._topics, self._namespaces, self._configs, self._controllers) == (
             other._topics,
             other._namespaces,

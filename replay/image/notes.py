@@ -8,7 +8,7 @@ from replay.image.fields import copied
 
 
 class Note(msgspec.Struct, frozen=True, gc=False):
-    """A note; writing the same one twice has no effect."""
+    """A note; writing an identical note again has no effect."""
 
     at_offset: int
     author: str

@@ -58,9 +58,10 @@ class TopicsImage(msgspec.Struct, frozen=True, gc=False):
         return (self._entries[i].topic for i in self._ids.get(namespace_id, _NO_IDS).values())
 
     def differences(self, other: "TopicsImage") -> tuple[list[TopicEntry], list[TopicEntry]]:
-        """Return the topics that differ from `other` or are missing there, and the reverse.
+        """Return the topics that differ between the images: as in this image, and as in `other`.
 
-        O(topics), but fast for topics that the two images share.
+        Topics that only one image has are included. O(topics), but fast for topics that the two
+        images share.
         """
         ours, theirs = unshared_values(self._entries, other._entries)
         return (

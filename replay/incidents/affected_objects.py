@@ -42,7 +42,7 @@ def affected_objects(record: Any, state: LiveState) -> Iterable[str]:
     """Return the names of the objects that a record touches.
 
     Args:
-        state: The state before the record if its type is in GOING, else the state after the record.
+        state: For a record type in GOING, the state before the record; else the state after it.
     """
     if type(record) in _NAMED_BY_STATE:
         return _by_state(record, state)

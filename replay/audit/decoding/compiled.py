@@ -81,9 +81,9 @@ class Decoder:
                 yield column, a
 
     def _lists(self, schema: Any) -> dict[int, tuple[str, Any, Any]]:
-        """Return, by union branch, what is needed to convert records to JSON: name and two schemas.
+        """Return, by union branch, the name and two schemas of each record type wanted as JSON.
 
-        The schemas are of a list of the records: as written, and as `_reader` returns it.
+        Both schemas are of a list of such records: the written one, and the result of `_reader`.
         """
         written = members(schema, self._wanted.union)
         read = members(self._wanted.schema, self._wanted.union)

@@ -232,9 +232,7 @@ run = _compiled(
 
 
 def _gathered(data: Any, firsts: Any, sizes: Any) -> Any:
-    """Copy byte strings out of `data`; return Arrow offsets (0, then the end of each) and the
-    copy.
-    """
+    """Copy byte strings of `data`; return Arrow offsets (0, then the end of each) and the copy."""
     offsets = numpy.zeros(len(firsts) + 1, numpy.int32)
     end = 0
     for index in range(len(firsts)):

@@ -34,9 +34,7 @@ def changed_partitions(
     *,
     columns: Sequence[str] = OBJECTS.names,
 ) -> Iterator[pyarrow.Table]:
-    """Yield one row per record and changed partition; the arguments are as for
-    `partition_changes`.
-    """
+    """Yield one row per record and changed partition; arguments are as for `partition_changes`."""
     events = Events(records, undone, spaces)
     bits = numpy.zeros(len(events.partition), numpy.int64)
     for bit, field in enumerate(sorted(FIELDS)):
@@ -56,7 +54,7 @@ def _of_bits(bits: int) -> list[str]:
 
 
 def changed_objects(changes: Iterable[Row]) -> Iterator[Row]:
-    """Combine changes into one row per record and object; their changes must be adjacent."""
+    """Combine changes into one row per record and object; changes of a row must be adjacent."""
     for _, rows in groupby(changes, key=_KEY):
         some = list(rows)
         of_object = _OF_OBJECT(some[0])

@@ -13,9 +13,7 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, *keys: Any) -> "Groups":
-        """Return the groups of rows with equal keys; rows are sorted by the keys, which are >=
-        -1.
-        """
+        """Return the groups of rows with equal keys; rows are sorted by key, and keys are >= -1."""
         is_first = numpy.any([numpy.diff(key, prepend=-2) != 0 for key in keys], axis=0)
         (first,) = numpy.nonzero(is_first)
         return cls(first, numpy.append(first[1:], len(is_first))[: len(first)] - 1)

@@ -18,9 +18,7 @@ _Work = Callable[..., Iterator[Any]]
 
 
 def needed(work: _Work, first: int, where: Where | None) -> _Work:
-    """Return `work` reduced to the rows at offsets from `first` on that the filter `where`
-    keeps.
-    """
+    """Return `work` limited to rows from offset `first` on that pass the filter `where`, if any."""
     if first:
         work = partial(_where, work, partial(_is_from, first))
     return work if where is None else partial(_where, work, where)
@@ -44,7 +42,7 @@ def unexplained(changes: Any) -> Any:
 def removed(changes: Any) -> Any:
     """Return a mask of the changes in effect that removed a field's value.
 
-    Of the changes by the removal of a topic, only those of the topic itself count.
+    A RemoveTopicRecord counts only for the topic itself, not for its partitions and configs.
     """
     is_other = pc.not_equal(changes["record"], "RemoveTopicRecord")
     is_alone = pc.or_(is_other, pc.equal(changes["kind"], "topics"))

@@ -1,6 +1,4 @@
-"""Packs many rows into one binary value, which Spark moves between tasks without converting
-rows.
-"""
+"""Packs many rows into one binary value, so that Spark moves rows between tasks unconverted."""
 
 from collections.abc import Iterable, Iterator
 from zlib import crc32

@@ -209,7 +209,7 @@ def _before(after: Any, span: Any, first: Any) -> Any:
 
 
 def _last_before(among: Any, first: Any) -> Any:
-    """Return, by event, the index of its partition's last earlier event in the mask `among`, or
+    """Return, by event, the index of its partition's last earlier event in `among` (a mask), or
     -1.
     """
     places = numpy.where(among, numpy.arange(len(among)), -1)

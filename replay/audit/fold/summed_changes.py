@@ -81,9 +81,7 @@ def by_object(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
 
 
 def by_principal(changed: Changed, columns: Sequence[str]) -> pyarrow.Table:
-    """Return the totals of changes by principal and command: the given columns of
-    `BY_PRINCIPAL`.
-    """
+    """Return the totals of changes by principal and command: given columns of `BY_PRINCIPAL`."""
     keys = [_codes(changed.said[name]) for name in ("principal", "command")]
     order = numpy.lexsort((changed.objects, *keys))
     keys = [key[order] for key in keys]
@@ -158,8 +156,9 @@ def _table(
     schema: pyarrow.Schema,
     columns: Sequence[str],
 ) -> pyarrow.Table:
-    """Return a table of `found` and the counts and times of each group; `order` sorts the
-    changes.
+    """Return a table of `columns`: those in `found`, and the counts and times of each group.
+
+    `order` sorts the changes by group.
     """
     times = changed.said["timestamp"].to_numpy()[order]
     found["changes"] = groups.sums(changed.changes[order])
@@ -170,7 +169,11 @@ def _table(
 
 
 def _distinct(groups: Groups, values: Any, among: Any) -> tuple[Any, Any]:
-    """Return offsets and values of a list per group: its sorted distinct values in `among`."""
+    """Return, for each group, the sorted distinct values of its rows in the mask `among`.
+
+    Returns:
+        The offsets and the values of an Arrow list array.
+    """
     of = numpy.repeat(numpy.arange(len(groups.first)), groups.sizes())[among]
     values = values[among]
     order = numpy.lexsort((values, of))

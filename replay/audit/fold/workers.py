@@ -155,7 +155,10 @@ def changes(
 
 
 def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Pack records to compute changes: a topic's records in its bucket, all others in one more."""
+    """Pack records for the computation of changes, by bucket.
+
+    Each topic's records are in one of several buckets; all other records are in one more.
+    """
     for some in _some(batches):
         others = some.filter(some["record"].is_valid())
         yield from packed(others.select(["position", "record", *_ORIGIN]))
@@ -163,7 +166,7 @@ def split_by_topic(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 
 
 def pack_others(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
-    """Pack records to compute changes, like `split_by_topic`, if none are of partitions."""
+    """Pack records other than those of partitions for the computation of changes, in one bucket."""
     for some in _some(batches):
         yield from packed(some)
 
@@ -258,9 +261,7 @@ def _said(batches: Batches) -> Iterator[Said]:
 
 
 def _applied(batches: Batches, fold: TransactionFold | None = None) -> Objects:
-    """Apply records and return the resulting objects; records of partitions go to `fold`, if
-    given.
-    """
+    """Apply records and return the resulting objects; add records of partitions to `fold`."""
     objects = Objects()
     objects.apply_all(_records(batches, fold))
     return objects
