@@ -13,13 +13,14 @@ from msgspec import UNSET, UnsetType
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka.listener import Listener
-from api.kafka.listeners import start_listeners
+from api.kafka.listeners import bind_all, start_listeners
 from api.security.listeners import LOCAL, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator
 from api.service.service import Service
 from api.service.session import Session
 from api.socket.server import SocketServer, serve_socket
+from api.transport.acceptor import Bound
 from api.transport.connections import Connections
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.limits import KAFKA_CONNECTIONS_MAX
@@ -58,7 +59,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         upkeep: Options of archive and retention, which run in the background.
     """
 
-    log: Path
+    log: Path | str
     kafka: tuple[ListenerAddress, ...] = (LOCAL,)
     socket: ListenerAddress | Path | None = None
     security: SecurityOptions = SecurityOptions()
@@ -70,6 +71,11 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     sql_history: str | None = None
     upkeep: UpkeepOptions = UpkeepOptions()
     settings: Settings = Settings()
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the log."""
+        return Path(self.log)
 
 
 class Serving(msgspec.Struct, frozen=True):
@@ -151,12 +157,16 @@ async def serving(
     wanted = KAFKA_CONNECTIONS_MAX + (0 if options.http is None else options.http.connections_max)
     connections = Connections.within(raise_descriptor_limit(), wanted)
     async with contextlib.AsyncExitStack() as closing:
+        # Before the log is written to, and before anyone can connect to one of them.
+        bound = await bind_all(_addresses(options))
+        for at in bound:
+            closing.callback(at.close)
         http = None
         if options.http is not None:
             http = await _listen_for_http(options, connections)
             closing.push_async_callback(http.close)
             renewal.add(http.read_again)
-        service = await Service.open(options.log, settings=options.settings, progress=loaded)
+        service = await Service.open(options.directory, settings=options.settings, progress=loaded)
         closing.push_async_callback(service.close)
         if options.sql_history is not None and options.sql_history != DEFAULT_DATABASE:
             service.answers.use_sql_history(options.sql_history)
@@ -168,17 +178,23 @@ async def serving(
             ),
         )
         securities = _securities(options, service)
+        socket = None
+        if options.socket is not None:
+            at_port = bound[-1] if isinstance(options.socket, ListenerAddress) else None
+            socket = await _take_appends(service, connections, options.socket, at_port, securities)
+            closing.push_async_callback(socket.close)
+            if isinstance(options.socket, ListenerAddress):
+                renewal.add(partial(securities.read_again, options.socket, socket.renew))
         listeners = await start_listeners(
-            options.kafka, kafka.answering, connections, securities, renewal
+            options.kafka,
+            kafka.answering,
+            connections,
+            securities,
+            renewal,
+            bound[: len(options.kafka)],
         )
         for listener in listeners:
             closing.push_async_callback(listener.close)
-        socket = None
-        if options.socket is not None:
-            socket = await _take_appends(service, connections, options.socket, securities)
-            closing.push_async_callback(socket.close)
-            if not isinstance(options.socket, Path):
-                renewal.add(partial(securities.read_again, options.socket, socket.renew))
         jobs = _work_in_background(options, service, closing)
         if http is not None:
             from api.http.metrics import Sources
@@ -197,6 +213,13 @@ async def serving(
         closing.callback(service.answers.stop)
         authenticators = tuple(securities.authenticators)
         yield Serving(service, tuple(listeners), socket, authenticators, http)
+
+
+def _addresses(options: ServeOptions) -> tuple[ListenerAddress, ...]:
+    """Return the addresses of the Kafka listeners, then that of the socket if it has a port."""
+    if isinstance(options.socket, ListenerAddress):
+        return (*options.kafka, options.socket)
+    return options.kafka
 
 
 def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:
@@ -228,10 +251,10 @@ def _work_in_background(
         runs.append(maker.run())
     if options.sql_history is not None:
         is_default = options.sql_history == DEFAULT_DATABASE
-        keeper = HistoryKeeper(options.log, None if is_default else options.sql_history)
+        keeper = HistoryKeeper(options.directory, None if is_default else options.sql_history)
         jobs.append(keeper.job)
         runs.append(keeper.run())
-    upkeep = Upkeep(options.log, options.upkeep, service.answers.cut)
+    upkeep = Upkeep(options.directory, options.upkeep, service.answers.cut)
     if upkeep.jobs:
         jobs.extend(upkeep.jobs)
         runs.append(upkeep.run())
@@ -241,10 +264,10 @@ def _work_in_background(
 
 
 def _snapshot_maker(options: ServeOptions, service: Service) -> SnapshotMaker:
-    with LogReader.open(options.log) as reader:
+    with LogReader.open(options.directory) as reader:
         newest = Timeline.of(reader).newest_snapshot_end()
     return SnapshotMaker(
-        options.log,
+        options.directory,
         options.snapshot_every,
         options.snapshot_keep,
         lambda: service.image.provenance.next_offset,
@@ -261,6 +284,7 @@ async def _take_appends(
     service: Service,
     connections: Connections,
     at: ListenerAddress | Path,
+    bound: Bound | None,
     securities: ListenerSecurities,
 ) -> SocketServer:
     # Requests of a connection are processed in order, from the first one on.
@@ -273,7 +297,7 @@ async def _take_appends(
     )
     if isinstance(at, Path):
         return await serve(path=at)
-    return await serve(host=at.host, port=at.port, security=securities.of(at))
+    return await serve(bound=bound, security=securities.of(at))
 
 
 def _ready(options: ServeOptions, running: Serving) -> Ready:

@@ -1,6 +1,7 @@
 """Creation of a new log."""
 
 import contextlib
+import re
 from pathlib import Path
 
 from metadata_log.file_publish import SoleOwner
@@ -10,14 +11,26 @@ from metadata_log.manifest import Kind, Manifest, write_manifest
 from metadata_log.tail import EMPTY_TAIL
 from records.errors import RequestError
 
+# Kafka makes ids of 22 characters of base64url; people choose readable ones, too.
+_CLUSTER_ID = re.compile(r"[A-Za-z0-9._-]{1,255}")
 
-def create_log(directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
+
+def create_log(directory: Path | str, cluster_id: str, *, fs: Fs | None = None) -> None:
     """Create an empty log that assigns its own offsets, epochs and times (not a mirror).
 
+    Args:
+        cluster_id: 1 to 255 letters, digits, `.`, `_` or `-`.
+
     Raises:
-        RequestError: the directory exists and is not empty.
+        RequestError: the directory exists and is not empty; or INVALID_REQUEST, the cluster id has
+            another form.
     """
-    fs = fs or OsFs()
+    if not _CLUSTER_ID.fullmatch(cluster_id):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"cluster id {cluster_id[:40]!r}: it needs 1 to 255 letters, digits, '.', '_' or '-'",
+        )
+    fs, directory = fs or OsFs(), Path(directory)
     with contextlib.suppress(FileExistsError):
         fs.make_directory(directory)
     if fs.list(directory):

@@ -85,7 +85,7 @@ class MetadataLog:
     @classmethod
     async def open(
         cls,
-        directory: Path,
+        directory: Path | str,
         *,
         node_id: int = 0,
         clock: Clock | None = None,
@@ -112,7 +112,7 @@ class MetadataLog:
         Raises:
             MetadataLogError: see `own_log`; the outcome is always NOTHING.
         """
-        fs, directory = fs or OsFs(), directory.absolute()
+        fs, directory = fs or OsFs(), Path(directory).absolute()
         try:
             owned = own_log(fs, directory, segment_size_bytes_max)
         except FencedError as error:

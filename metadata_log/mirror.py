@@ -33,14 +33,14 @@ _IMPORTING = ".importing-"
 class MirrorBuilder:
     """Writes one mirror. Use as a context manager, and call `finish` at the end."""
 
-    def __init__(self, directory: Path, cluster_id: str, *, fs: Fs | None = None) -> None:
+    def __init__(self, directory: Path | str, cluster_id: str, *, fs: Fs | None = None) -> None:
         """Start a mirror that will appear at `directory`.
 
         Raises:
             RequestError: `directory` exists already.
         """
         self._fs = fs or OsFs()
-        self._target = directory.absolute()
+        self._target = Path(directory).absolute()
         if os.path.lexists(self._target):
             raise RequestError("LOG_EXISTS", f"{directory} exists already; name a new directory")
         self._cluster_id = cluster_id

@@ -58,7 +58,7 @@ class LocalAdmin:
 
     def __init__(
         self,
-        directory: Path,
+        directory: Path | str,
         *,
         principal: str,
         settings: Settings | None = None,
@@ -70,7 +70,7 @@ class LocalAdmin:
             load: Returns the image at a log's end, for example with a progress bar; None means
                 `Timeline.image`.
         """
-        self._directory = directory
+        self._directory = Path(directory)
         self._caller = process_caller(principal)
         self._settings = settings or Settings()
         self._load = load or (lambda reader: Timeline.of(reader).image())

@@ -17,7 +17,8 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     is the name of the listener that other brokers use; None: the first listener. `token_key` is the
     cluster's `delegation.token.secret.key`.
 
-    `client` has the broker's credentials for the service and for other brokers.
+    `client` has the broker's credentials for the service and for other brokers. `cluster_id` is the
+    only cluster that the broker joins; None: that of the service.
     `delete_stale_delay_ms` is used if the log sets no value; None: the controller's static config,
     or the default.
     """
@@ -38,3 +39,4 @@ class BrokerOptions(msgspec.Struct, frozen=True, kw_only=True):
     auto_create_topics: bool = False
     authorizer: Authorizer = ALLOW_ALL
     client: ClientSecurity = ClientSecurity()
+    cluster_id: str | None = None

@@ -15,7 +15,7 @@ from api.clients.client import MetadataClient, server_address
 from api.transport.descriptors import raise_descriptor_limit
 from api.transport.renewal import renewed_by_signal
 from api.transport.shutdown import first_of, stopped_by_signal
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,8 @@ async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None
     """Ask the controller for the cluster id until it answers; None if the broker is stopped first.
 
     Raises:
-        RequestError: the URL or a file is wrong, or the broker's authentication fails.
+        RequestError: the URL or a file is wrong, or the broker's authentication fails; or
+            INCONSISTENT_CLUSTER_ID, the service is of another cluster than the broker is told.
     """
     server_address(options.server)
     said = ""
@@ -91,13 +92,24 @@ async def _cluster_id(options: BrokerOptions, stop: asyncio.Event) -> str | None
         try:
             connecting = MetadataClient.connect(options.server, security=options.client)
             async with await connecting as client:
-                return (await client.metadata(())).cluster_id
+                found = (await client.metadata(())).cluster_id
+                _check_cluster(options, found)
+                return found
         except UnavailableError as error:
             if str(error) != said:
                 said = str(error)
                 log.warning("waiting for the service: %s", error)
             await asyncio.sleep(_FIND_AGAIN_S)
     return None
+
+
+def _check_cluster(options: BrokerOptions, found: str | None) -> None:
+    if options.cluster_id not in (None, found):
+        raise RequestError(
+            "INCONSISTENT_CLUSTER_ID",
+            f"the service at {options.server} is of the cluster {found}, not of "
+            f"{options.cluster_id}; nothing was registered; check --server and --cluster-id",
+        )
 
 
 def _ready(

@@ -81,6 +81,16 @@ _Advertise = Annotated[
         rich_help_panel=LISTENERS,
     ),
 ]
+_ClusterId = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-id",
+        metavar="ID",
+        help="The cluster to join: the broker does not start if the service is of another one.",
+        show_default=False,
+        rich_help_panel=BROKERS,
+    ),
+]
 _Rack = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
@@ -145,6 +155,7 @@ def broker(
     between_brokers: _BetweenBrokers = None,
     advertise: _Advertise = "",
     allow_remote: AllowRemote = False,
+    cluster_id: _ClusterId = None,
     rack: _Rack = None,
     heartbeat_ms: _HeartbeatMs = 2_000,
     replica_lag_ms: _ReplicaLagMs = 30_000,
@@ -192,6 +203,7 @@ def broker(
         client=client_security(files, user, password_file),
         token_key=token_key,
         log_dirs=tuple(log_dir),
+        cluster_id=cluster_id,
         rack=rack,
         heartbeat_ms=heartbeat_ms,
         replica_lag_ms=replica_lag_ms,

@@ -1,5 +1,6 @@
 """Creates and describes logs: init, info, demo."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import Json, Log, LogOrServer, Server
@@ -44,6 +45,8 @@ def init(log: Log, json: Json = False) -> None:
         print_json(Made(log=str(log), cluster_id=cluster_id), log_about(log))
     else:
         print_line(f"made {log}, cluster id {cluster_id}")
+        print_line(f"next: metalog serve {shlex.quote(str(log))}")
+        print_line(f"its brokers: metalog broker --server URL --cluster-id {cluster_id}")
 
 
 @command()

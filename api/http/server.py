@@ -27,7 +27,7 @@ from api.security.options import SecurityOptions
 from api.security.principals import PrincipalMapping
 from api.security.tls import server_context
 from api.service.service import Service
-from api.transport.acceptor import Acceptor
+from api.transport.acceptor import Acceptor, bind
 from api.transport.connections import Connections, Quota
 from api.transport.limits import IDLE_TIMEOUT_S
 from api.transport.renewal import Use
@@ -97,7 +97,7 @@ class HttpServer:
             return cls(shared, state, acceptor, f"{UNIX}{options.path}", options, security)
         assert options.host is not None, "a host or a path is given"
         tls = _tls(options, security)
-        acceptor = await Acceptor.listen(protocol, options.host, options.port, tls)
+        acceptor = Acceptor.listen(protocol, await bind(options.host, options.port), tls)
         address = f"{_bracketed(options.host)}:{acceptor.port}"
         if options.has_tls:
             address = HTTPS + address

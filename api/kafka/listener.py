@@ -9,7 +9,7 @@ from api.kafka.conversation import address_of, answer
 from api.kafka.streams import BufferedStream
 from api.security.listeners import OPEN, ListenerSecurity
 from api.transport import limits
-from api.transport.acceptor import Acceptor
+from api.transport.acceptor import Acceptor, Bound, bind
 from api.transport.connections import Connections, Quota
 from api.transport.log_limit import limited_logger
 from records.errors import UnavailableError
@@ -57,8 +57,20 @@ class Listener:
             UnavailableError: the address is in use or does not belong to this machine; or the
                 process's limit of open files is too low.
         """
-        listener = cls(answering, connections or Connections.of_process(), security)
-        listener._acceptor = await Acceptor.listen(listener._protocol, host, port, security.tls)
+        connections = connections or Connections.of_process()
+        return cls.start_at(answering, await bind(host, port), connections, security)
+
+    @classmethod
+    def start_at(
+        cls,
+        answering: Answering,
+        bound: Bound,
+        connections: Connections,
+        security: ListenerSecurity,
+    ) -> Self:
+        """Start accepting connections at a bound address; arguments and errors as for `start`."""
+        listener = cls(answering, connections, security)
+        listener._acceptor = Acceptor.listen(listener._protocol, bound, security.tls)
         return listener
 
     @property

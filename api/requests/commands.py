@@ -4,6 +4,7 @@ One table serves both: a service or a client runs `run("topics create", request)
 decision's response. Over a connection both are encoded by `controller.wire`.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -217,15 +218,19 @@ def find_command(name: str) -> Command:
     Raises:
         RequestError: INVALID_REQUEST, there is no such command.
     """
-    command = _FOR_CLIENTS.get(name)
-    if command is None:
-        raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
-    return command
+    return _named(_FOR_CLIENTS, name)
 
 
 def any_command(name: str) -> Command:
-    """Return a command for clients or brokers by its name, which must exist."""
-    return ALL_COMMANDS[name]
+    """Return a command for clients or brokers by its name; raises the error of `find_command`."""
+    return _named(ALL_COMMANDS, name)
+
+
+def _named(commands: Mapping[str, Command], name: str) -> Command:
+    found = commands.get(name)
+    if found is None:
+        raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
+    return found
 
 
 def step_responses(transacted: Transacted) -> list[Any]:

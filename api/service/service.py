@@ -96,7 +96,7 @@ class Service:
     @classmethod
     async def open(
         cls,
-        directory: Path,
+        directory: Path | str,
         *,
         settings: Settings | None = None,
         machine: MachineClocks | None = None,
@@ -117,6 +117,7 @@ class Service:
             UnavailableError: another process writes the log.
             CorruptLogError: the log is damaged.
         """
+        directory = Path(directory)
         cluster_id = read_manifest(OsFs(), directory).cluster_id
         settings = replace(settings or Settings(), cluster_id=cluster_id)
         metadata_log = await MetadataLog.open(

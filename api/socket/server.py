@@ -14,7 +14,7 @@ from api.socket import limits
 from api.socket.connection import Connection
 from api.socket.in_flight_limit import InFlightLimit
 from api.socket.requests import Appendable, LogSession, SessionOf
-from api.transport.acceptor import Acceptor
+from api.transport.acceptor import Acceptor, Bound, bind
 from api.transport.connections import Connections, Quota
 
 LOOPBACK = "127.0.0.1"
@@ -43,13 +43,13 @@ class SocketServer:
         self._connections: set[Connection] = set()
         self._acceptor: Acceptor | None = None
 
-    async def listen(self, host: str, port: int) -> None:
-        """Start to accept connections at a host and port.
+    def listen(self, bound: Bound) -> None:
+        """Start to accept connections at a bound address.
 
         Raises:
             UnavailableError: the server cannot listen on the address.
         """
-        self._listen(await Acceptor.listen(self._connect, host, port, self._security.tls))
+        self._listen(Acceptor.listen(self._connect, bound, self._security.tls))
 
     def listen_at(self, path: Path) -> None:
         """Start to accept connections at a unix socket; raises the errors of `listen`."""
@@ -102,6 +102,7 @@ async def serve_socket(
     host: str = LOOPBACK,
     port: int = 0,
     path: Path | None = None,
+    bound: Bound | None = None,
     connections: Connections | None = None,
     security: ListenerSecurity = OPEN,
 ) -> SocketServer:
@@ -114,6 +115,7 @@ async def serve_socket(
         host: Without authentication, every client that can reach this host can write.
         port: 0 means any free port, see `SocketServer.port`.
         path: Path of a unix socket to listen on, instead of host and port.
+        bound: A bound address to listen on, instead of host and port.
         connections: Connection limits, usually shared by all listeners of the process; None: this
             server gets its own.
         security: The encryption and authentication required.
@@ -126,7 +128,7 @@ async def serve_socket(
     connections = connections or Connections.of_process()
     server = SocketServer(session_of, cluster_id, connections, security)
     if path is None:
-        await server.listen(host, port)
+        server.listen(bound or await bind(host, port))
     else:
         server.listen_at(path)
     return server

@@ -6,7 +6,6 @@ connections continue.
 """
 
 import asyncio
-import contextlib
 import os
 import socket
 import ssl
@@ -23,6 +22,36 @@ from records.errors import UnavailableError
 log = limited_logger(__name__)
 
 _BACKLOG = 128
+
+
+class Bound:
+    """Sockets bound to the addresses of one host and port; clients cannot connect yet.
+
+    A process binds all its addresses before it accepts connections on one of them: a port that is
+    taken ends it before anyone has reached it. Created by `bind`.
+    """
+
+    def __init__(self, name: str, sockets: list[socket.socket]) -> None:
+        self._name, self._sockets = name, sockets
+
+    def listen(self) -> list[socket.socket]:
+        """Return the sockets, which now listen.
+
+        Raises:
+            UnavailableError: another process has begun to listen on the address.
+        """
+        try:
+            for each in self._sockets:
+                each.listen(_BACKLOG)
+        except OSError as error:
+            self.close()
+            raise _cannot_listen(self._name, error) from error
+        return self._sockets
+
+    def close(self) -> None:
+        """Release the address; may be called again, and after `listen`."""
+        for each in self._sockets:
+            each.close()
 
 
 class Acceptor:
@@ -52,31 +81,23 @@ class Acceptor:
         self._resume()
 
     @classmethod
-    async def listen(
+    def listen(
         cls,
         protocol: Callable[[], asyncio.BaseProtocol],
-        host: str,
-        port: int,
+        bound: Bound,
         tls: ssl.SSLContext | None = None,
     ) -> Self:
         """Start accepting connections.
 
         Args:
             protocol: Creates the protocol of each connection.
-            port: 0 lets the system choose.
             tls: TLS context; the protocol is then created after the TLS handshake. None: no
                 encryption.
 
         Raises:
-            UnavailableError: the address is in use, or does not belong to this machine.
+            UnavailableError: another process has begun to listen on the address.
         """
-        try:
-            return cls(await _bound(host, port), protocol, tls)
-        except OSError as error:
-            why = error.strerror
-            if error.errno and not isinstance(error, socket.gaierror):
-                why = os.strerror(error.errno)  # asyncio's own text repeats the address
-            raise UnavailableError(f"cannot listen on {host}:{port}: {why}") from error
+        return cls(bound.listen(), protocol, tls)
 
     @classmethod
     def listen_at(cls, protocol: Callable[[], asyncio.BaseProtocol], path: Path) -> Self:
@@ -166,20 +187,35 @@ def _name(connection: socket.socket) -> str:
     return f"{host}:{port}"
 
 
-async def _bound(host: str, port: int) -> list[socket.socket]:
-    """Return a listening socket for each address of a host."""
+async def bind(host: str, port: int) -> Bound:
+    """Bind a socket to each address of a host; with port 0, the system chooses the port.
+
+    Raises:
+        UnavailableError: the address is in use, or does not belong to this machine.
+    """
+    name = f"{host}:{port}"
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    addresses = dict.fromkeys([(family, address[:2]) for family, _, _, _, address in found])
-    with contextlib.ExitStack() as closing:
-        listening = []
-        for family, address in addresses:
-            host, port = str(address[0]), int(address[1])
-            one = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-            closing.callback(one.close)
+    bound: list[socket.socket] = []
+    try:
+        found = await loop.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, address in dict.fromkeys([(info[0], info[4][:2]) for info in found]):
+            bound.append(one := socket.socket(family, socket.SOCK_STREAM))
             one.setblocking(False)
-            listening.append(one)
-        closing.pop_all()
-    return listening
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+    except OSError as error:
+        for one in bound:
+            one.close()
+        raise _cannot_listen(name, error) from error
+    return Bound(name, bound)
+
+
+def _cannot_listen(name: str, error: OSError) -> UnavailableError:
+    why = error.strerror
+    if error.errno and not isinstance(error, socket.gaierror):
+        why = os.strerror(error.errno)
+    return UnavailableError(f"cannot listen on {name}: {why}")

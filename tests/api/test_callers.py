@@ -86,7 +86,7 @@ async def at(tmp_path: Path) -> AsyncIterator[At]:
         settings=Settings(authorizer=rights),
     )
     async with serving(options) as running:
-        yield At(options.log, running, rights)
+        yield At(options.directory, running, rights)
 
 
 def note(text: str, origin: Origin | None = None) -> NewBatch:

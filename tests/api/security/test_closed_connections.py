@@ -19,7 +19,7 @@ from api.security.options import SecurityOptions
 from api.security.tls import client_context, server_context
 from api.socket import limits as socket_limits
 from api.transport import limits
-from api.transport.acceptor import Acceptor
+from api.transport.acceptor import Acceptor, bind
 from tests.api.kafka.test_sasl import secured
 from tests.certificates import Authority
 
@@ -106,7 +106,7 @@ def test_connection_accepted_while_the_acceptor_closes_is_closed(ca: Authority, 
 
     async def serve() -> None:
         tls = server_context(ca.issue("server"))
-        acceptor = await Acceptor.listen(asyncio.Protocol, HOST, 0, tls)
+        acceptor = Acceptor.listen(asyncio.Protocol, await bind(HOST, 0), tls)
         with socket.create_connection((HOST, acceptor.port)):
             for _ in range(turns):
                 await asyncio.sleep(0)
