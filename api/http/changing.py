@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import io
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,15 +13,17 @@ from api.documents.changes import Change
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.parameters import one_offset
+from api.http.posting import Answer
 from api.http.problems import problem_of_refusal
 from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
+from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_requests import json_value, request_class, request_from_json
 from api.requests.record_lines import LineBatch, line_batches
 from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
-from controller.pipeline.pending_answers import Answer
+from controller.pipeline.pending_answers import Answer as Done
 from controller.wire import to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
@@ -57,50 +60,60 @@ class Appended(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int
 
 
-async def change(scope: Mapping[str, Any], body: bytes) -> Reply:
-    """Run the command of the request's path; respond once it is committed.
+def change(scope: Mapping[str, Any]) -> Answer:
+    """Return what runs the command of the request's path, and replies once it is committed.
 
-    Raises:
+    Raises (here, and from the answer):
         RequestError: the request cannot be parsed, or is refused as a whole.
         UnavailableError, FencedError: as `Service.run`.
     """
     command = ROUTES[scope["path"]]
     asked = asked_of(scope)
     _check_parameters(asked, HEADERS)
+    command.guard.check_caller(asked.service.access(asked.acting_caller()))
+    return partial(_changed, command, asked)
+
+
+async def _changed(command: Command, asked: Asked, body: bytes) -> Reply:
     cls = request_class(command.name)
     wanted = request_from_json(_json(body), cls)
     argument = named(wanted)[1] if cls is not command.request else wanted
     caller = asked.acting_caller()
     origin = caller.origin(command.name, reason=asked.reason, trace_parent=asked.trace_parent)
     origin = identified(origin, asked.request_id, command.name, to_wire(argument))
-    answer = await asked.service.run(
+    done = await asked.service.run(
         command.name,
         argument,
         caller=caller,
         origin=origin,
         expected_versions=asked.expected_versions,
     )
-    response = json_value(answer.response, find_command(command.name).response)
-    refused = _refused(answer.response)
+    response = json_value(done.response, find_command(command.name).response)
+    refused = _refused(done.response)
     if refused is not None:
         return reply_with(problem_of_refusal(refused, response))
     change_ = Change(
-        committed_at=answer.end_offset - 1 if answer.wrote else None,
+        committed_at=done.end_offset - 1 if done.wrote else None,
         validated_only=getattr(wanted, "validate_only", False),
-        versions=answer.versions,
+        versions=done.versions,
     )
-    return _reply(_about(asked, answer), change_, Changed(response=response))
+    return _reply(_about(asked, done), change_, Changed(response=response))
 
 
-async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
-    """Append records, given as JSON lines, as one batch.
+def append(scope: Mapping[str, Any]) -> Answer:
+    """Return what appends records, given as JSON lines, as one batch.
 
-    Raises:
+    Raises (here, and from the answer):
         RequestError: a line cannot be read, or the batch is refused.
         UnavailableError, FencedError: as `Appends.append`.
     """
     asked = asked_of(scope)
     _check_parameters(asked, (*HEADERS, EXPECTED_END))
+    COMMANDS[APPEND].guard.check_caller(asked.service.access(asked.acting_caller()))
+    return partial(_appended, asked)
+
+
+async def _appended(asked: Asked, body: bytes) -> Reply:
     if len(body) <= PARSED_AT_ONCE_BYTES_MAX:
         lines = _lines(body)
     else:
@@ -118,7 +131,7 @@ async def append(scope: Mapping[str, Any], body: bytes) -> Reply:
         expected_end_offset=one_offset(asked.values, EXPECTED_END),
         expected_versions=asked.expected_versions,
     )
-    return Reply(msgspec.json.encode(_appended(result)))
+    return Reply(msgspec.json.encode(_position(result)))
 
 
 def _json(body: bytes) -> Any:
@@ -158,7 +171,7 @@ def _refused(response: Any) -> Refusal | None:
     return found
 
 
-def _about(asked: Asked, answer: Answer[Any]) -> About:
+def _about(asked: Asked, answer: Done[Any]) -> About:
     return About(
         as_of=answer.end_offset - 1,
         history_start=asked.service.answers.history_start,
@@ -167,7 +180,7 @@ def _about(asked: Asked, answer: Answer[Any]) -> About:
     )
 
 
-def _appended(result: AppendResult) -> Appended:
+def _position(result: AppendResult) -> Appended:
     return Appended(
         records=result.end_offset - result.base_offset,
         first_offset=result.base_offset,

@@ -156,7 +156,7 @@ class _Events:
             raise RequestError("AUTHENTICATION_FAILED", "the token is no longer known")
         # The right to take the identity may have gone, too.
         self._caller = self._asked.acting_caller()
-        guard_of(TAIL).check(self._service.access(self._caller), self._wanted)
+        guard_of(TAIL).check_request(self._service.access(self._caller), self._wanted)
 
     async def _next(self) -> bytes:
         """Return the next wanted events as bytes; empty if the stream is woken without any."""

@@ -6,28 +6,29 @@ of the time of an append.
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from api.http.callers import headers_of
 from api.http.problems import mistake, problem, problem_of
 from api.http.replies import Reply, reply_with, send_reply
-from records.errors import MetadataLogError, RequestError
+from api.http.request_body import MEMORY, BodyMemory, announced_size, received_body
+from records.errors import MetadataLogError
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 _logger = logging.getLogger(__name__)
 
-Handler = Callable[["Scope", bytes], Awaitable[Reply]]
+Answer = Callable[[bytes], Awaitable[Reply]]
+"""Takes the body of a request, and returns the reply."""
+
+Handler = Callable[["HTTPScope"], Answer]
+"""Checks all of a request but its body, and returns what answers it."""
 
 
 class Post(msgspec.Struct, frozen=True):
-    """The handler of the requests for a path.
-
-    `handle` takes the scope of a request and its body, of at most `size_max` bytes.
-    """
+    """The handler of the requests for a path, whose bodies have at most `size_max` bytes."""
 
     handle: Handler
     size_max: int
@@ -56,35 +57,14 @@ async def _reply(post: Post, scope: "HTTPScope", receive: "Receive") -> Reply | 
         found = problem(405, "METHOD_NOT_ALLOWED", "this path takes POST")
         return reply_with(found, {"Allow": "POST"})
     try:
-        body = await _body(scope, receive, post.size_max)
-        return None if body is None else await post.handle(scope, body)
+        # A caller without rights is refused before the body takes any memory.
+        answer = post.handle(scope)
+        memory: BodyMemory = scope["state"][MEMORY]
+        async with memory.reserved(announced_size(scope, post.size_max)) as part_received:
+            body = await received_body(receive, post.size_max, part_received)
+            return None if body is None else await answer(body)
     except MetadataLogError as error:
         return reply_with(problem_of(error))
     except Exception as error:
         _logger.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
         return reply_with(mistake())
-
-
-async def _body(scope: "HTTPScope", receive: "Receive", size_max: int) -> bytes | None:
-    """Return the body of a request; None if the client disconnects.
-
-    Raises:
-        RequestError: MESSAGE_TOO_LARGE.
-    """
-    if int(headers_of(scope).get("content-length", 0)) > size_max:
-        raise _too_large(size_max)
-    body = b""
-    while True:
-        message: Any = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        part: bytes = message["body"]
-        body += part
-        if len(body) > size_max:
-            raise _too_large(size_max)
-        if not message["more_body"]:
-            return body
-
-
-def _too_large(size_max: int) -> RequestError:
-    return RequestError("MESSAGE_TOO_LARGE", f"a body of this path has at most {size_max} bytes")

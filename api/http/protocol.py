@@ -24,9 +24,11 @@ from api.http.limits import (
 )
 from api.http.problems import MEDIA_TYPE, problem
 from api.http.replies import SEND_WHOLE
+from api.http.request_body import MEMORY, BodyMemory
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
 from api.transport.connections import Connections, Place, Quota
+from api.transport.limits import RECEIVE_BUFFER_BYTES
 from api.transport.log_limit import limited_logger
 from records.errors import RequestError, UnavailableError
 
@@ -41,7 +43,7 @@ _REFUSAL = (
 _BETWEEN_BYTES = len(": \r\n")
 
 
-class Connection(HttpToolsProtocol):
+class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
     """Answers the requests of one connection in order, one at a time."""
 
     def __init__(
@@ -51,11 +53,15 @@ class Connection(HttpToolsProtocol):
         connections: Connections,
         quota: Quota,
         mapping: PrincipalMapping,
+        buffer: memoryview,
     ) -> None:
         super().__init__(config=config, server_state=state, app_state={})
+        # Shared by all connections: each would otherwise receive up to 256 KiB at once.
+        self._buffer = buffer
         self._mapping = mapping
         self._all, self._quota = connections, quota
         self._place: Place | None = None
+        self._memory: BodyMemory | None = None
         # Received, and read only once the requests before are answered.
         self._unread = b""
         self._head_bytes = 0
@@ -79,8 +85,15 @@ class Connection(HttpToolsProtocol):
             self.app_state[PRINCIPAL] = peer_principal(transport, self._mapping)
             self._place = self._all.enter(self._quota, lambda _: self._abort())
             self.app_state[IS_RESERVED] = self._place.is_reserved
+            self.app_state[MEMORY] = self._memory = BodyMemory(self._place)
         except (RequestError, UnavailableError):
             self._abort()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._buffer[:nbytes]))
 
     def data_received(self, data: bytes) -> None:
         if self._place is None:
@@ -114,8 +127,13 @@ class Connection(HttpToolsProtocol):
             self._parse(piece)
             if self._unparsed_bytes > HEAD_SIZE_BYTES_MAX and not self.transport.is_closing():
                 self.send_400_response("The head is too long.")
-        if self._unread:
+        if self._unread or self._has_untaken_body:
             self.flow.pause_reading()
+
+    @property
+    def _has_untaken_body(self) -> bool:
+        """True if a part of an incomplete body waits for its handler, which then reads on."""
+        return self._is_in_body and bool(self.cycle.body) and not self.cycle.response_complete
 
     def _parse(self, piece: bytes) -> None:
         try:
@@ -269,6 +287,8 @@ class Connection(HttpToolsProtocol):
         self._end_stall()
         if self._lingering is not None:
             self._lingering.cancel()
+        if self._memory is not None:
+            self._memory.disconnected()
         if self._place is not None:
             self._place.leave()
             self._place = None
@@ -311,4 +331,5 @@ def connections_of(
     mapping: PrincipalMapping,
 ) -> Callable[[], Connection]:
     """Return a function that creates the protocol of each connection."""
-    return lambda: Connection(config, state, connections, quota, mapping)
+    buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+    return lambda: Connection(config, state, connections, quota, mapping, buffer)

@@ -133,7 +133,7 @@ def shown_report(asked: Asked, wanted: ShowReport, caller: Caller) -> ShowReport
     """
     access = asked.service.access(caller)
     found = replace(wanted, records_max=_records_max(wanted), topics=_topics(access, wanted))
-    guard_of(REPORT).check(access, found)
+    guard_of(REPORT).check_request(access, found)
     return found
 
 

@@ -121,7 +121,7 @@ class Answers:
         if question.tell is None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
-        guard_of(question).check(access, request)
+        guard_of(question).check_request(access, request)
         if isinstance(request, FollowRows) and at == END and is_offset(request.first):
             await self._rows_come(request)
             if (rows := live_rows(self._feed(), request)) is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from controller.authorization.authorizer import Access
+from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.decisions.context import Context
 from controller.decisions.outcome import Refusal
 from controller.results.result import ControllerResult
@@ -91,13 +91,34 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
     """The rights that a command needs.
 
-    `check` is for the request as a whole. `shown` receives the request and the response, including
-    refused items, and removes the parts that the caller may not see.
+    `operation` on the cluster is required of every caller, whatever the request says, so it can be
+    checked before the request is read. `check` is for the request as a whole. `shown` receives the
+    request and the response, including refused items, and removes the parts that the caller may not
+    see.
     """
 
+    operation: Operation | None = None
     check: Check = unchecked
     items: Items | None = None
     shown: Callable[[Access, Any, Any], Any] | None = None
+
+    def check_caller(self, access: Access) -> None:
+        """Refuse a caller whose requests would all be refused.
+
+        Raises:
+            RequestError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        if self.operation is not None:
+            access.require(self.operation, CLUSTER)
+
+    def check_request(self, access: Access, request: Any) -> None:
+        """Refuse a request as a whole; its items are not checked.
+
+        Raises:
+            RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
+        """
+        self.check_caller(access)
+        self.check(access, request)
 
     def decide(
         self,
@@ -112,7 +133,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
                 CLUSTER_AUTHORIZATION_FAILED for the whole request.
         """
         access = context.access
-        self.check(access, request)
+        self.check_request(access, request)
         if self.items is not None:
             result = self.items.decide(decide, context, request)
         else:
@@ -127,7 +148,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
         """
-        self.check(access, request)
+        self.check_request(access, request)
         if self.items is not None:
             for item in getattr(request, self.items.field):
                 self.items.check(access, item)
@@ -138,7 +159,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED.
         """
-        self.check(access, request)
+        self.check_request(access, request)
         return None if self.items is None else self.items.all_refused(access, request)
 
     def shown_again(self, access: Access, request: Any, response: Any) -> Any:

@@ -54,7 +54,7 @@ from replay.image.configs import GROUP, NAMESPACE, TOPIC
 
 def cluster_right(operation: Operation) -> Guard:
     """Return a guard that requires an operation on the cluster."""
-    return Guard(check=lambda access, _: access.require(operation, CLUSTER))
+    return Guard(operation=operation)
 
 
 def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:

@@ -22,14 +22,14 @@ class Served:
     """A running service.
 
     Attributes:
-        kafka, socket: Ports of the listeners on loopback.
+        kafka, socket, http: Ports of the listeners on loopback.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path, errors: Path) -> None:
         self._process = process
         self._errors = errors
         self.log = log
-        self.kafka = self.socket = 0
+        self.kafka = self.socket = self.http = 0
 
     async def is_ready(self) -> None:
         """Wait for the line that reports that the service is ready."""
@@ -40,6 +40,8 @@ class Served:
         ready: dict[str, Any] = json.loads(line)
         self.kafka = int(ready["kafka"].rpartition(":")[2])
         self.socket = int(ready["socket"].rpartition(":")[2])
+        if "http" in ready:
+            self.http = int(ready["http"].rpartition(":")[2])
 
     @property
     def errors(self) -> str:
@@ -68,11 +70,13 @@ class Served:
         return await processes.ended(self._process, READY_S)
 
 
-async def start(directory: Path, descriptors: int | None = None) -> Served:
+async def start(directory: Path, descriptors: int | None = None, *, http: bool = False) -> Served:
     """Start a service on a new log, without waiting until it is ready."""
     log = directory / "log"
     create_log(log, uuid_text(bytes(range(16))))
     command = ["serve", str(log), "--kafka", "127.0.0.1:0", "--socket", "127.0.0.1:0", "--json"]
+    if http:
+        command += ["--http", "127.0.0.1:0"]
     errors = directory / "errors.txt"
     with errors.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
@@ -85,9 +89,11 @@ async def start(directory: Path, descriptors: int | None = None) -> Served:
 
 
 @contextlib.asynccontextmanager
-async def served(directory: Path, descriptors: int | None = None) -> AsyncIterator[Served]:
+async def served(
+    directory: Path, descriptors: int | None = None, *, http: bool = False
+) -> AsyncIterator[Served]:
     """Run a service while the body runs; it must shut down cleanly afterwards."""
-    service = await start(directory, descriptors)
+    service = await start(directory, descriptors, http=http)
     try:
         await service.is_ready()
         yield service

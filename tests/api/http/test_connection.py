@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from api.http import growth
 from api.http.limits import HEAD_SIZE_BYTES_MAX, RECORDS_SIZE_BYTES_MAX
 from api.http.options import HttpOptions
-from api.http.server import HttpServer
 from api.http.web_page import COLUMNS_PATH
-from api.transport.connections import Connections
 from tests.api.http.conftest import Web
+from tests.api.kafka.servers import server
 
 LINE = b'{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%d"}}'
 POST = (
@@ -166,17 +166,17 @@ async def test_a_stream_ends_with_its_connection_if_a_request_follows(
 
 
 async def test_a_stop_ends_what_does_not_come_without_a_mistake(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.http.server.CLOSE_TIMEOUT_S", 0.1)
-    server = await HttpServer.listen(HttpOptions(host="127.0.0.1"), Connections())
-    port = int(server.address.rpartition(":")[2])
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.create_connection(Client, "127.0.0.1", port)
-    # Its handler waits for the rest of the body.
-    transport.write(_append(1)[:-1].replace(b"Host", b"Expect: 100-continue\r\nHost"))
-    assert b"100 Continue" in await protocol.pieces.get()
-    await server.close()
+    async with server(tmp_path, http=HttpOptions(host="127.0.0.1", port=0)) as at:
+        host, _, port = at.http_url.removeprefix("http://").rpartition(":")
+        loop = asyncio.get_running_loop()
+        _, protocol = await loop.create_connection(Client, host, int(port))
+        # Its handler waits for the rest of the body.
+        half = _append(1)[:-1].replace(b"Host", b"Expect: 100-continue\r\nHost")
+        protocol.transport.write(half)
+        assert b"100 Continue" in await protocol.pieces.get()
     assert await protocol.rest() == b""
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
