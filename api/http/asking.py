@@ -21,6 +21,7 @@ from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_obj
 from api.questions.pages import Page
 from api.questions.question import Question
 from api.questions.report import ReportPiece
+from api.questions.rows import FollowRows
 from api.questions.table import QUESTIONS
 from api.requests.commands import named
 from api.requests.json_requests import request_class
@@ -98,7 +99,6 @@ class Answers(msgspec.Struct, frozen=True):
     payload: bytes
     at: str
     caller: Caller
-    min_offset: int | None = None
 
     async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
         """Yield each page's decoded content, and the page."""
@@ -110,7 +110,6 @@ class Answers(msgspec.Struct, frozen=True):
                 caller=self.caller,
                 at=self.at,
                 cursor=cursor,
-                min_offset=self.min_offset,
             )
             yield from_wire(page.payload, self.question.response, lenient=True), page
             cursor = page.cursor
@@ -137,14 +136,15 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     asked = asked_of(request.scope)
     wanted, point = read_request(route.parameters, route.request, asked.values, route.flags)
     argument = named(wanted)[1] if route.request is not route.question.request else wanted
+    caller = asked.acting_caller()
+    min_offset = one_offset(asked.values, MIN_OFFSET)
+    if min_offset is not None:
+        await asked.service.answers.holds(min_offset, caller)
+    if isinstance(argument, FollowRows):
+        await asked.service.answers.rows_come(argument, caller)
+        argument = msgspec.structs.replace(argument, wait_ms=0)
     answers = Answers(
-        asked.documents,
-        asked.service,
-        route.question,
-        to_wire(argument),
-        point,
-        asked.acting_caller(),
-        one_offset(asked.values, MIN_OFFSET),
+        asked.documents, asked.service, route.question, to_wire(argument), point, caller
     )
     if route.document is None:
         server = shared_state(request.scope).kafka_url(asked.headers)

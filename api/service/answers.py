@@ -19,6 +19,7 @@ from api.service.feed import Feed
 from api.service.history import History
 from api.service.live_rows import live_rows
 from api.service.visible_pages import VisiblePages
+from api.service.waiters import Waiters
 from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
 from controller.authorization.authorizer import Access
@@ -28,7 +29,6 @@ from controller.decisions.context import Context
 from controller.pipeline.log_port import ServedLog
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
-from records.errors import UnavailableError
 from replay.about import About
 from replay.image.provenance import Provenance
 
@@ -39,6 +39,9 @@ FOLLOWERS_MAX = 2_000
 """Questions that may wait for new records at once: less than half of the requests that all
 connections of the socket may have in flight, so that appends have room beside them."""
 
+FOLLOWERS_A_CALLER_MAX = FOLLOWERS_MAX // 2
+"""Of one caller, so that others can follow, too."""
+
 END = "end"
 """The point that the controller itself answers."""
 
@@ -47,6 +50,11 @@ STOP_WAIT_S = 2.0
 
 MIN_OFFSET_WAIT_S = 10.0
 """Longest wait for the offset that a question must know of; clients wait longer for answers."""
+
+EARLY_MAX = 1_000
+EARLY_A_CALLER_MAX = 100
+"""Questions that may wait for their offset at once, all together and of one caller. Over HTTP each
+occupies a connection: one caller alone must not take the connections of others."""
 
 
 class Answers:
@@ -77,7 +85,8 @@ class Answers:
         self._access = access
         self._history = history
         self._feed = feed
-        self._waiting = 0
+        self._followers = Waiters("subscriptions are waiting for records")
+        self._early = Waiters("questions are waiting for their min_offset")
         self._workers = Workers(log.directory)
         self._visible = VisiblePages()
         self._stopping = asyncio.Event()
@@ -117,13 +126,13 @@ class Answers:
         question = find_question(name)
         request = from_wire(payload, question.request)
         if min_offset is not None:
-            await self._holds(min_offset)
+            await self.holds(min_offset, caller)
         if question.tell is None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
         guard_of(question).check_request(access, request)
         if isinstance(request, FollowRows) and at == END and is_offset(request.first):
-            await self._rows_come(request)
+            await self.rows_come(request, caller)
             if (rows := live_rows(self._feed(), request)) is not None:
                 return Page(payload=rows, about=self._about_feed())
         shown = guard_of(question).shown
@@ -141,20 +150,26 @@ class Answers:
         response = from_wire(page.payload, question.response, lenient=True)
         return replace(page, payload=to_wire(shown(access, request, response)))
 
-    async def _rows_come(self, request: FollowRows) -> None:
-        """Wait until the first requested record is committed; at most the request's `wait_ms`."""
-        if request.wait_ms > 0:
-            wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
-            await self._comes(int(request.first), wait_s)
+    async def rows_come(self, request: FollowRows, caller: Caller) -> None:
+        """Wait until the first requested record is committed; at most the request's `wait_ms`.
 
-    async def _holds(self, min_offset: int) -> None:
-        """Wait until an offset is committed.
+        Raises:
+            UnavailableError: too many questions are waiting.
+        """
+        if request.wait_ms > 0 and is_offset(request.first):
+            wait_s = min(request.wait_ms, FOLLOW_WAIT_MS_MAX) / 1_000
+            with self._followers.counted(caller, FOLLOWERS_MAX, FOLLOWERS_A_CALLER_MAX):
+                await self._comes(int(request.first), wait_s)
+
+    async def holds(self, min_offset: int, caller: Caller) -> None:
+        """Wait until an offset is committed; call this before reserving anything for the answer.
 
         Raises:
             RequestError: OFFSET_NOT_AVAILABLE, it is not committed in time.
             UnavailableError: too many questions are waiting.
         """
-        await self._comes(min_offset, MIN_OFFSET_WAIT_S)
+        with self._early.counted(caller, EARLY_MAX, EARLY_A_CALLER_MAX):
+            await self._comes(min_offset, MIN_OFFSET_WAIT_S)
         end = self._history.image.provenance.next_offset
         if end <= min_offset:
             raise not_available(min_offset, end)
@@ -163,21 +178,10 @@ class Answers:
         """Wait until the record at an offset is committed, but at most `wait_s`.
 
         Also ends when the service is stopping.
-
-        Raises:
-            UnavailableError: too many questions are waiting.
         """
         if self._history.image.provenance.next_offset > offset:
             return
-        if self._waiting >= FOLLOWERS_MAX:
-            raise UnavailableError(
-                f"{FOLLOWERS_MAX} subscriptions are waiting for records; try again later"
-            )
-        self._waiting += 1
-        try:
-            await first_of(self._feed().beyond(offset, wait_s), self._stopping.wait())
-        finally:
-            self._waiting -= 1
+        await first_of(self._feed().beyond(offset, wait_s), self._stopping.wait())
 
     def _about_feed(self) -> About:
         end = self._feed().end_offset

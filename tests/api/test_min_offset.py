@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from api.clients.connecting import connect
 from api.questions.log_info import ShowInfo
+from api.questions.workers import WORKERS_MAX
 from api.requests.wire_requests import CommandClient
 from api.running import ServeOptions, serving
 from api.security.listeners import LOCAL
@@ -28,18 +29,28 @@ QUESTIONS: dict[str, Any] = {"topics list": ListTopics(), "info": ShowInfo()}
 
 
 @pytest_asyncio.fixture(params=["process", "kafka", "socket"])
-async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CommandClient]:
+async def clients(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[tuple[CommandClient, CommandClient]]:
+    """Two clients of a service; over Kafka's protocol each gets its answers in order."""
     create_log(tmp_path / "log", "min-offset")
     async with AsyncExitStack() as closing:
         options = ServeOptions(log=tmp_path / "log", socket=LOCAL)
         running = await closing.enter_async_context(serving(options))
         if request.param == "process":
-            yield Session(running.service, Caller(principal="User:ann"))
+            session = Session(running.service, Caller(principal="User:ann"))
+            yield session, session
             return
         assert running.socket is not None
         port = running.kafka.port if request.param == "kafka" else running.socket.port
         url = f"{request.param}://127.0.0.1:{port}"
-        yield await closing.enter_async_context(await connect(url))
+        one, other = [await closing.enter_async_context(await connect(url)) for _ in range(2)]
+        yield one, other
+
+
+@pytest.fixture
+def client(clients: tuple[CommandClient, CommandClient]) -> CommandClient:
+    return clients[0]
 
 
 async def noted(client: CommandClient, text: str = "one") -> int:
@@ -77,7 +88,41 @@ async def test_service_that_does_not_wait_is_not_believed(
     async def ignored(*_: object) -> None:
         """Return at once, like a service of an earlier release."""
 
-    monkeypatch.setattr(Answers, "_holds", ignored)
+    monkeypatch.setattr(Answers, "holds", ignored)
     with pytest.raises(RequestError) as refused:
         await client.page("topics list", ListTopics(), min_offset=await noted(client) + 1)
     assert refused.value.code == "OFFSET_NOT_AVAILABLE"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_questions_that_wait_hold_up_no_others(
+    clients: tuple[CommandClient, CommandClient], question: str
+) -> None:
+    client, another = clients
+    last = await noted(client)
+    waiting = [
+        asyncio.create_task(client.page(question, QUESTIONS[question], min_offset=last + 1))
+        for _ in range(3 * WORKERS_MAX)
+    ]
+    for other, request in QUESTIONS.items():
+        await another.page(other, request)
+    assert not any(task.done() for task in waiting)
+    await noted(another, "another")
+    pages = await asyncio.gather(*waiting)
+    assert {page.about is not None and page.about.as_of for page in pages} == {last + 1}
+
+
+async def test_questions_of_one_caller_that_wait_are_bounded(
+    clients: tuple[CommandClient, CommandClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "EARLY_A_CALLER_MAX", 2)
+    client, another = clients
+    last = await noted(client)
+    asks = [client.page("topics list", ListTopics(), min_offset=last + 1) for _ in range(3)]
+    waiting = [asyncio.create_task(ask) for ask in asks]
+    await another.page("topics list", ListTopics())
+    await asyncio.sleep(0.1)  # all are sent
+    await noted(another, "another")
+    *kept, refused = await asyncio.gather(*waiting, return_exceptions=True)
+    assert len({type(page) for page in kept}) == 1, kept
+    assert "2 questions are waiting for their min_offset" in str(refused)

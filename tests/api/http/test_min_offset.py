@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from api.http.asking import MIN_OFFSET, ROUTES, path_of
+from api.http.limits import DOCUMENTS_AT_ONCE
 from api.service import answers
 from tests.api.http.conftest import Web
+from tests.api.http.queries import QUERIES
 
 
 async def test_http_waits_for_the_offset(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +28,31 @@ async def test_http_waits_for_the_offset(web: Web, monkeypatch: pytest.MonkeyPat
     for wrong in ("-1", "x", ["1", "2"]):
         refused = await web.http.get("/v1/topics/list", params={"min_offset": wrong})
         assert (refused.status_code, refused.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("name", QUERIES)
+async def test_questions_that_wait_hold_up_no_others(web: Web, name: str) -> None:
+    assert {path_of(name) for name in QUERIES} == set(ROUTES)
+    (query, *_) = [each for each in QUERIES[name] if each is not None]
+    early = [*query, (MIN_OFFSET, 1_000_000)]
+    asks = [web.http.get(path_of(name), params=early) for _ in range(DOCUMENTS_AT_ONCE + 1)]
+    waiting = [asyncio.create_task(ask) for ask in asks]
+    for path in ("/v1/topics/list", "/v1/info"):
+        async with asyncio.timeout(answers.MIN_OFFSET_WAIT_S / 2):
+            assert (await web.http.get(path)).status_code == 200
+    assert not [task.result().text for task in waiting if task.done()]
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_tails_that_wait_hold_up_no_others(web: Web) -> None:
+    late = {"from": 1_000_000, "wait_ms": 30_000}
+    asks = [web.http.get(path_of("tail"), params=late) for _ in range(DOCUMENTS_AT_ONCE + 1)]
+    waiting = [asyncio.create_task(ask) for ask in asks]
+    async with asyncio.timeout(15):
+        assert (await web.http.get("/v1/topics/list")).status_code == 200
+    assert not [task.result().text for task in waiting if task.done()]
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
