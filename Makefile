@@ -16,7 +16,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 test: lint ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 types suite
 
-suite: .venv/installed
+suite: .venv/installed .venv/generators/installed
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports
@@ -59,6 +59,9 @@ lock: .venv/installed ## Pin the newest allowed versions anew
 	  --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --upgrade --quiet --no-header --output-file requirements/lock.txt
+	$(BIN)/uv pip compile --group generators --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --upgrade --quiet --no-header \
+	  --output-file requirements/generators.txt
 
 clean: ## Remove the environment and what the demo and the mutants made
 	rm -rf .venv .mutants demo
@@ -69,4 +72,9 @@ clean: ## Remove the environment and what the demo and the mutants made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/lock.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/generators/installed: requirements/generators.txt | .venv/installed
+	$(BIN)/uv venv --quiet --clear .venv/generators
+	$(BIN)/uv pip install --quiet --python .venv/generators/bin/python --require-hashes -r $<
 	@touch $@

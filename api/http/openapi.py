@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
+from api.documents.answers import Document
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
 from api.http.asking import HTML, LINES, MIN_OFFSET, ROUTES, Route, path_of
@@ -18,7 +19,14 @@ from api.http.parameters import Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
 from api.requests.commands import COMMANDS
-from api.requests.json_requests import branches, is_code, is_name_or_id, request_class, typed_fields
+from api.requests.json_requests import (
+    branches,
+    is_code,
+    is_name_or_id,
+    json_value,
+    request_class,
+    typed_fields,
+)
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
 
@@ -26,10 +34,21 @@ PATH = "/openapi.json"
 
 _Schema = dict[str, Any]
 
-_PROBLEMS = (400, 401, 403, 404, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
+_PROBLEMS = (400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 421, 422, 429, 501, 503)
 """Statuses of problems; a mistake of the service, 500, is none that a client handles."""
 
+_HEADERS = {
+    401: ("WWW-Authenticate", "Bearer"),
+    405: ("Allow", "The methods of this path."),
+    429: ("Retry-After", "Seconds after which the request may succeed."),
+    503: ("Retry-After", "Seconds after which the request may succeed."),
+}
+"""The header that comes with a status, and what it says."""
+
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+_UUID = r"^[A-Za-z0-9_-]{22}$"
+_BASE64 = r"^[A-Za-z0-9_+/-]*=*$"
 
 
 @cache
@@ -45,12 +64,13 @@ def openapi() -> bytes:
     paths[events.PATH] = {"get": _followed(schemas)}
     paths[web_page.COLUMNS_PATH] = {"get": _columns(schemas)}
     paths[growth.PATH] = {"get": _growth(schemas)}
-    for path, text in _OTHERS.items():
-        paths[path] = {"get": _operation(path[1:], text, {"*/*": {}}, schemas)}
+    for path, (text, content) in _OTHERS.items():
+        paths[path] = {"get": _operation(path[1:], text, content, schemas)}
     document = {
         "openapi": "3.1.0",
         "info": {"title": "metalog", "version": "1", "summary": "A metadata log service."},
         "security": [{}, {"bearer": []}],
+        "tags": [{"name": name} for name in _tags(paths)],
         "paths": paths,
         "components": {
             "schemas": schemas.found,
@@ -60,10 +80,14 @@ def openapi() -> bytes:
     return msgspec.json.encode(document)
 
 
-_OTHERS = {
-    "/health": "200 while the process runs.",
-    "/ready": "200 once the log is loaded and this process writes it.",
-    "/metrics": "Metrics in Prometheus' form.",
+_TEXT: _Schema = {"type": "string"}
+_STATUS: _Schema = {
+    JSON: {"schema": {"type": "object", "properties": {"status": _TEXT}, "required": ["status"]}}
+}
+_OTHERS: dict[str, tuple[str, _Schema]] = {
+    "/health": ("200 while the process runs.", _STATUS),
+    "/ready": ("200 once the log is loaded and this process writes it.", _STATUS),
+    "/metrics": ("Metrics in Prometheus' form.", {"text/plain": {"schema": _TEXT}}),
 }
 
 
@@ -87,10 +111,12 @@ class _Schemas:
             return self.of(given[0]) if len(given) == 1 else {"anyOf": list(map(self.of, given))}
         if is_code(hint):
             number, names = typing.get_args(hint)
-            return {"anyOf": [{"enum": [*names.__members__]}, self.of(number)]}
+            return {"anyOf": [_enum([*names.__members__]), self.of(number)]}
         hint = type(None) if hint is None else hint
-        if hint in (Uuid, bytes):
-            return {"type": "string"}
+        if hint is Uuid:
+            return {"type": "string", "pattern": _UUID}
+        if hint is bytes:
+            return {"type": "string", "pattern": _BASE64}
         if hint in _NAMES:
             return {"type": _NAMES[hint]}
         return self._composed(hint)
@@ -102,7 +128,7 @@ class _Schemas:
         if issubclass(origin, msgspec.Struct):
             return self._struct(origin)
         if issubclass(origin, enum.Enum):
-            return {"enum": [*origin.__members__, *[member.value for member in origin]]}
+            return _enum([json_value(member, origin) for member in origin])
         if issubclass(origin, Mapping):
             return {"type": "object"}
         if origin is tuple and len(arguments) == 2 and arguments[1] is not ...:
@@ -131,6 +157,16 @@ class _Schemas:
         return {"type": "object", "properties": properties, "required": required}
 
 
+def _enum(values: list[str]) -> _Schema:
+    return {"type": "string", "enum": values}
+
+
+def _tags(paths: _Schema) -> list[str]:
+    """Return the tags of all operations, each once."""
+    operations = [of for methods in paths.values() for of in methods.values()]
+    return sorted({tag for of in operations for tag in of["tags"]})
+
+
 def _asked(route: Route, schemas: _Schemas) -> _Schema:
     name = route.question.name
     document = route.document
@@ -140,15 +176,22 @@ def _asked(route: Route, schemas: _Schemas) -> _Schema:
     elif document.is_stream:
         content = {LINES: {"schema": {"type": "string"}}}
     else:
-        parts = [schemas.of(document.type)] if document.type is not dict else []
-        place = [schemas.of(Place)] if document.has_place else []
-        whole = {"allOf": [*place, *parts]} if place or parts else {"type": "object"}
-        content = {JSON: {"schema": whole}}
+        # Generators read one object of several forms, not a place together with several forms.
+        forms = [_placed(document, of, schemas) for of in branches(document.type)]
+        content = {JSON: {"schema": forms[0] if len(forms) == 1 else {"anyOf": forms}}}
     text = _first_line(route.request) or f"The answer of `metalog {name} --json`."
     found = _operation(name, text, content, schemas)
     flags = [_flag(flag) for flag in route.flags]
     found["parameters"] = [*[_parameter(p, name, schemas) for p in route.parameters], *flags]
     return found
+
+
+def _placed(document: Document, of: Any, schemas: _Schemas) -> _Schema:
+    """Return the schema of an answer of this type, with its place in the log if it has one."""
+    parts = [schemas.of(Place)] if document.has_place else []
+    if of is not dict:
+        parts.append(schemas.of(of))
+    return {"allOf": parts} if parts else {"type": "object"}
 
 
 def _followed(schemas: _Schemas) -> _Schema:
@@ -188,7 +231,10 @@ def _growth(schemas: _Schemas) -> _Schema:
 
 
 def _changed(name: str, schemas: _Schemas) -> _Schema:
-    response = schemas.of(COMMANDS[name].response)
+    response_type = COMMANDS[name].response
+    response = {"description": "Always null."}
+    if response_type not in (None, type(None)):
+        response = schemas.of(response_type)
     versions = {"type": ["array", "null"], "items": schemas.of(ObjectVersion)}
     content = {
         JSON: {
@@ -225,16 +271,26 @@ def _append(schemas: _Schemas) -> _Schema:
 
 
 def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Schema:
-    problem = {MEDIA_TYPE: {"schema": schemas.of(Problem)}}
-    refused = {"description": "See docs/http.md.", "content": problem}
     return {
         "operationId": name.replace(" ", "_").replace("-", "_"),
+        "tags": [name.partition(" ")[0]],
         "summary": text,
         "responses": {
             "200": {"description": "Done.", "content": content},
-            **{str(status): refused for status in _PROBLEMS},
+            **{str(status): _problem(status, schemas) for status in _PROBLEMS},
         },
     }
+
+
+def _problem(status: int, schemas: _Schemas) -> _Schema:
+    found: _Schema = {
+        "description": "See docs/http.md.",
+        "content": {MEDIA_TYPE: {"schema": schemas.of(Problem)}},
+    }
+    if status in _HEADERS:
+        name, text = _HEADERS[status]
+        found["headers"] = {name: {"description": text, "schema": {"type": "string"}}}
+    return found
 
 
 def _common() -> list[_Schema]:

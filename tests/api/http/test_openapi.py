@@ -1,6 +1,8 @@
 """The OpenAPI document, its examples, and the page that shows it."""
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,6 +29,46 @@ async def test_every_operation_is_described(web: Web) -> None:
     }
     named = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert named == document["components"]["schemas"].keys()
+
+
+async def test_generators_can_name_every_value_and_group_every_operation(web: Web) -> None:
+    document = (await web.http.get("/openapi.json")).json()
+    enums = list(_enums(document))
+    assert enums
+    for values in enums:
+        assert len({re.sub(r"\W", "_", value).upper() for value in values}) == len(values), values
+    operations = [of for methods in document["paths"].values() for of in methods.values()]
+    tags = {tag for of in operations for tag in of["tags"]}
+    assert tags == {tag["name"] for tag in document["tags"]}
+    assert {"topics", "acls", "history"} < tags
+    assert len({of["operationId"] for of in operations}) == len(operations)
+
+
+def _enums(schema: Any) -> Iterator[list[str]]:
+    match schema:
+        case {"enum": list(values)}:
+            assert schema["type"] == "string"
+            yield values
+        case dict():
+            for value in schema.values():
+                yield from _enums(value)
+        case list():
+            for value in schema:
+                yield from _enums(value)
+
+
+async def test_method_that_a_path_does_not_take_is_answered_as_declared(web: Web) -> None:
+    paths = (await web.http.get("/openapi.json")).json()["paths"]
+    for path, methods in paths.items():
+        other = "post" if "get" in methods else "delete"
+        if len(methods) > 1:
+            continue
+        answer = await web.http.request(other, path, json={})
+        (of,) = methods.values()
+        assert answer.status_code == 405, path
+        declared = of["responses"]["405"]
+        assert answer.headers["content-type"] in declared["content"]
+        assert declared["headers"].keys() <= {name.title() for name in answer.headers}, path
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != APPEND])
@@ -60,7 +102,7 @@ async def test_codes_are_described_by_name_and_as_numbers(web: Web) -> None:
     schemas = document["components"]["schemas"]
     names = [name.upper().replace("-", "_") for name in RESOURCE_TYPES]
     of_configs = schemas["ResourceChange"]["properties"]["resource_type"]
-    assert of_configs == {"anyOf": [{"enum": names}, {"type": "integer"}]}
+    assert of_configs == {"anyOf": [{"type": "string", "enum": names}, {"type": "integer"}]}
     assert {each.name: each.value for each in ConfigResourceType} == dict(
         zip(names, RESOURCE_TYPES.values(), strict=True)
     )
