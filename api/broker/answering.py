@@ -66,6 +66,8 @@ def broker_answering(
         },
         is_from_broker=_is_from_follower,
         is_question=is_question,
+        # A partition's log appends in the order in which its writes begin.
+        overlaps=lambda frame: frame.api == apis.PRODUCE,
         features=lambda: Features(levels=authorization.levels, offset=cluster.metadata_offset),
     )
 

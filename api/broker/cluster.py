@@ -1,5 +1,7 @@
 """A broker's view of the cluster: topics, leaders, modes, live brokers."""
 
+import asyncio
+import contextlib
 from collections.abc import Iterable
 
 from api.kafka.messages.metadata import MetadataBroker, MetadataPartition
@@ -43,6 +45,8 @@ class Cluster:
         self.controller_id = _NOTHING
         self.controller_epoch = _NOTHING
         self.metadata_offset = _NOTHING
+        # Set, and replaced, with each update.
+        self._advanced = asyncio.Event()
 
     def check_controller(self, controller_epoch: int) -> None:
         """Store a controller's epoch; refuse a controller whose epoch is lower than the stored one.
@@ -76,6 +80,15 @@ class Cluster:
         self._brokers = {broker.id: broker for broker in request.live_brokers}
         self.controller_id = request.controller_id
         self.metadata_offset = max(self.metadata_offset, request.metadata_offset)
+        advanced, self._advanced = self._advanced, asyncio.Event()
+        advanced.set()
+
+    async def applied(self, offset: int, timeout_s: float) -> None:
+        """Wait until this broker has applied an offset, at most `timeout_s` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self.metadata_offset < offset:
+                    await self._advanced.wait()
 
     def address(self, broker_id: int) -> tuple[str, int] | None:
         """Return host and port at which other brokers reach a broker; None if it is not live."""

@@ -55,9 +55,15 @@ _NO_CONTROLLER = -1
 _FORWARD_WAIT_S = 5.0
 """How long a forwarded request waits for a connection, so that a controller can restart."""
 
+_APPLY_WAIT_S = 5.0
+"""How long the response to a change is held until the change is applied here."""
+
 _AGAIN = frozenset({"DUPLICATE_BROKER_REGISTRATION", "NOT_CONTROLLER", "REQUEST_TIMED_OUT"})
-"""Registration errors worth a retry: an old session must end first, or another controller take
-over."""
+"""Registration errors that end by themselves: an old session must end first, or another controller
+take over."""
+
+_UNAUTHORIZED = "CLUSTER_AUTHORIZATION_FAILED"
+"""Ends as soon as an operator changes the ACLs, so a broker waits for that also when it starts."""
 
 
 class ControllerLink:
@@ -108,19 +114,22 @@ class ControllerLink:
         self._stopping = asyncio.Event()
         self._stopped = asyncio.Event()
         self._anew = asyncio.Event()
-        # Why the service is away, as it was logged; empty while it is there.
+        # Why the service is away or refuses, as it was logged; empty while it is there.
         self._away = ""
+        self._has_registered = False
         self.broker_epoch = NO_EPOCH
         self.is_fenced = True
 
     async def run(self) -> None:
         """Stay connected until `stop` was called and the controller has allowed the shutdown.
 
-        If the controller cannot be reached after `stop`, return without waiting for that
-        permission.
+        If the controller cannot be reached, or refuses this broker, after `stop`, return without
+        waiting for that permission. Once the broker has registered, a refusal never ends it: ACLs,
+        passwords and certificates change while it runs, and change back, and until then it serves
+        the partitions that it has.
 
         Raises:
-            RequestError: the controller rejects this broker permanently.
+            RequestError: the controller rejects this broker before it has registered.
         """
         while not self._stopped.is_set():
             try:
@@ -128,16 +137,24 @@ class ControllerLink:
             except UnavailableError as error:
                 if self._stopping.is_set():
                     return  # no controller to hand leaderships over to
-                if str(error) != self._away:
-                    self._away = str(error)
-                    log.warning("the service is away: %s", error)
+                self._warn_once("the service is away: %s", error)
             except RequestError as error:
-                if error.code not in ("STALE_BROKER_EPOCH", *_AGAIN):
-                    raise
-                log.info("%s; registering again", error)
                 if error.code == "STALE_BROKER_EPOCH":
+                    log.info("%s; registering again", error)
                     self.broker_epoch = NO_EPOCH
+                elif error.code not in _AGAIN:
+                    if not self._has_registered and error.code != _UNAUTHORIZED:
+                        raise
+                    if self._stopping.is_set():
+                        return
+                    self._warn_once("the service refuses this broker, which tries again: %s", error)
             await asyncio.sleep(_RECONNECT_S)
+
+    def _warn_once(self, message: str, error: Exception) -> None:
+        """Log why the controller is lost, unless the last attempt failed for the same reason."""
+        if str(error) != self._away:
+            self._away = str(error)
+            log.warning(message, error)
 
     def stop(self) -> None:
         """Start a controlled shutdown: the controller first moves leaderships to other brokers."""
@@ -214,6 +231,8 @@ class ControllerLink:
     async def forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         """Forward a client's request unchanged, and return the body of the controller's response.
 
+        The response to a change is returned once this broker has applied the change, so that the
+        client finds it here; or after a few seconds, if the controller's updates do not arrive.
         Waits a few seconds if the controller cannot be reached; never sends a request twice. Each
         read-only query uses a separate connection. So a query delays no heartbeat, and the
         controller abandons the query if this call is cancelled.
@@ -241,7 +260,9 @@ class ControllerLink:
         self, connection: Connection, frame: RequestFrame, caller: Caller, timeout_s: float
     ) -> bytes:
         if apis.ENVELOPE.key in self._versions:
-            return await connection.forward(frame, caller, timeout_s=timeout_s)
+            forwarded = await connection.forward(frame, caller, timeout_s=timeout_s)
+            await self._cluster.applied(forwarded.committed_offset, _APPLY_WAIT_S)
+            return forwarded.body
         return await connection.forward_plainly(frame, timeout_s=timeout_s)
 
     async def _connect(self) -> Connection:
@@ -259,9 +280,6 @@ class ControllerLink:
         try:
             if self.broker_epoch < 0:
                 await self._register(self._connection)
-            if self._away:
-                self._away = ""
-                log.warning("the service is back")
             tasks = [
                 asyncio.create_task(self._beat(self._connection), name="heartbeats"),
                 asyncio.create_task(self._keep_following(), name="view of the log"),
@@ -299,6 +317,7 @@ class ControllerLink:
         check(response.error_code, f"broker {identity.broker_id} is not taken into the cluster")
         self._clean_shutdown.remove()
         self.broker_epoch = response.broker_epoch
+        self._has_registered = True
 
     async def _beat(self, connection: Connection) -> None:
         while True:
@@ -311,7 +330,10 @@ class ControllerLink:
                 lags=tuple(self._lags()),
             )
             response = await connection.request(request, BrokerHeartbeatResponse)
-            check(response.error_code, None)
+            check(response.error_code, "this broker's heartbeat is refused")
+            if self._away:
+                self._away = ""
+                log.warning("the service is back")
             if response.should_shut_down:
                 self._stopped.set()
                 return

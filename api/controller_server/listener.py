@@ -38,7 +38,7 @@ from api.kafka.messages.configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from api.kafka.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from api.kafka.messages.envelope import NOTHING_COMMITTED, EnvelopeRequest, EnvelopeResponse
 from api.kafka.messages.features import UpdateFeaturesRequest
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.quorum import DescribeQuorumRequest
@@ -119,6 +119,7 @@ class ControllerListener:
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
             is_question=is_question,
+            overlaps=_overlaps,
             features=partial(feature_levels, self._service),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
         )
@@ -148,9 +149,12 @@ class ControllerListener:
             inner, client = opened(_body(frame, EnvelopeRequest), by_key(handlers), caller)
         except RequestError as error:
             return EnvelopeResponse(error_code=code_for(error))
+        before = self._service.image.provenance.next_offset
         body = await handlers[inner.api](inner, client)
         assert body is not None
-        return response_in_envelope(inner, body)
+        after = self._service.image.provenance.next_offset
+        committed = after - 1 if after > before else NOTHING_COMMITTED
+        return response_in_envelope(inner, body, committed_offset=committed)
 
     async def _run(self, command: str, request: Any, caller: Caller) -> Any:
         """Run a command and return its response."""
@@ -295,6 +299,18 @@ class ControllerListener:
             cursor=answer.cursor,
             versions=answer.versions,
         )
+
+
+def _overlaps(frame: RequestFrame) -> bool:
+    """True if a request may begin while others of them are in flight.
+
+    The controller decides on commands in the order in which they begin, and one sync serves many.
+    The requests of brokers are independent of each other: each envelope is another client's, and a
+    heartbeat must not wait for it.
+    """
+    if isinstance(frame.body, RunCommandRequest):
+        return frame.body.point is None
+    return frame.api in FROM_BROKERS
 
 
 async def _no_producer_ids() -> range:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
+import msgspec
+
 from api.kafka import frames
 from api.kafka.apis import BY_REQUEST, Api
 from api.kafka.envelopes import sealed
@@ -26,6 +28,16 @@ from records.errors import Outcome, RequestError, UnavailableError
 R = TypeVar("R", bound=Response)
 
 REQUEST_TIMEOUT_S = 30.0
+
+
+class Forwarded(msgspec.Struct, frozen=True):
+    """The body of the controller's response to a forwarded request, unchanged.
+
+    `committed_offset` is the last offset that was committed meanwhile, -1 for none.
+    """
+
+    body: bytes
+    committed_offset: int
 
 
 class Connection:
@@ -119,11 +131,9 @@ class Connection:
 
     async def forward(
         self, frame: RequestFrame, caller: Caller, *, timeout_s: float = REQUEST_TIMEOUT_S
-    ) -> bytes:
+    ) -> Forwarded:
         """Forward a client's request in an envelope, unchanged.
 
-        Returns:
-            The body of the controller's response, unchanged.
 
         Raises:
             RequestError: the controller does not accept requests forwarded by this broker.
@@ -138,7 +148,8 @@ class Connection:
                 f"{name_of(response.error_code)}; see the broker's rights and release",
                 outcome=Outcome.NOTHING,
             )
-        return frames.raw_response_body(response.response_data, frame.api, frame.version)
+        body = frames.raw_response_body(response.response_data, frame.api, frame.version)
+        return Forwarded(body, response.committed_offset)
 
     async def forward_plainly(
         self, frame: RequestFrame, *, timeout_s: float = REQUEST_TIMEOUT_S
@@ -146,7 +157,7 @@ class Connection:
         """Forward a client's request to a controller that does not support envelopes.
 
         The controller treats the broker as the sender; of the client, only the client id is sent.
-        Returns and raises the same as `forward`.
+        Return the body of the response; raise the same as `forward`.
         """
         api, version, number = frame.api, frame.version, self._next_number()
         raw = frames.encode_raw_request(api, version, number, frame.raw_body, frame.client_id)

@@ -1,7 +1,9 @@
 """The server side of one Kafka connection.
 
-The requests of a connection are started and answered in the order of arrival; up to PIPELINE_MAX
-may be in flight. At that limit, reading pauses until a request has been answered.
+The requests of a connection take effect in the order of arrival: as in Kafka, each begins once the
+one before it has its answer. Only requests that keep their order themselves overlap with each other
+(`Answering.overlaps`). Up to PIPELINE_MAX requests may be received and not answered; at that limit,
+reading pauses until a request has been answered.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.identity import Identity
+from api.kafka.request_order import RequestOrder
 from api.kafka.streams import Received, close_writer, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
 from api.security.callers import connected_caller
@@ -33,7 +36,7 @@ from records.errors import FencedError, RequestError, UnavailableError
 log = limited_logger(__name__)
 
 PIPELINE_MAX = 64
-"""Maximum of requests in flight per connection."""
+"""Maximum of requests per connection that are received and not answered."""
 
 
 async def answer(
@@ -90,6 +93,7 @@ class _Conversation:
         self._answers: asyncio.Queue[asyncio.Task[bytes | None] | None] = asyncio.Queue(
             PIPELINE_MAX
         )
+        self._order = RequestOrder()
         # Set when the client sends nothing more.
         self._gone = asyncio.Event()
 
@@ -159,7 +163,7 @@ class _Conversation:
                 if error.api != API_VERSIONS:
                     raise
                 raw = unsupported_versions(self._apis.values(), error)
-                await self._put(_ready(raw), received)
+                await self._put(_ready(raw), received, overlaps=False)
                 continue
             self._check_reserved(frame)
             if self._identity.is_renewed_by(frame.api):
@@ -169,13 +173,19 @@ class _Conversation:
             if frame.api in self._answering.takeovers:
                 received.release()
                 return frame
-            await self._put(self._answer(frame), received)
+            # The caller as of now: the client may log in again before the request's turn.
+            answering = self._answer(frame, self._identity.caller.named(frame.client_id))
+            await self._put(answering, received, overlaps=self._answering.overlaps(frame))
         return None
 
     async def _put(
-        self, answering: Coroutine[None, None, bytes | None], received: Received
+        self,
+        answering: Coroutine[None, None, bytes | None],
+        received: Received,
+        *,
+        overlaps: bool,
     ) -> None:
-        task = asyncio.create_task(answering)
+        task = self._order.begin(answering, overlaps=overlaps)
         task.add_done_callback(lambda _: received.release())
         await self._answers.put(task)
 
@@ -191,7 +201,7 @@ class _Conversation:
                 "REQUEST_TIMED_OUT", "all connections are in use but those reserved for brokers"
             )
 
-    async def _answer(self, frame: RequestFrame) -> bytes | None:
+    async def _answer(self, frame: RequestFrame, caller: Caller) -> bytes | None:
         if frame.api == API_VERSIONS:
             found = versions_response(self._apis.values())
             body: Response | bytes | None = with_features(
@@ -200,7 +210,6 @@ class _Conversation:
         elif frame.api in SASL_APIS:
             body = repeated_login(frame)
         else:
-            caller = self._identity.caller.named(frame.client_id)
             body = await self._handled(frame, caller)
             if self._is_from_broker(frame) and _is_success(body):
                 self._place.keep()

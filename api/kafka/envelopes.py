@@ -72,14 +72,20 @@ def is_question(frame: RequestFrame) -> bool:
     return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 
-def response_in_envelope(frame: RequestFrame, body: Response | bytes) -> EnvelopeResponse:
-    """Return the envelope that contains the response to a forwarded request."""
+def response_in_envelope(
+    frame: RequestFrame, body: Response | bytes, *, committed_offset: int
+) -> EnvelopeResponse:
+    """Return the envelope that contains the response to a forwarded request.
+
+    Args:
+        committed_offset: Last offset that was committed meanwhile, -1 for none.
+    """
     api, version, number = frame.api, frame.version, frame.correlation_id
     if isinstance(body, bytes):
         raw = frames.encode_raw_response(api, version, number, body)
     else:
         raw = frames.encode_response(api, version, number, body)
-    return EnvelopeResponse(response_data=raw[LENGTH.size :])
+    return EnvelopeResponse(response_data=raw[LENGTH.size :], committed_offset=committed_offset)
 
 
 def _principal(raw: bytes | None) -> str:

@@ -38,12 +38,14 @@ from controller.authorization.authorizer import (
     Operation,
     topic_resource,
 )
+from controller.decisions.names import check_full_name
 from controller.descriptions.operations import (
     CLUSTER_OPERATIONS,
     TOPIC_OPERATIONS,
     operation_bits,
 )
 from records.base import ZERO_UUID, Uuid
+from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, NONE, READ_ONLY, Partition
 from replay.image.topics import Topic
@@ -124,6 +126,19 @@ def asks_for_all(request: MetadataRequest, version: int) -> bool:
     return request.topics is None or (version == 0 and not request.topics)
 
 
+def no_topic_named(name: str) -> str:
+    """Return the error for a topic that does not exist.
+
+    Clients retry UNKNOWN_TOPIC_OR_PARTITION, as the topic may be created soon, but not
+    INVALID_TOPIC_EXCEPTION.
+    """
+    try:
+        check_full_name(name)
+    except RequestError as error:
+        return error.code
+    return "UNKNOWN_TOPIC_OR_PARTITION"
+
+
 def may_see(access: Access, name: str) -> bool:
     """True if the caller may know whether the topic exists."""
     return access.allows(Operation.DESCRIBE, topic_resource(name))
@@ -148,7 +163,7 @@ def _asked_for(
     cluster: KnownCluster, asked: MetadataRequestTopic, hidden: set[int], access: Access
 ) -> MetadataTopic:
     if asked.name is not None:
-        topic, code = cluster.topic_named(asked.name), "UNKNOWN_TOPIC_OR_PARTITION"
+        topic, code = cluster.topic_named(asked.name), no_topic_named(asked.name)
     else:
         topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
     name = asked.name if topic is None else topic.name

@@ -79,6 +79,18 @@ def check_namespace_name(name: str) -> None:
             raise invalid_namespace(f"{name!r}: {tier!r} cannot be a tier")
 
 
+def check_full_name(name: str) -> None:
+    """Check a topic's full name: the topic's own name, after that of its namespace if it has one.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION.
+    """
+    namespace, separator, own = name.rpartition(TIER_SEPARATOR)
+    if separator:
+        check_namespace_name(namespace)
+    check_topic_name(own)
+
+
 def tiers(name: str) -> Iterator[str]:
     """Yield a namespace and all above it, topmost first: `a`, then `a:b`, for `a:b`."""
     parts = name.split(TIER_SEPARATOR)

@@ -21,6 +21,7 @@ from api.kafka.messages.producers import AllocateProducerIdsRequest, AllocatePro
 from metadata_log.log_reader import LogReader
 from replay.image.digest import image_digest
 from replay.loader import load_image
+from tests.api.broker.forwarding import through
 from tests.api.broker.leader import Broker
 from tests.api.guarded import guarded
 from tests.api.kafka.servers import Server
@@ -112,7 +113,7 @@ async def _broker(
             **ProducerIds(allocate, access).handlers(),
             **log_dirs.handlers(),
         },
-        link.forward,
+        through(link),
     )
     async with _listening(answering) as port:
         yield port, answering.apis().values()

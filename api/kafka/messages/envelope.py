@@ -1,6 +1,18 @@
 """Envelope messages, in which a broker forwards a client's request. Source: KIP-590."""
 
-from api.kafka.fields import Int16, Message, Request, Response
+from typing import Annotated
+
+from api.kafka.fields import (
+    COMMITTED_OFFSET_TAG,
+    Int16,
+    Int64,
+    Message,
+    Request,
+    Response,
+    tagged,
+)
+
+NOTHING_COMMITTED = -1
 
 
 class EnvelopeRequest(Request, frozen=True, kw_only=True):
@@ -16,10 +28,15 @@ class EnvelopeRequest(Request, frozen=True, kw_only=True):
 
 
 class EnvelopeResponse(Response, frozen=True, kw_only=True):
-    """The response to the forwarded request, with its header; or the envelope's error."""
+    """The response to the forwarded request, with its header; or the envelope's error.
+
+    `committed_offset` is the last offset that was committed while the request was handled, -1 if
+    nothing was: the broker applies it before the client gets the response.
+    """
 
     response_data: bytes | None = None
     error_code: Int16 = 0
+    committed_offset: Annotated[Int64, tagged(COMMITTED_OFFSET_TAG)] = NOTHING_COMMITTED
 
 
 class DefaultPrincipal(Message, frozen=True, kw_only=True):

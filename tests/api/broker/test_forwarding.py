@@ -38,6 +38,7 @@ from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from metadata_log.log_reader import LogReader
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError, UnavailableError
+from tests.api.broker.forwarding import through
 from tests.api.broker.test_clean_end import running
 from tests.api.guarded import guarded, nothing_written
 from tests.api.kafka.servers import server
@@ -91,7 +92,7 @@ async def test_request_and_response_keep_their_bytes_and_the_client_its_id() -> 
     sent = LENGTH.pack(len(plain) - 4 + 3) + plain[4:-1] + b"\1\x63\1x"
     listener = await Listener.start(Answering(handlers={apis.ENVELOPE: controller}), "127.0.0.1", 0)
     connection = await Connection.open("127.0.0.1", listener.port, "broker-1")
-    async with broker(connection.forward) as at:
+    async with broker(through(connection)) as at:
         answer = await exchange(at, sent)
     await connection.close()
     await listener.close()
@@ -190,7 +191,7 @@ async def test_broker_without_the_right_to_forward_is_refused(tmp_path: Path) ->
     async with guarded(tmp_path) as (at, rights):
         rights.but = {(Operation.CLUSTER_ACTION, CLUSTER)}
         async with (
-            broker(at.client.connection.forward) as port,
+            broker(through(at.client.connection)) as port,
             await MetadataClient.connect(f"kafka://127.0.0.1:{port}") as client,
         ):
             with nothing_written(at), pytest.raises(RequestError) as caught:
@@ -223,8 +224,7 @@ async def test_forwarded_request_is_authorized_as_its_client_item_by_item(tmp_pa
 async def test_forwarded_creation_is_decided_and_names_the_client(tmp_path: Path) -> None:
     async with server(tmp_path) as controller:
         await controller.register(1)
-        forward = controller.client.connection.forward
-        async with broker(forward) as port:
+        async with broker(through(controller.client.connection)) as port:
             url = f"kafka://127.0.0.1:{port}"
             async with await MetadataClient.connect(url, client_id="ann") as client:
                 response = await client.connection.request(CREATION, CreateTopicsResponse)

@@ -91,7 +91,10 @@ async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: byt
         assert (await at.client.metadata()).cluster_id is not None
 
 
-async def test_client_that_disconnects_at_the_request_limit_is_released() -> None:
+@pytest.mark.parametrize(("overlaps", "under_way"), [(True, PIPELINE_MAX + 1), (False, 1)])
+async def test_client_that_disconnects_at_the_request_limit_is_released(
+    overlaps: bool, under_way: int
+) -> None:
     begun, may_answer = 0, asyncio.Event()
 
     async def slow(_: frames.RequestFrame, __: Caller) -> MetadataResponse:
@@ -100,14 +103,15 @@ async def test_client_that_disconnects_at_the_request_limit_is_released() -> Non
         await may_answer.wait()
         return MetadataResponse(brokers=(), topics=())
 
-    listener = await Listener.start(Answering(handlers={apis.METADATA: slow}), "127.0.0.1", 0)
+    answering = Answering(handlers={apis.METADATA: slow}, overlaps=lambda _: overlaps)
+    listener = await Listener.start(answering, "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     # One is being answered, and the queue behind it is full.
     for number in range(PIPELINE_MAX + 1):
         request = MetadataRequest(topics=(), allow_auto_topic_creation=False)
         writer.write(frames.encode_request(apis.METADATA, 9, number, request))
     async with asyncio.timeout(20):
-        while begun <= PIPELINE_MAX:
+        while begun < under_way:
             await asyncio.sleep(0.001)
         writer.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from api.kafka.available import available_partitions
+from api.kafka.errors import name_of
 from api.kafka.messages.metadata import (
     OPERATIONS_UNKNOWN,
     MetadataPartition,
@@ -157,3 +158,19 @@ def test_authorized_operations_are_told_to_who_asks_for_them(cluster: Cluster) -
     not_asked = ask(cluster, "a")
     assert not_asked.cluster_authorized_operations == OPERATIONS_UNKNOWN
     assert not_asked.topics[0].topic_authorized_operations == OPERATIONS_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("not-there", "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("space:not-there", "UNKNOWN_TOPIC_OR_PARTITION"),
+        *[(n, "INVALID_TOPIC_EXCEPTION") for n in ("", "..", "a b", "a/b", "ü", "x" * 250)],
+        *[(n, "INVALID_TOPIC_EXCEPTION") for n in (":a", "a_b:c", "deleting:c", "a:b c")],
+    ],
+)
+def test_topic_that_can_never_exist_is_not_looked_for_again(
+    cluster: Cluster, name: str, code: str
+) -> None:
+    (topic,) = ask(cluster, name).topics
+    assert (topic.name, name_of(topic.error_code)) == (name, code)

@@ -1,0 +1,49 @@
+"""Order of the requests of one connection.
+
+Source: Kafka's SocketServer, which reads no further request of a connection until it has sent the
+answer to the last one.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class RequestOrder:
+    """Runs requests one after another; consecutive requests that may overlap run together."""
+
+    def __init__(self) -> None:
+        """Start without requests."""
+        # The newest requests that run together, and those that they wait for.
+        self._newest: set[asyncio.Task[Any]] = set()
+        self._before: tuple[asyncio.Task[Any], ...] = ()
+        self._newest_overlap = False
+
+    def begin(self, work: Coroutine[None, None, T], *, overlaps: bool) -> asyncio.Task[T | None]:
+        """Return a task that does the work once it is the request's turn.
+
+        Its result is None if a request before it failed: that ends the connection.
+        """
+        if not (overlaps and self._newest_overlap):
+            # Those before the newest ones need no wait: the newest ones have waited for them.
+            self._before, self._newest = tuple(self._newest), set()
+        self._newest_overlap = overlaps
+        task = asyncio.create_task(_in_turn(self._before, work))
+        self._newest.add(task)
+        task.add_done_callback(self._newest.discard)
+        return task
+
+
+async def _in_turn(
+    before: tuple[asyncio.Task[Any], ...], work: Coroutine[None, None, T]
+) -> T | None:
+    try:
+        if before:
+            await asyncio.wait(before)
+        if any(task.cancelled() or task.exception() for task in before):
+            return None
+        return await work
+    finally:
+        work.close()  # if its turn never came
