@@ -147,7 +147,8 @@ def _commands(
         before = _timeline_image(reader, since_offset)
         heading = f"From the metadata as of offset {since_offset} to that of offset {offset}"
     after = _timeline_image(reader, offset)
-    found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted_by(only))
+    wanted = wanted_by(None if only is None else _labels(only, before, after))
+    found = kafka_commands(before, after, show_secrets=show_secrets, wanted=wanted)
     if only is not None and not found:
         _check_known(reader, only, before, after, offset)
     write_new_file(dest, found.script(heading).encode())
@@ -159,6 +160,13 @@ def _commands(
         print_line(f"  not by command: {each.object}: {each.reason}")
 
 
+def _labels(only: str, *images: "MetadataImage") -> set[str]:
+    """Return the object's name, or the pattern, as the images label it."""
+    from replay.time_travel.objects import label_in
+
+    return {label for label in (label_in(only, image) for image in images) if label is not None}
+
+
 def _check_known(
     reader: "LogReader", only: str, before: "MetadataImage", after: "MetadataImage", offset: int
 ) -> None:
@@ -168,11 +176,15 @@ def _check_known(
         RequestError: the object is absent; the code and the reason are those of `absence`.
     """
     from replay.time_travel.history import absence
-    from replay.time_travel.objects import parse_object
+    from replay.time_travel.objects import in_topic, parse_object
 
-    if "*" in only:
+    of = in_topic(only)
+    if "*" not in only:
+        name = parse_object(only)
+    elif of is not None and of.is_by_id:
+        name = parse_object(f"{of.kind}:{of.ref}")
+    else:
         return
-    name = parse_object(only)
     if name.key(before) is None and name.key(after) is None:
         raise absence(reader, name, offset, None)
 

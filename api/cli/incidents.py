@@ -54,8 +54,8 @@ def timeline(
         list[str] | None,
         Option(
             "--object",
-            metavar="NAME",
-            help="Only events that touch it; NAME or a pattern such as partition:orders*/0; "
+            metavar="OBJECT",
+            help="Only events that touch it: its name, or a pattern such as partition:orders*/0; "
             "repeatable.",
         ),
     ] = None,
@@ -155,14 +155,15 @@ def outages(
     ] = None,
     topic: Annotated[
         str | None,
-        Option("--topic", metavar="NAME", help="Only this topic; NAME, a pattern, or @ID."),
+        Option("--topic", metavar="TOPIC", help="Only this topic: its name, a pattern, or @ID."),
     ] = None,
     objects: Annotated[
         list[str] | None,
         Option(
             "--object",
-            metavar="NAME",
-            help="Only this partition or broker; NAME or a pattern such as partition:orders*/0; "
+            metavar="OBJECT",
+            help="Only this partition or broker: its name, or a pattern such as "
+            "partition:orders*/0; "
             "repeatable.",
         ),
     ] = None,

@@ -7,14 +7,20 @@ import msgspec
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.rows import origin_json
+from records.errors import RequestError
 from records.topics import MoveTopicRecord
 from replay.time_travel.escapes import escaped
 from replay.time_travel.history import Event
-from replay.time_travel.objects import parse_object
+from replay.time_travel.name_patterns import is_pattern
+from replay.time_travel.names_over_time import names_over_time
+from replay.time_travel.objects import ObjectName, names_by_id, parse_object
 
 
 class ShowLives(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the topics that have had a given full name, one after the other."""
+    """Asks for the topics that have had a given full name, one after the other.
+
+    `name` may also be the `@ID` of a topic: the question is then about the topic's last name.
+    """
 
     name: str
 
@@ -50,9 +56,16 @@ def lives_shown(past: Past, at: int, request: ShowLives) -> Computed:
     """Return the topics that have had the requested name, up to an offset, oldest first.
 
     Raises:
-        RequestError: no topic ever had the name; the error is that of `absence`.
+        RequestError: no topic ever had the name; the error is that of `absence`. Or
+            INVALID_REQUEST, the name is a pattern.
     """
-    name = parse_object(f"topic:{escaped(request.name)}")
+    if is_pattern(request.name):
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{request.name!r} is a pattern; write one topic's full name or @ID. `metalog timeline "
+            "LOG --type topics` shows all topics created and deleted",
+        )
+    name = _name(past, at, parse_object(f"topic:{escaped(request.name)}"))
     lives: list[Life] = []
     open_: dict[str, Any] = {}
     began: Border | None = None
@@ -73,6 +86,19 @@ def lives_shown(past: Past, at: int, request: ShowLives) -> Computed:
     if fields:
         lives.append(_life(fields, began, None))
     return Computed(items=lives, about=lambda: past.about(at))
+
+
+def _name(past: Past, at: int, name: ObjectName) -> ObjectName:
+    """Return the last name of a topic that is given as `@ID`; any other name is returned as it is.
+
+    Raises:
+        RequestError: there never was a topic of this id; or INVALID_REQUEST, it is no id.
+    """
+    if not names_by_id(name.object):
+        return name
+    spans = names_over_time(name, past.image(at), at, lambda of: past.timeline.history(of, at + 1))
+    *_, last = spans
+    return parse_object(last.text)
 
 
 def _present(past: Past, at: int, name: str) -> dict[str, Any]:

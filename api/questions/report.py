@@ -9,6 +9,7 @@ from api.questions.host_masking import HostMask
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
+from controller.decisions.lookup import full_name
 from metadata_log.limits import MIB
 from records.errors import RequestError
 from replay.about import About
@@ -24,10 +25,10 @@ class ShowReport(msgspec.Struct, frozen=True, kw_only=True):
 
     `size_max`: narrow the range until the packed report has at most this size, in bytes.
     `records_max`: if the range has more records, only this many of the newest are read. `topics`:
-    report only these topics, by full name, and their partitions, without events and causes, which
-    may reveal other topics. `known`: last offset of an earlier report of the same range and topics;
-    only changes after this offset are reported, if they can be determined. Set by the service only,
-    because a client cannot know whether the topics were the same.
+    report only these topics, by full name or `@ID`, and their partitions, without events and
+    causes, which may reveal other topics. `known`: last offset of an earlier report of the same
+    range and topics; only changes after this offset are reported, if they can be determined. Set by
+    the service only, because a client cannot know whether the topics were the same.
     """
 
     first: str = "start"
@@ -57,12 +58,20 @@ class ReportPiece(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None = None
 
 
+def _names(past: Past, at: int, topics: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the full names of topics, of which some may be given as `@ID`."""
+    if topics is None or not any(topic.startswith("@") for topic in topics):
+        return topics
+    image = past.image(at)
+    return tuple([full_name(image, topic) for topic in topics])
+
+
 def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
     """Return the report up to an offset.
 
     Raises:
         RequestError: INVALID_REQUEST, the range is empty or ends before it begins, or `records_max`
-            is less than 1.
+            is less than 1; UNKNOWN_TOPIC_ID.
     """
     if request.records_max is not None and request.records_max < 1:
         raise RequestError("INVALID_REQUEST", f"records_max is {request.records_max}: 1 or more")
@@ -99,7 +108,7 @@ def report_shown(past: Past, at: int, request: ShowReport) -> Computed:
             about,
             redaction,
             advance,
-            request.topics,
+            _names(past, at, request.topics),
             # What masks hosts knows those of one answer.
             None if request.mask_hosts else past.kept_reports,
             known,

@@ -1,6 +1,6 @@
 """Timeline: the events between two points, in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,7 +10,8 @@ from records.errors import RequestError
 from replay.incidents.event import KINDS, TimelineEvent
 from replay.time_travel.history import absence, fields_at
 from replay.time_travel.name_patterns import is_pattern, name_matcher
-from replay.time_travel.objects import ObjectName, parse_object
+from replay.time_travel.names_over_time import NameSpan, names_over_time
+from replay.time_travel.objects import ObjectName, is_label, parse_object
 
 
 class ShowTimeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,18 +43,35 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
         events = past.timeline.events(first, at + 1, advance)
     items = [each for each in events if not request.kinds or each.kind in request.kinds]
     if wanted:
-        items = _about(wanted, items)
+        items = _about([span for name in wanted for span in _names(past, name, at)], items)
         if not items:
             _check_existed(past, at, wanted)
     return Computed(items=items, about=lambda: past.about(at))
 
 
-def _about(wanted: Sequence[ObjectName], events: Sequence[TimelineEvent]) -> list[TimelineEvent]:
-    """Return the events about any of the given objects."""
+def _names(past: Past, name: ObjectName, at: int) -> Iterator[NameSpan]:
+    if is_label(name.object):
+        return iter((NameSpan(name.object, 0, at),))
+    return names_over_time(name, past.image(at), at, lambda of: past.timeline.history(of, at + 1))
+
+
+def _about(wanted: Sequence[NameSpan], events: Sequence[TimelineEvent]) -> list[TimelineEvent]:
+    """Return the events about any object that had one of the names then."""
     names = {name for event in events for name in event.objects}
-    matchers = [name_matcher(each.object, names) for each in wanted]
-    chosen = {name for name in names if any(matches(name) for matches in matchers)}
-    return [event for event in events if not chosen.isdisjoint(event.objects)]
+    found: list[tuple[NameSpan, set[str]]] = []
+    for span in wanted:
+        matches = name_matcher(span.text, names)
+        found.append((span, {name for name in names if matches(name)}))
+    return [
+        event
+        for event in events
+        if any(
+            span.first <= event.to_offset
+            and event.from_offset <= span.last
+            and not chosen.isdisjoint(event.objects)
+            for span, chosen in found
+        )
+    ]
 
 
 def _check_existed(past: Past, at: int, wanted: Sequence[ObjectName]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from controller.authorization.acls import (
     HOST_RANGES_LEVEL,
@@ -21,6 +22,7 @@ from controller.decisions.context import Context, RecordList
 from controller.decisions.ids import new_id
 from controller.decisions.items import decide_each
 from controller.decisions.levels import NAMESPACE_FEATURE
+from controller.decisions.lookup import full_name
 from controller.decisions.names import check_namespace_name
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
@@ -77,10 +79,14 @@ class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
 
 
 class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of creating one entry: its id; `created` is False if the entry already existed."""
+    """Result of creating one entry: its id; `created` is False if the entry already existed.
+
+    `resource_name` is the name of a topic that the request gave as `@ID`, else None.
+    """
 
     acl_id: Uuid | None = None
     created: bool = False
+    resource_name: str | None = None
     refusal: Refusal | None = None
 
 
@@ -159,16 +165,18 @@ def create_acls(context: Context, request: CreateAcls) -> ControllerResult[tuple
     records = RecordList()
     made: dict[AclBinding, Uuid] = {}
 
-    def create(acl: AclBinding) -> AclCreation:
+    def create(given: AclBinding) -> AclCreation:
+        acl = _by_name(context.image, given)
+        name = None if acl is given else acl.resource_name
         _check(context, acl)
         existing = made.get(acl) or _existing(context.image, acl)
         if existing is not None:
-            return AclCreation(acl_id=existing)
+            return AclCreation(acl_id=existing, resource_name=name)
         acl_id = new_id(context.rng)
         fields = {name: getattr(acl, name) for name in _FIELDS}
         records.add(AccessControlEntryRecord(id=acl_id, **fields))
         made[acl] = acl_id
-        return AclCreation(acl_id=acl_id, created=True)
+        return AclCreation(acl_id=acl_id, created=True, resource_name=name)
 
     results = decide_each(request.acls, create, lambda _, refusal: AclCreation(refusal=refusal))
     return records.result(results, validate_only=request.validate_only)
@@ -198,10 +206,27 @@ def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]
     """Return the entries that a filter selects, ordered by resource, principal and operation.
 
     Raises:
-        RequestError: INVALID_REQUEST, the filter has an unknown code.
+        RequestError: INVALID_REQUEST, the filter has an unknown code; UNKNOWN_TOPIC_ID.
     """
     wanted.check()
+    if ResourceType.TOPIC.value in wanted.resource_types and wanted.resource_name is not None:
+        wanted = replace(wanted, resource_name=full_name(image, wanted.resource_name))
     return in_order(acl for acl in image.acls() if wanted.matches(acl))
+
+
+def _by_name(image: MetadataImage, acl: AclBinding) -> AclBinding:
+    """Return an entry with its topic by name: ACLs are about names, not about ids.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_ID; INVALID_REQUEST, no id follows `@`, or the id is a prefix.
+    """
+    if acl.resource_type != ResourceType.TOPIC.value or not acl.resource_name.startswith("@"):
+        return acl
+    if acl.pattern_type != PatternType.LITERAL.value:
+        raise RequestError(
+            "INVALID_REQUEST", f"{acl.resource_name} is an id, not a prefix of names"
+        )
+    return replace(acl, resource_name=full_name(image, acl.resource_name))
 
 
 def in_order(acls: Iterable[Acl]) -> tuple[AclFound, ...]:

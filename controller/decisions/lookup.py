@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from controller.results.refusals import invalid_namespace, unknown_topic, unknown_topic_id
 from records.base import Uuid
 from records.errors import RequestError
-from records.text import uuid_text
+from records.text import parse_uuid, uuid_text
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.topics import Topic
@@ -41,6 +41,30 @@ def find_topic(image: MetadataImage, ref: TopicRef) -> Topic:
     if topic is None:
         raise unknown_topic_id(uuid_text(ref))
     return topic
+
+
+def topic_ref(text: str) -> TopicRef:
+    """Return a topic's full name, or its id if the text is `@ID`.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the text after `@` is no id.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        return parse_uuid(text[1:])
+    except ValueError as error:
+        raise RequestError("INVALID_REQUEST", f"topic {text}: {error}") from error
+
+
+def full_name(image: MetadataImage, text: str) -> str:
+    """Return the name of the topic that is given as `@ID`; any other text is returned as it is.
+
+    Raises:
+        RequestError: UNKNOWN_TOPIC_ID; or INVALID_REQUEST, the text after `@` is no id.
+    """
+    ref = topic_ref(text)
+    return ref if isinstance(ref, str) else image.full_name(find_topic(image, ref))
 
 
 def topics_named_twice(image: MetadataImage, refs: Iterable[TopicRef]) -> frozenset[Uuid]:

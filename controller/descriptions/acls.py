@@ -11,6 +11,7 @@ from controller.decisions.acls import (
     ResourceCode,
     select_acls,
 )
+from controller.decisions.lookup import full_name
 from controller.decisions.request import Request
 from controller.descriptions.view import View
 from records.errors import RequestError
@@ -60,13 +61,17 @@ def access_explained(view: View, request: ExplainAccess) -> AccessExplained:
     """Return the verdict on an operation, and why.
 
     Raises:
-        RequestError: INVALID_REQUEST, an unknown operation or resource type.
+        RequestError: INVALID_REQUEST, an unknown operation or resource type; UNKNOWN_TOPIC_ID.
     """
     try:
         operation = Operation(request.operation)
-        resource = Resource(ResourceType(request.resource_type), request.resource_name)
+        resource_type = ResourceType(request.resource_type)
     except ValueError as error:
         raise RequestError("INVALID_REQUEST", str(error)) from error
+    name = request.resource_name
+    if resource_type is ResourceType.TOPIC:
+        name = full_name(view.image, name)
+    resource = Resource(resource_type, name)
     configured = AclAuthorizer.of(view.settings.static_configs, request.super_users)
     authorizer = AclAuthorizer(
         super_users=configured.super_users,

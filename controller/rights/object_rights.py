@@ -22,7 +22,7 @@ from controller.rights.guard import Guard
 from controller.rights.rights import require_secrets
 from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
-from replay.time_travel.escapes import unescaped
+from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.labels import config_resource
 from replay.time_travel.name_patterns import is_pattern
 
@@ -127,7 +127,7 @@ def _check_report(access: Access, request: Any) -> None:
     if request.topics is None:
         access.require(Operation.DESCRIBE, CLUSTER)
     for name in request.topics or ():
-        access.require(Operation.DESCRIBE, topic_resource(name))
+        access.require(Operation.DESCRIBE, _topic(access, escaped(name)))
 
 
 def _changes_seen(access: Access, _: Any, changes: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -48,19 +48,24 @@ def _one_line(each: NotSaid) -> str:
     return " ".join(f"{each.object}: {each.reason}".split())
 
 
-def wanted_by(pattern: str | None) -> Wanted:
+def wanted_by(names: Iterable[str] | None) -> Wanted:
     """Return a predicate: true for objects that match a name or pattern; None matches all.
 
-    A topic's name also matches its configs and partitions.
+    A topic's name also matches its configs and partitions. Ids of topics are not looked up.
     """
-    if pattern is None:
+    if names is None:
         return lambda _: True
+    patterns = [each for name in names for each in _patterns(name)]
+    matches = [re.compile(fnmatch.translate(each)) for each in patterns]
+    return lambda object_name: any(each.match(object_name) for each in matches)
+
+
+def _patterns(pattern: str) -> list[str]:
     kind, _, name = pattern.partition(":")
     patterns = [pattern, f"{pattern}#*"]
     if kind == "topic":
         patterns += [f"config:topic/{name}", f"config:topic/{name}#*", f"partition:{name}/*"]
-    matches = [re.compile(fnmatch.translate(each)) for each in patterns]
-    return lambda object_name: any(each.match(object_name) for each in matches)
+    return patterns
 
 
 def kafka_commands(

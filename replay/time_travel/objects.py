@@ -1,5 +1,6 @@
 """Object names: `topic:orders`, `partition:orders/0#leader`."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -8,6 +9,11 @@ from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import KINDS, VOTER_SET, VOTERS, Fields, Kind
+from replay.time_travel.name_patterns import is_pattern
+
+# Objects that are named after a topic or namespace: what comes before its name, and after it.
+_OF_TOPIC = re.compile(r"((?:topic|partition|removal|deletion):|config:topic/)([^/#]+)(.*)", re.S)
+_OF_NAMESPACE = re.compile(r"(namespace:)([^/#]+)(.*)", re.S)
 
 
 class ObjectName(msgspec.Struct, frozen=True):
@@ -55,6 +61,81 @@ class ObjectName(msgspec.Struct, frozen=True):
         """Return the name of the object with a key that is the same after the object was moved."""
         label = self.kind.label(MetadataImage.EMPTY, key)
         return msgspec.structs.replace(self, text=f"{self.kind.name}:{label}", name=label)
+
+
+class InTopic(msgspec.Struct, frozen=True):
+    """An object's name or pattern, cut around the topic or namespace that it is named after.
+
+    Attributes:
+        kind: `topic` or `namespace`.
+        ref: The topic or namespace: its label, or `@ID`.
+    """
+
+    kind: str
+    before: str
+    ref: str
+    after: str
+
+    @property
+    def is_by_id(self) -> bool:
+        """True if the topic or namespace is given as `@ID`."""
+        return self.ref.startswith("@")
+
+    @property
+    def is_labelled_by_id(self) -> bool:
+        """True if labels of such objects have the topic's id: the topic may no longer exist."""
+        return self.before == "deletion:"
+
+    def named(self, ref: str) -> str:
+        """Return the name or pattern with another topic or namespace."""
+        return f"{self.before}{ref}{self.after}"
+
+
+def in_topic(text: str) -> InTopic | None:
+    """Cut an object's name or pattern; None if it is not named after a topic or namespace."""
+    for kind, of in (("topic", _OF_TOPIC), ("namespace", _OF_NAMESPACE)):
+        if found := of.fullmatch(text):
+            return InTopic(kind, *found.groups())
+    return None
+
+
+def names_by_id(text: str) -> bool:
+    """True if the topic or namespace in an object's name or pattern is given as `@ID`."""
+    found = in_topic(text)
+    return found is not None and found.is_by_id
+
+
+def is_label(text: str) -> bool:
+    """True if an object's name or pattern has the form of labels, the same in every image."""
+    found = in_topic(text)
+    if found is None or found.is_by_id == found.is_labelled_by_id:
+        return True
+    return not found.is_by_id and is_pattern(found.ref)
+
+
+def label_in(text: str, image: MetadataImage) -> str | None:
+    """Return an object's name or pattern as the image labels the object.
+
+    A topic or namespace given as `@ID` gets its name in the image: `partition:@ID/*` becomes
+    `partition:orders/*`. The topic of a deletion gets its id. All else is returned as it is.
+
+    Returns:
+        None if the image has no such topic or namespace.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the text after `@` is no id; an id has no wildcards.
+    """
+    found = in_topic(text)
+    if found is None or is_label(text):
+        return text
+    kind = KINDS[found.kind]
+    try:
+        key = kind.find(image, found.ref)
+    except ValueError as error:
+        raise RequestError("INVALID_REQUEST", f"{text}: {error}") from error
+    if key is None:
+        return None
+    return found.named(kind.label(MetadataImage.EMPTY if found.is_labelled_by_id else image, key))
 
 
 def parse_object(text: str) -> ObjectName:

@@ -15,7 +15,7 @@ from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.changes import EffectiveChange, record_changes
 from replay.time_travel.kinds import Kind
 from replay.time_travel.name_patterns import name_matcher
-from replay.time_travel.objects import ObjectName
+from replay.time_travel.objects import ObjectName, label_in
 from replay.time_travel.pattern_rows import Missed, Shown, matching_rows
 from replay.transactions import effective_rows
 
@@ -93,8 +93,8 @@ class _Watch:
         self._kind: Kind = pattern.kind
         self._reaching = types_reaching(pattern.kind.name)
         self._shown = shown
-        self._matches = name_matcher(pattern.object, ())
         self._image = image
+        self._matcher: tuple[str | None, Callable[[str], bool]] = None, lambda _: False
         self._delta = MetadataDelta(image)
 
     def matches_any(self) -> bool:
@@ -115,7 +115,7 @@ class _Watch:
         found: dict[str, list[EffectiveChange]] = {}
         for change in record_changes(before, row, after):
             kind, _, label = change.object.partition(":")
-            if kind == self._kind.name and self._matches(self._name(label)):
+            if kind == self._kind.name and self._is_named(label, before, after):
                 found.setdefault(label, []).append(change)
         for label, changes in found.items():
             self.has_matched = True
@@ -131,7 +131,19 @@ class _Watch:
         return any(map(self._is_match, keys(record, self._image)))
 
     def _is_match(self, key: object) -> bool:
-        return self._matches(self._name(self._kind.label(self._image, key)))
+        return self._is_named(self._kind.label(self._image, key), self._image)
+
+    def _is_named(self, label: str, *images: MetadataImage) -> bool:
+        """True if the pattern matches an object's label, as the pattern reads in any image."""
+        name = self._name(label)
+        return any(self._matches_in(image)(name) for image in images)
+
+    def _matches_in(self, image: MetadataImage) -> Callable[[str], bool]:
+        pattern = label_in(self._pattern.object, image)
+        if pattern != self._matcher[0]:
+            matches = (lambda _: False) if pattern is None else name_matcher(pattern, ())
+            self._matcher = pattern, matches
+        return self._matcher[1]
 
     def _name(self, label: str) -> str:
         return f"{self._kind.name}:{self._shown(self._kind.name, label)}"

@@ -1,9 +1,9 @@
 """Skims a log for the records of the topics or partitions whose names match a pattern.
 
 In one pass, topics are found by the longest part of the pattern without wildcards, and their
-records by the topic ids. The whole log must be read for other kinds of objects, for patterns that
-match many topics, and if there are namespaces, because a topic's record does not contain the name
-of its namespace.
+records by the topic ids. The whole log must be read for other kinds of objects, for a topic given
+as `@ID`, for patterns that match many topics, and if there are namespaces, because a topic's record
+does not contain the name of its namespace.
 """
 
 import re
@@ -19,7 +19,7 @@ from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.time_travel.escapes import escaped
 from replay.time_travel.name_patterns import is_pattern, name_matcher
-from replay.time_travel.objects import ObjectName
+from replay.time_travel.objects import ObjectName, names_by_id
 from replay.time_travel.skim import SkimmableSource
 from replay.transactions import Transactions, rows_within
 
@@ -56,7 +56,7 @@ def matching_rows(
     """
     if not isinstance(source, SkimmableSource) or pattern.kind.name not in ("topic", "partition"):
         return None
-    if next(start.namespaces(), None) is not None:
+    if next(start.namespaces(), None) is not None or names_by_id(pattern.object):
         return None
     search = _Search(pattern, shown, start)
     return None if search.is_wide else search.rows(source, from_offset, to_offset)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Enum)
 
 Topics = Annotated[
-    list[str] | None, typer.Option("--topic", metavar="NAME", help="A topic, by full name.")
+    list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
 ]
 Groups = Annotated[list[str] | None, typer.Option("--group", metavar="NAME", help="A group.")]
 Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
@@ -92,7 +92,10 @@ class Selected:
     def _full_topics(self) -> list[str]:
         if not self.namespace:
             return self.topics or []
-        return [f"{self.namespace}:{topic}" for topic in self.topics or ()]
+        return [
+            topic if topic.startswith("@") else f"{self.namespace}:{topic}"
+            for topic in self.topics or ()
+        ]
 
 
 def _selected(

@@ -52,6 +52,8 @@ def create(
     """Create an entry for each principal, host, operation and resource that is named."""
     from itertools import product
 
+    from msgspec.structs import replace
+
     from api.documents.changes import AclAltered
     from controller.authorization.acls import PatternType, PermissionType
     from controller.decisions.acls import AclBinding, CreateAcls
@@ -77,13 +79,17 @@ def create(
         ]
     )
     told = ask.run("acls create", CreateAcls(acls=acls, validate_only=validate_only))
+    named = [
+        acl if made.resource_name is None else replace(acl, resource_name=made.resource_name)
+        for acl, made in zip(acls, told.response, strict=True)
+    ]
     items = [
         Item(
             answer=AclAltered.made(acl, made.acl_id, created=made.created),
             lines=(f"{_verb(made.created, validate_only)} {_named(made.acl_id, acl)}",),
             refusal=made.refusal,
         )
-        for acl, made in zip(acls, told.response, strict=True)
+        for acl, made in zip(named, told.response, strict=True)
     ]
     return ask.report(told, items, validate_only=validate_only)
 
@@ -167,7 +173,8 @@ def explain(
         str,
         typer.Argument(
             metavar="RESOURCE",
-            help="topic:NAME, group:NAME, namespace:NS, transactional-id:ID, cluster ...",
+            help="topic:NAME, topic:@ID, group:NAME, namespace:NS, transactional-id:ID, "
+            "cluster ...",
             show_default=False,
         ),
     ],

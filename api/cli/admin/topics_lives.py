@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def lives(
     look: Look,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Full name of a topic.", show_default=False)
+        str,
+        typer.Argument(metavar="TOPIC", help="Full name of a topic, or @ID.", show_default=False),
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""
