@@ -210,8 +210,12 @@ class Timeline(LogImages):
         only: ObjectName | None = None,
         *,
         progress: Progress | None = None,
+        by_name: bool = False,
     ) -> "list[Change]":
         """Return every field that differs between two offsets, which may be in either order.
+
+        Args:
+            by_name: An object that was moved is another one; else it is compared with itself.
 
         Raises:
             UnknownHistoryError, RequestError, CorruptLogError: as for `image`; also the error of
@@ -219,9 +223,15 @@ class Timeline(LogImages):
         """
         from replay.time_travel.changes import field_changes
         from replay.time_travel.diff import diff_images
+        from replay.time_travel.diff_by_name import diff_by_name
         from replay.time_travel.history import absence, fields_of_two
         from replay.time_travel.skim import can_skim
 
+        if by_name:
+            old, new = self.images_at(before, after, progress)
+            if only is not None and not only.fields(old) and not only.fields(new):
+                raise absence(self.source, only, max(before, after), self._index)
+            return diff_by_name(old, new, only)
         if only is not None and can_skim(self.source, only):
             old_fields, new_fields = fields_of_two(
                 self.source, only, before, after, self._index, self._past
@@ -283,12 +293,17 @@ class Timeline(LogImages):
         )
 
     def blame(
-        self, name: ObjectName, at: int, progress: Progress | None = None
+        self,
+        name: ObjectName,
+        at: int,
+        progress: Progress | None = None,
+        *,
+        by_name: bool = False,
     ) -> "dict[str, LastSet]":
         """Return the record that last set each of an object's fields; see `history.blame`."""
         from replay.time_travel.history import blame
 
-        return blame(self.source, name, at, progress, self._index, self._past)
+        return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
 
     def sql_history_end(self) -> int | None:
         """Return the end offset of the log's SQL history; None if there is none."""

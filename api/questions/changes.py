@@ -308,7 +308,7 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
     """
     name = parse_object(request.object)
     with past.progress("reading", at + 1) as advance:
-        found = past.timeline.blame(name, at, advance)
+        found = past.timeline.blame(name, at, advance, by_name=past.by_name)
     fields = {
         field: FieldSetter(
             value=setter.value

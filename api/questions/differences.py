@@ -11,6 +11,7 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import holds_secrets, redact_label
 from replay.time_travel.diff import diff_images
+from replay.time_travel.diff_by_name import diff_by_name
 from replay.time_travel.objects import parse_object
 from replay.time_travel.short_lived import RECORDS_MAX, Passed, PassedObjects
 
@@ -46,10 +47,11 @@ def diff_shown(past: Past, at: int, request: ShowDiff) -> Computed:
             old = past.timeline.image(earlier, progress=advance)
             followed = PassedObjects(old, later + 1)
             new = past.timeline.image(later, start=old, watch=followed.follow)
-            found = diff_images(old, new) if before <= at else diff_images(new, old)
+            differ = diff_by_name if past.by_name else diff_images
+            found = differ(old, new) if before <= at else differ(new, old)
             between = (_shown_passed(each, request) for each in followed.passed(new))
         else:
-            found = past.timeline.diff(before, at, only, progress=advance)
+            found = past.timeline.diff(before, at, only, progress=advance, by_name=past.by_name)
             between = (PASSED_UNKNOWN,) if wanted else ()
     items = chain((shown(change, request) for change in found), between)
     return Computed(items=items, about=lambda: replace(past.about(at), from_=before))

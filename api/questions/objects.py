@@ -4,7 +4,7 @@ The kraft form is the JSON that other readers of Kafka's metadata logs print.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -18,6 +18,7 @@ from metadata_log.manifest import Kind as LogKind
 from records.errors import RequestError
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
+from replay.time_travel.diff_by_name import label_by_name
 from replay.time_travel.kinds import KINDS, VOTERS, Kind
 from replay.time_travel.versions import VERSIONED_KINDS, object_version
 from replay.timeline import Timeline
@@ -120,7 +121,7 @@ def _shown(
     kind = PARTS[part]
     if part == VOTERS and past.reader.kind is LogKind.MIRROR and not any(image.voters()):
         return _static_voters(past, at)
-    return _objects(image, kind, show_secrets)
+    return _objects(image, kind, show_secrets, label_by_name if past.by_name else _label)
 
 
 def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
@@ -138,16 +139,25 @@ def _static_voters(past: Past, at: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def _objects(image: MetadataImage, kind: Kind, show_secrets: bool) -> Iterator[dict[str, Any]]:
-    for label, key in named_objects(image, kind, show_secrets=show_secrets):
+def _label(kind: Kind, image: MetadataImage, key: Any) -> str:
+    return kind.label(image, key)
+
+
+_LabelOf = Callable[[Kind, MetadataImage, Any], str]
+
+
+def _objects(
+    image: MetadataImage, kind: Kind, show_secrets: bool, label_of: _LabelOf
+) -> Iterator[dict[str, Any]]:
+    for label, key in named_objects(image, kind, show_secrets=show_secrets, label_of=label_of):
         yield object_json(image, kind, key, label, show_secrets=show_secrets)
 
 
 def named_objects(
-    image: MetadataImage, kind: Kind, *, show_secrets: bool
+    image: MetadataImage, kind: Kind, *, show_secrets: bool, label_of: _LabelOf = _label
 ) -> Iterator[tuple[str, Any]]:
     """Yield name and key of every object of a kind, ordered by name."""
-    named = sorted((kind.label(image, key), repr(key), key) for key, _ in kind.objects(image))
+    named = sorted((label_of(kind, image, key), repr(key), key) for key, _ in kind.objects(image))
     for label, _, key in named:
         yield label if show_secrets else redact_label(kind.name, label), key
 

@@ -66,6 +66,7 @@ class PagedLog:
         cursor: Cursor | None = None,
         *,
         sql_history: str | None = None,
+        by_name: bool = False,
     ) -> Page:
         """Return a page of the answer to a question.
 
@@ -75,13 +76,15 @@ class PagedLog:
             at: The point of the question.
             cursor: The cursor of the previous page; None for the first page.
             sql_history: URL of the database with the SQL history; None: that in the directory.
+            by_name: Identify objects by their names alone; see `Past`.
 
         Raises:
             RequestError: there is no such question, or an object in the request does not exist.
             CorruptLogError: the log is damaged.
         """
         question = find_question(name)
-        reading = None if cursor is None else self._kept.pop(_key(name, payload, cursor), None)
+        key = name, payload, by_name
+        reading = None if cursor is None else self._kept.pop(_key(key, cursor), None)
         if reading is None:
             request = from_wire(payload, question.request)
             with LogReader.open(self._directory) as reader:
@@ -92,6 +95,7 @@ class PagedLog:
                     kept_reports=self._kept_reports,
                     is_live=True,
                     sql_history=sql_history,
+                    by_name=by_name,
                 )
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
@@ -103,7 +107,7 @@ class PagedLog:
         if not reading.has_more:
             return Page(payload=to_wire(items), about=reading.told.about())
         following = Cursor(reading.position, dict(reading.past.points))
-        self._keep(_key(name, payload, following), reading)
+        self._keep(_key(key, following), reading)
         return Page(payload=to_wire(items), cursor=following)
 
     def _keep(self, key: bytes, reading: "_Reading") -> None:
@@ -112,8 +116,8 @@ class PagedLog:
             del self._kept[next(iter(self._kept))]
 
 
-def _key(name: str, payload: bytes, cursor: Cursor) -> bytes:
-    return to_wire((name, payload, cursor.position, sorted(cursor.points.items())))
+def _key(asked: tuple[str, bytes, bool], cursor: Cursor) -> bytes:
+    return to_wire((*asked, cursor.position, sorted(cursor.points.items())))
 
 
 class _Reading:

@@ -69,6 +69,9 @@ class Past:
             that they belong together while the log grows.
         is_live: True if the log is read by the service that writes it: then the state after the
             last record is known to hold until now.
+        by_name: True if an object is identified by its name alone, as for callers whose rights are
+            limited to names: a topic that is moved ends under its old name and begins under the new
+            one, and nothing of its past follows it.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Past:
         kept_reports: "KeptReports | None" = None,
         is_live: bool = False,
         sql_history: str | None = None,
+        by_name: bool = False,
     ) -> None:
         """Use a log; by default with the snapshots in its directory.
 
@@ -92,6 +96,7 @@ class Past:
             kept_reports: Cache of the last report of this log.
             is_live: True if the caller is the service that writes the log.
             sql_history: URL of a database whose SQL history is used; None: that in the directory.
+            by_name: Identify objects by their names alone.
             keep_going: Leave out the records that contradict the state before them, and use no
                 snapshots; `about` lists the records that were left out.
 
@@ -107,6 +112,7 @@ class Past:
         self.points = points or {}
         self.kept_reports = kept_reports
         self.is_live = is_live
+        self.by_name = by_name
         self._resolve = resolve
         self._progress = progress
         # The end of a range is resolved before its start.

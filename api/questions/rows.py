@@ -18,6 +18,8 @@ from records.errors import CorruptLogError
 from records.json import fields_json, to_json
 from records.kafka.tables import Tables
 from records.secrets import redact_record
+from records.topics import MoveTopicRecord
+from replay.time_travel.history import Event
 from replay.time_travel.objects import parse_object
 
 TAIL_BYTES = MIB
@@ -92,9 +94,14 @@ def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
 def _rows(past: Past, first: int, last: int, object_: str | None) -> Iterator[Envelope]:
     if object_ is not None:
         events = past.timeline.history(parse_object(object_), last + 1, from_offset=first)
-        yield from (event.row for event in events)
+        yield from (event.row for event in events if not (past.by_name and _moves_away(event)))
         return
     yield from _range(past, first, last + 1)
+
+
+def _moves_away(event: Event) -> bool:
+    """True if a topic loses its name; the record contains the one that it gets."""
+    return event.removed and isinstance(event.row.payload, MoveTopicRecord)
 
 
 def _range(past: Past, first: int, end: int) -> Iterable[Envelope]:

@@ -33,6 +33,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     cursor: Cursor | None = None
     sql_history: str | None = None
+    by_name: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,9 @@ def _read(stream: BinaryIO) -> Asked | None:
 def _reply(log: PagedLog, asked: Asked) -> Reply:
     try:
         page = log.page(
-            *(asked.question, asked.payload, asked.at, asked.cursor), sql_history=asked.sql_history
+            *(asked.question, asked.payload, asked.at, asked.cursor),
+            sql_history=asked.sql_history,
+            by_name=asked.by_name,
         )
         return Reply(page=page)
     except MetadataLogError as error:

@@ -51,7 +51,9 @@ class Workers:
         # Set, and replaced, when a worker becomes free.
         self._freed = asyncio.Event()
 
-    async def page(self, name: str, payload: bytes, at: str, cursor: Cursor | None) -> Page:
+    async def page(
+        self, name: str, payload: bytes, at: str, cursor: Cursor | None, *, by_name: bool = False
+    ) -> Page:
         """Return a page; see `PagedLog.page`.
 
         Cancelling the caller stops the computation.
@@ -68,6 +70,7 @@ class Workers:
             cursor=cursor and _here(cursor, 0),
             # Not an argument of the process: it may contain a password, which `ps` would show.
             sql_history=self.sql_history,
+            by_name=by_name,
         )
         # The process that has the answer half read.
         wanted = None if cursor is None else cursor.worker % WORKERS_MAX

@@ -1,15 +1,17 @@
 """Answers questions to a running service, limited to the objects that the caller may see."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
 from api.questions.described import described
+from api.questions.descriptions import TOPIC
 from api.questions.lookup import find_question
 from api.questions.pages import Cursor, Page
+from api.questions.past_names import topic_ids, with_names
 from api.questions.question import Question
 from api.questions.rows import FollowRows, is_offset
 from api.questions.table import guard_of
@@ -22,13 +24,15 @@ from api.service.visible_pages import VisiblePages
 from api.service.waiters import Waiters
 from api.transport.shutdown import first_of
 from controller.asked.asked import BoundDecision
-from controller.authorization.authorizer import Access
+from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from controller.authorization.caller import Caller
 from controller.controller import Controller
 from controller.decisions.context import Context
+from controller.descriptions.queries import DescribeTopics
 from controller.pipeline.log_port import ServedLog
 from controller.results.result import ControllerResult
 from controller.wire import from_wire, to_wire
+from records.base import Uuid
 from replay.about import About
 from replay.image.provenance import Provenance
 
@@ -130,6 +134,13 @@ class Answers:
         if question.tell is None and at == END:
             return await self._of_present(question, request, caller)
         access = self._access(caller)
+        guard_of(question).check_caller(access)
+        by_name = not access.allows_all and not access.allows(Operation.DESCRIBE, CLUSTER)
+        if by_name and (ids := topic_ids(request)):
+            names, cursor = await self._names(ids, at, cursor)
+            access = replace(access, past_names=names)
+            request = with_names(request, _seen(access, names))
+            payload = to_wire(request)
         guard_of(question).check_request(access, request)
         if isinstance(request, FollowRows) and at == END and is_offset(request.first):
             await self.rows_come(request, caller)
@@ -137,18 +148,36 @@ class Answers:
                 return Page(payload=rows, about=self._about_feed())
         shown = guard_of(question).shown
         if shown is None or access.allows_all:
-            return await self._workers.page(name, payload, at, cursor)
+            return await self._workers.page(name, payload, at, cursor, by_name=by_name)
         if question.item is not None:
             return await self._visible.page(
-                (name, payload, at, caller.principal, caller.host),
+                (name, payload, at, caller.principal, caller.host, by_name),
                 question,
-                partial(self._workers.page, name, payload, at),
+                partial(self._workers.page, name, payload, at, by_name=by_name),
                 partial(shown, access, request),
                 cursor,
             )
-        page = await self._workers.page(name, payload, at, cursor)
+        page = await self._workers.page(name, payload, at, cursor, by_name=by_name)
         response = from_wire(page.payload, question.response, lenient=True)
         return replace(page, payload=to_wire(shown(access, request, response)))
+
+    async def _names(
+        self, topic_ids: frozenset[Uuid], at: str, cursor: Cursor | None
+    ) -> tuple[dict[Uuid, str], Cursor]:
+        """Return the full names that topics had at a point, and a cursor with that point's offset.
+
+        Topics that did not exist are left out. The cursor keeps all pages at the same offset.
+        """
+        pinned = None if cursor is None else cursor.points.get(at)
+        wanted = DescribeTopics(topics=tuple(sorted(topic_ids)))
+        point = at if pinned is None else str(pinned)
+        page = await self._workers.page(TOPIC.name, to_wire(wanted), point, None)
+        assert page.about is not None, "an answer of one page says where it stands"
+        found = from_wire(page.payload, TOPIC.response, lenient=True).topics
+        names = {t.description.topic_id: t.description.name for t in found if t.description}
+        if cursor is None or pinned is None:
+            cursor = Cursor(0, {at: page.about.as_of})
+        return names, cursor
 
     async def rows_come(self, request: FollowRows, caller: Caller) -> None:
         """Wait until the first requested record is committed; at most the request's `wait_ms`.
@@ -225,6 +254,15 @@ class Answers:
             as_of_timestamp=found.timestamp,
         )
         return Page(payload=to_wire(response), about=about)
+
+
+def _seen(access: Access, names: Mapping[Uuid, str]) -> dict[Uuid, str]:
+    """Return the names that a refusal may contain; the ids of other topics stay as they are."""
+    return {
+        topic_id: name
+        for topic_id, name in names.items()
+        if access.allows(Operation.DESCRIBE, topic_resource(name))
+    }
 
 
 def _with_provenance(

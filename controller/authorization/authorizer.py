@@ -4,11 +4,13 @@ Source: AclOperation and ResourceType of Kafka 4.0 (names and codes), KIP-11.
 """
 
 import enum
+from collections.abc import Mapping
 from typing import NoReturn, Protocol
 
 import msgspec
 
 from controller.authorization.caller import Caller
+from records.base import Uuid
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 
@@ -108,11 +110,24 @@ _CODES = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """A caller's current rights; requests use the authorizer only through this class."""
+    """A caller's current rights; requests use the authorizer only through this class.
+
+    Attributes:
+        past_names: For a question about the past: the full names that the topics in the request had
+            then, by id. None: the names in the image count.
+    """
 
     authorizer: Authorizer
     image: MetadataImage
     caller: Caller
+    past_names: Mapping[Uuid, str] | None = None
+
+    def topic_name(self, topic_id: Uuid) -> str | None:
+        """Return the full name by which a topic is authorized, None if there is no such topic."""
+        if self.past_names is not None:
+            return self.past_names.get(topic_id)
+        topic = self.image.topic(topic_id)
+        return None if topic is None else self.image.full_name(topic)
 
     @property
     def allows_all(self) -> bool:

@@ -1,8 +1,9 @@
 """Rights required for questions about an object, given by name: `topic:orders`, `config:topic/a`.
 
-Today's rights also apply to questions about the past. So DESCRIBE on the cluster is required for
-objects given by an id that does not exist today, and for ids of topics that the caller may not see.
-It is also required for a pattern of names, because its matches would reveal hidden objects.
+Today's rights also apply to questions about the past: to the names that topics had then. DESCRIBE
+on the cluster is required for objects given by an id that did not exist then, and for ids of topics
+that the caller may not see. It is also required for a pattern of names, because its matches would
+reveal hidden objects.
 """
 
 from typing import Any
@@ -59,12 +60,12 @@ def _topic(access: Access, label: str) -> Resource:
     if not label.startswith("@"):
         return topic_resource(unescaped(label))
     try:
-        topic = access.image.topic(parse_uuid(label[1:]))
+        name = access.topic_name(parse_uuid(label[1:]))
     except ValueError:
         return CLUSTER
-    if topic is None:
+    if name is None:
         return CLUSTER
-    found = topic_resource(access.image.full_name(topic))
+    found = topic_resource(name)
     # The id of a hidden topic is answered like one that names nothing.
     return found if access.allows(Operation.DESCRIBE, found) else CLUSTER
 

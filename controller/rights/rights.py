@@ -70,8 +70,8 @@ def require_topic(access: Access, operation: Operation, ref: TopicRef) -> None:
     if isinstance(ref, str):
         access.require(operation, topic_resource(ref))
         return
-    topic = access.image.topic(ref)
-    resource = None if topic is None else topic_resource(access.image.full_name(topic))
+    name = access.topic_name(ref)
+    resource = None if name is None else topic_resource(name)
     if resource is not None and access.allows(operation, resource):
         return
     is_visible = resource is not None and access.allows(Operation.DESCRIBE, resource)

@@ -26,11 +26,12 @@ def diff_images(
             for key, other, image in zip(keys_of, reversed(keys_of), (before, after), strict=True)
         )
         return field_changes(only.object, old, new)
-    keys = {name: _changed_keys(kind, before, after) for name, kind in KINDS.items()}
+    keys = {name: changed_keys(kind, before, after) for name, kind in KINDS.items()}
     return object_changes(keys, before, after)
 
 
-def _changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
+def changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> Iterator[Key]:
+    """Yield the keys of the objects of a kind that differ between two images."""
     if kind.name == "partition":
         yield from _changed_partitions(before, after)
         return

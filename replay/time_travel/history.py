@@ -211,16 +211,23 @@ def blame(
     progress: Callable[[int], None] | None = None,
     index: ChangeIndex | None = None,
     past: PastTopics | None = None,
+    *,
+    by_name: bool = False,
 ) -> dict[str, LastSet]:
     """Return, for each field of an object at offset `at`, the record that last set it.
+
+    Args:
+        by_name: The past of an object begins when it gets its name: the record that moved it here
+            set all of its fields.
 
     Raises:
         RequestError: the object or field is absent at that offset; see `absence`.
         UnknownHistoryError: the offset is before the kept history.
     """
     check_point(source, at)
-    watch, last, was_moved = _last_setters(source, name, at, progress, index, past)
-    if watch.fields and was_moved:
+    setter = _own_row if by_name else Event.setter
+    watch, last, was_moved = _last_setters(source, name, at, progress, index, past, setter)
+    if watch.fields and was_moved and not by_name:
         # By key, so that other objects of the same name do not count.
         key = name.key(watch.image)
         watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index, past)
@@ -234,6 +241,11 @@ def blame(
     }
 
 
+def _own_row(event: Event, field: str) -> Envelope | None:
+    """Return the record that set a field; of a topic that was moved, the record of the move."""
+    return event.row if isinstance(event.row.payload, MoveTopicRecord) else event.setter(field)
+
+
 def _last_setters(
     source: BatchSource,
     name: ObjectName,
@@ -241,6 +253,7 @@ def _last_setters(
     progress: Callable[[int], None] | None,
     index: ChangeIndex | None,
     past: PastTopics | None,
+    setter: Callable[[Event, str], Envelope | None] = Event.setter,
 ) -> tuple["_Watch", dict[str, Envelope | None], bool]:
     """Return a watch at `at`, the last setter of each field, and True if the object was moved.
 
@@ -252,7 +265,7 @@ def _last_setters(
     for event in events:
         was_moved |= isinstance(event.row.payload, MoveTopicRecord)
         for change in event.changes:
-            last[change.field] = event.setter(change.field)
+            last[change.field] = setter(event, change.field)
         if event.removed:
             last.clear()
     return watch, last, was_moved
