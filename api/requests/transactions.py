@@ -1,6 +1,6 @@
 """Several commands as one atomic request."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -75,6 +75,16 @@ def transact(context: Context, request: Transact, find: Find) -> ControllerResul
         except RequestError as error:
             raise _of_step(error, number, request) from error
     return steps.result(Transacted(tuple(done)), NAME).unless(request.validate_only)
+
+
+def requests_of(request: Transact, find: Find) -> Iterator[Any]:
+    """Yield the request of each step.
+
+    Raises:
+        RequestError: INVALID_REQUEST, a step cannot be decoded, or its command is unknown.
+    """
+    for step in request.steps:
+        yield _asked(step, find)[1]
 
 
 def guard(find: Find) -> Guard:

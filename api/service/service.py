@@ -19,6 +19,7 @@ from api.requests.commands import any_command
 from api.service.appends import Appends
 from api.service.feed import Feed
 from api.service.history import History
+from api.service.lockout import check_lockout
 from api.service.shielded import shielded
 from controller.asked.asked import asked_settings
 from controller.asked.repeated_requests import earlier_hash, first_answer
@@ -92,6 +93,8 @@ class Service:
         )
         self.append = self.appends.append
         self._running: asyncio.Task[None] | None = None
+        # As whom brokers have sent heartbeats, by id; also those that are not registered any more.
+        self._brokers: dict[int, Caller] = {}
 
     @classmethod
     async def open(
@@ -225,7 +228,7 @@ class Service:
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
-                request; or as `submit`; or INVALID_UPDATE_VERSION.
+                request; or as `submit`; or INVALID_UPDATE_VERSION; or as `check_lockout`.
             UnavailableError, FencedError: as `submit`.
         """
         found = any_command(command)
@@ -235,6 +238,7 @@ class Service:
         committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
+        check_lockout(self.access(caller), request, self._brokers)
         decide = found.bound(request, caller, expected_versions)
         answer = await shielded(self._controller.submit(decide, origin=origin))
         return replace(answer, versions=seen_versions(self.access(caller), answer.versions))
@@ -252,7 +256,9 @@ class Service:
     ) -> Answer[HeartbeatReply]:
         """Process a broker's heartbeat; arguments and errors as for `run`."""
         self.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
-        return await shielded(self._controller.heartbeat(request, origin=origin))
+        answer = await shielded(self._controller.heartbeat(request, origin=origin))
+        self._brokers[request.broker_id] = caller
+        return answer
 
     async def lost(self) -> None:
         """Wait until this process can no longer write the log."""

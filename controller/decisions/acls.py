@@ -72,10 +72,15 @@ _FIELDS = AclBinding.__struct_fields__
 
 
 class CreateAcls(Request["tuple[AclCreation, ...]"], frozen=True, kw_only=True):
-    """A request to create entries. An entry that already exists is not created again."""
+    """A request to create entries. An entry that already exists is not created again.
+
+    `allow_lockout`: also if it takes from the caller the right to change ACLs, or from the brokers
+    that to reach the controller.
+    """
 
     acls: tuple[AclBinding, ...]
     validate_only: bool = False
+    allow_lockout: bool = False
 
 
 class AclCreation(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,10 +148,11 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeleteAcls(Request["tuple[AclDeletion, ...]"], frozen=True, kw_only=True):
-    """A request to delete all entries that each filter selects."""
+    """A request to delete all entries that each filter selects; `allow_lockout` as to create."""
 
     filters: tuple[AclFilter, ...]
     validate_only: bool = False
+    allow_lockout: bool = False
 
 
 class AclDeletion(msgspec.Struct, frozen=True, kw_only=True):

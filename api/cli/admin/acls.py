@@ -33,6 +33,13 @@ _Permission = Annotated[
     str | None,
     typer.Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
 ]
+_AllowLockout = Annotated[
+    bool,
+    typer.Option(
+        "--allow-lockout",
+        help="Even if you could not change ACLs any more, or brokers not reach the service.",
+    ),
+]
 
 
 @changing(app)
@@ -48,6 +55,7 @@ def create(
     pattern_type: _PatternType = "literal",
     host: options.Hosts = None,
     validate_only: ValidateOnly = False,
+    allow_lockout: _AllowLockout = False,
 ) -> int:
     """Create an entry for each principal, host, operation and resource that is named."""
     from itertools import product
@@ -78,7 +86,10 @@ def create(
             )
         ]
     )
-    told = ask.run("acls create", CreateAcls(acls=acls, validate_only=validate_only))
+    told = ask.run(
+        "acls create",
+        CreateAcls(acls=acls, validate_only=validate_only, allow_lockout=allow_lockout),
+    )
     named = [
         acl if made.resource_name is None else replace(acl, resource_name=made.resource_name)
         for acl, made in zip(acls, told.response, strict=True)
@@ -106,6 +117,7 @@ def delete(
     host: options.Hosts = None,
     all_: Annotated[bool, typer.Option("--all", help="Select all entries.")] = False,
     validate_only: ValidateOnly = False,
+    allow_lockout: _AllowLockout = False,
 ) -> int:
     """Delete all entries that match the options."""
     from api.documents.changes import AclAltered, Nothing
@@ -114,7 +126,12 @@ def delete(
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
     if filters == [AclFilter()] and not all_:
         raise typer.BadParameter("that would be all entries; say which, or --all")
-    told = ask.run("acls delete", DeleteAcls(filters=tuple(filters), validate_only=validate_only))
+    told = ask.run(
+        "acls delete",
+        DeleteAcls(
+            filters=tuple(filters), validate_only=validate_only, allow_lockout=allow_lockout
+        ),
+    )
     verb = "can delete" if validate_only else "deleted"
     found = {acl.acl_id: acl for each in told.response for acl in each.deleted}
     items = [

@@ -30,7 +30,8 @@ REFUSES = "the service refuses this broker, which tries again: "
 
 
 async def lock_out(at: Server) -> None:
-    await at.service.run("acls create", CreateAcls(acls=(FOR_ANN,)), caller=CONTROLLER)
+    request = CreateAcls(acls=(FOR_ANN,), allow_lockout=True)
+    await at.service.run("acls create", request, caller=CONTROLLER)
 
 
 async def let_in(at: Server) -> None:
