@@ -1,8 +1,11 @@
 """The end of a log for readers: the commit mark, or a later end that is proven to be acknowledged.
 
-The proof comes from the blocks after the mark.
+The proof comes from the blocks after the mark. A crash can leave an old mark, or tear the newest
+one; a reader treats both alike and shows what is proven, because nothing of that can vanish. What
+the next writer will keep beyond it is not shown: a second crash could still undo it.
 """
 
+import logging
 from pathlib import Path
 
 import msgspec
@@ -15,46 +18,68 @@ from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.proof import look_past, placed
 from metadata_log.segment_file import SegmentFile
 from metadata_log.segment_scan import check_identity, corrupt, short_copy
-from records.errors import CorruptLogError, UnavailableError
+from records.errors import CorruptLogError
 
 _TRIES = 3
 """How often reading starts over because the mark moved."""
 
+_LOG = logging.getLogger(__name__)
 
-def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> CommitMark:
-    """Return the newest commit mark, advanced to the end that later blocks prove acknowledged.
+
+class ProvenEnd(msgspec.Struct, frozen=True):
+    """The end of a log for readers.
+
+    Attributes:
+        mark: The newest commit mark, advanced to the end that later blocks prove acknowledged.
+        has_more: True if complete blocks follow, which may have been acknowledged: a writer is
+            writing them now, or was cut off, and then the next writer keeps them.
+    """
+
+    mark: CommitMark
+    has_more: bool
+
+
+def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> ProvenEnd:
+    """Return the end that is proven; warn if a slot of the commit mark is damaged and more follows.
 
     In a mirror, only a mark shows what Kafka committed, so `confirmed_end` is not advanced.
 
-    An invalid slot may have contained a newer mark; then blocks past the proven end may or may not
-    have been acknowledged.
-
     Raises:
-        UnavailableError: only a writer can decide where the log ends, or the log's start moved up.
+        UnavailableError: the log's start moved up meanwhile.
         CorruptLogError: the mark does not fit its segment, or there is damage below the proven end.
     """
     marks = _marks(fs, directory)
     for _ in range(_TRIES):
+        error: CorruptLogError | None = None
         try:
             _check_mark(fs, directory, manifest.cluster_id, marks.newest)
             past = look_past(fs, directory, marks.newest)
-            if marks.damaged_byte is None or not past.has_more:
-                return _confirmed(past.proven, marks.newest, manifest.kind)
-            # A crash or damage can cause this; either way nothing is lost.
-            error: CorruptLogError | UnavailableError = UnavailableError(
-                f"{directory / COMMIT_MARK} byte {marks.damaged_byte}: this slot is not "
-                "whole, and blocks lie behind what the other slot and the blocks prove "
-                f"(offset {past.proven.end_offset}): the writer was cut off. The next writer "
-                "that opens the log keeps them; try again then"
-            )
         except CorruptLogError as damage:
             error = damage
-        # A live writer may be in the middle of a block, or of a cut; then its mark moves.
+        else:
+            found = ProvenEnd(_confirmed(past.proven, marks.newest, manifest.kind), past.has_more)
+            if marks.damaged_byte is None or not past.has_more:
+                return found
+        # A live writer may be in the middle of a slot, a block, or a cut; then its mark moves.
         newer = _marks(fs, directory)
         if newer.newest.sequence == marks.newest.sequence:
-            raise error
+            if error is not None:
+                raise error
+            _warn(directory, marks.damaged_byte, found.mark.end_offset)
+            return found
         marks = newer
-    return marks.newest
+    return ProvenEnd(marks.newest, has_more=True)
+
+
+def _warn(directory: Path, byte: int | None, end_offset: int) -> None:
+    _LOG.warning(
+        "%s byte %s: this slot of the commit mark is not whole, by a crash or damage; shown are "
+        "the records that are proven to be acknowledged, up to offset %d (exclusive); the next "
+        "writer keeps the complete blocks that follow",
+        directory / COMMIT_MARK,
+        byte,
+        end_offset,
+    )
 
 
 def _confirmed(proven: CommitMark, mark: CommitMark, kind: Kind) -> CommitMark:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from metadata_log.batch import Batch
-from metadata_log.commit_mark import CommitMark, read_mark
+from metadata_log.commit_mark import CommitMark, read_mark, read_marks
 from metadata_log.fs import File, Fs, OsFs
 from metadata_log.limits import FOLLOW_READ_RECORDS
 from metadata_log.log_reader import LogReader, check_follows
@@ -138,10 +138,13 @@ class LogCursor:
         for _ in range(_MARK_READS):
             if not self._fs.exists(self._directory / COMMIT_MARK):
                 raise UnavailableError(f"{self._directory} vanished while it was followed")
-            mark = read_mark(self._fs, self._directory)
+            marks = read_marks(self._fs, self._directory)
+            mark = marks.newest
             if mark.sequence >= last.sequence and mark.end_offset >= last.end_offset:
                 self._check_history(mark)
                 return mark
+            if marks.damaged_byte is not None and mark.writer == last.writer:
+                return last  # the newest mark was torn after it was read
         raise self._went_back(f"from offset {last.end_offset} to {mark.end_offset}")
 
     def _check_history(self, mark: CommitMark) -> None:

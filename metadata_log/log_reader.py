@@ -50,6 +50,8 @@ class LogReader:
         cluster_id: Id of the cluster whose metadata this is.
         mark: The commit mark at opening, advanced to the end proven by later blocks
             (committed_end.py).
+        awaits_writer: True if complete blocks follow `end_offset`: a writer is writing them now, or
+            was cut off, and then the next writer keeps them.
         blocks: Finds the block to start reading from.
         base: The checkpoint that the log starts from, or None if it starts at offset 0.
         start_offset: First offset that can be read.
@@ -66,7 +68,9 @@ class LogReader:
         self.kind: Kind = manifest.kind
         self.cluster_id: str = manifest.cluster_id
         self._published = read_mark(fs, directory) if self.kind is Kind.MIRROR else None
-        self.mark: CommitMark = find_end(fs, directory, manifest)
+        end = find_end(fs, directory, manifest)
+        self.mark: CommitMark = end.mark
+        self.awaits_writer: bool = end.has_more
         self.end_offset: int = self.mark.end_offset
         names = fs.list(directory)
         self._segments = [
@@ -94,8 +98,7 @@ class LogReader:
         Raises:
             RequestError: there is no log, or it has a newer format.
             CorruptLogError: the log's manifest, mark, base checkpoint or last segment is damaged.
-            UnavailableError: a crash left a torn mark, which the next writer repairs; the log's
-                start moved up meanwhile; or the log was removed.
+            UnavailableError: the log's start moved up meanwhile, or the log was removed.
         """
         if fs is None and isinstance(place, str) and "://" in place:
             from metadata_log.care.store import open_store

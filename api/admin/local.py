@@ -30,6 +30,7 @@ from metadata_log.log_reader import LogReader
 from metadata_log.manifest import Kind
 from metadata_log.request_batches import first_batch
 from metadata_log.request_window import EarlierHash, RequestWindow
+from metadata_log.settling import settle
 from records.envelope import Origin
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
@@ -98,6 +99,7 @@ class LocalAdmin:
         found = find_command(command)
         decide = found.bound(request, self._caller)
         origin = self._caller.origin(found.name, reason=reason, trace_parent=trace_parent)
+        await settle(self._directory, asked=asked_settings(self._settings))
         if request_id is not None:
             origin = identified(origin, request_id, found.name, to_wire(request))
             earlier = partial(earlier_hash, found.name, request)

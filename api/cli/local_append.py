@@ -12,6 +12,7 @@ from controller.decisions.versions import ExpectedVersion
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log_reader import LogReader
+from metadata_log.settling import settle
 
 
 class _LocalTarget:
@@ -51,6 +52,7 @@ async def local_target(directory: Path, principal: str) -> AsyncIterator[AppendT
         UnavailableError: another process writes the log.
         CorruptLogError: the log is damaged.
     """
+    await settle(directory)
     with LogReader.open(directory) as reader:
         end_before = reader.end_offset
     service = await Service.open(directory, with_timers=False)

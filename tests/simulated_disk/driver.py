@@ -18,7 +18,7 @@ from tests.simulated_disk.expectations import Violation, check_log, check_view, 
 from tests.simulated_disk.faults import Call, Faults
 from tests.simulated_disk.history import Answer, History, Known
 from tests.simulated_disk.loop import Stuck
-from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock, read_log, view_log
+from tests.simulated_disk.session import CLUSTER_ID, LOG, Session, StepClock, read_log
 from tests.simulated_disk.workload import Kind, Operation
 
 Observer = Callable[["Driver"], None]
@@ -257,7 +257,7 @@ class Driver:
         self._open()
 
     def _look(self) -> None:
-        self.history.saw(check_view(view_log(self.disk), self.known()))
+        self.history.saw(check_view(read_log(self.disk), self.known()))
 
     def _arm(self, random: Random, action: Callable[[], None]) -> None:
         self._armed.setdefault(self.point + random.randrange(_BOUNDARIES_AHEAD), []).append(action)

@@ -9,11 +9,8 @@ import msgspec
 
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
-from metadata_log.commit_mark import MARK_SIZE, SLOT_SIZE, SLOT_SPACING, decode_slot
-from metadata_log.fs import read_start
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
-from metadata_log.names import COMMIT_MARK
 from records.avro.schema import envelope_schema_json
 from records.errors import FencedError, Outcome, RequestError, UnavailableError
 from tests.simulated_disk.disk import ROOT, SimulatedDisk
@@ -47,27 +44,6 @@ def read_log(disk: SimulatedDisk) -> list[Batch]:
     """Return every batch that a reader sees now."""
     with LogReader.open(LOG, fs=disk) as reader:
         return list(reader.batches())
-
-
-def view_log(disk: SimulatedDisk) -> list[Batch]:
-    """Return what a reader sees before any writer has started after a crash.
-
-    If the crash tore the newest mark, a reader may have to wait for the next writer; the result is
-    then empty.
-    """
-    try:
-        return read_log(disk)
-    except UnavailableError:
-        if is_mark_whole(disk):
-            raise
-        return []
-
-
-def is_mark_whole(disk: SimulatedDisk) -> bool:
-    """Return whether no slot of the commit mark is torn."""
-    data = read_start(disk, LOG / COMMIT_MARK, MARK_SIZE)
-    slots = [data[at : at + SLOT_SIZE] for at in (0, SLOT_SPACING)]
-    return all(decode_slot(slot) is not None for slot in slots)
 
 
 class Session:

@@ -7,7 +7,7 @@ from records.errors import RequestError
 from tests.simulated_disk.disk import DiskState, SimulatedDisk
 from tests.simulated_disk.expectations import Violation, check_log, check_view, entry_of
 from tests.simulated_disk.history import Answer, History, Known
-from tests.simulated_disk.session import LOG, Session, StepClock, read_log, view_log
+from tests.simulated_disk.session import LOG, Session, StepClock, read_log
 
 
 def judge(state: DiskState, known: Known, *, is_created: bool = True, extra: bool = True) -> None:
@@ -36,7 +36,7 @@ def judge(state: DiskState, known: Known, *, is_created: bool = True, extra: boo
 
 
 def _read_only(state: DiskState, known: Known) -> None:
-    check_view(view_log(SimulatedDisk(state)), known)
+    check_view(read_log(SimulatedDisk(state)), known)
 
 
 def _recover_twice(state: DiskState) -> None:

@@ -15,6 +15,7 @@ from tests.torture.campaigns import (
     model,
     planted_bugs,
     recovery,
+    starts,
     streams,
 )
 
@@ -29,6 +30,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
     planted_bugs,
     controller,
     frames,
+    starts,
     kills,
     mixed_load,
     clients,

@@ -20,7 +20,7 @@ from tests.simulated_disk.crash import PowerLosses
 from tests.simulated_disk.driver import Driver
 from tests.simulated_disk.expectations import check_view
 from tests.simulated_disk.faults import Fault, Faults
-from tests.simulated_disk.session import view_log
+from tests.simulated_disk.session import read_log
 from tests.simulated_disk.verdict import judge
 from tests.simulated_disk.workload import Kind, Operation
 from tests.torture.campaign import LOG_SOURCES, Failure, Outcome, Place
@@ -95,7 +95,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.is_broken)
     @invariant()
     def reader_agrees(self) -> None:
-        check_view(view_log(self.driver.disk), self.driver.known())
+        check_view(read_log(self.driver.disk), self.driver.known())
 
     def teardown(self) -> None:
         self.driver.mend()
