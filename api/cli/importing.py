@@ -45,6 +45,12 @@ def kraft(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
+    replace_all: Annotated[
+        bool,
+        typer.Option(
+            "--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."
+        ),
+    ] = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Keep copying from a running node, until stopped.")
     ] = False,
@@ -56,8 +62,9 @@ def kraft(
 ) -> int:
     """Import a Kafka cluster's metadata log as a mirror, or bring its mirror up to date.
 
-    Offsets below the newest checkpoint are committed. Later ones are imported too, but Kafka may
-    still replace them; the next import then replaces them in the mirror. Exit 1 if a record
+    Offsets below the newest checkpoint are committed, and all that a quorum of one voter wrote.
+    Later ones are imported too, but Kafka may still replace them; the next import then replaces
+    them in the mirror, after it has read and checked the whole source. Exit 1 if a record
     contradicts the state before it: the mirror is written nevertheless, and its bytes are intact.
 
     The mirror keeps the files of --tables, and shows records of their types by name and fields;
@@ -82,7 +89,9 @@ def kraft(
                 directory, log, collapse_noops=collapse_noops, progress=advance
             )
         elif not follow:
-            with Recorder(source, log, collapse_noops=collapse_noops) as recorder:
+            with Recorder(
+                source, log, collapse_noops=collapse_noops, may_replace_all=replace_all
+            ) as recorder:
                 recorder.step(advance)
                 result = recorder.result()
     if texts is not None:
@@ -97,7 +106,7 @@ def kraft(
     if follow:
         from api.cli.recording import record
 
-        record(source, log, collapse_noops=collapse_noops, json=json)
+        record(source, log, collapse_noops=collapse_noops, may_replace_all=replace_all, json=json)
     replayed(log)
     return CORRUPT if strict and not follow and result is not None and result.trailing_bytes else 0
 
@@ -161,7 +170,7 @@ def _size_bytes(path: Path) -> int:
 
 def _committed(end_offset: int, last_offset: int) -> str:
     if end_offset > last_offset:
-        return "all of it committed: a checkpoint covers it"
+        return "all of it committed: a checkpoint covers it, or the quorum has one voter"
     if end_offset == 0:
         return "not confirmed: there is no checkpoint, so Kafka may still replace any of it"
     return f"committed below {end_offset}; not confirmed from there on: Kafka may still replace it"

@@ -21,7 +21,9 @@ _LINE_INTERVAL_S = 10
 """At most one line in this time, unless something was replaced: a busy node writes every second."""
 
 
-def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None:
+def record(
+    source: Path, log: Path, *, collapse_noops: bool, may_replace_all: bool, json: bool
+) -> None:
     """Record a node's log until SIGTERM or SIGINT.
 
     Raises:
@@ -30,7 +32,11 @@ def record(source: Path, log: Path, *, collapse_noops: bool, json: bool) -> None
     with (
         _stopped_by_signal() as stop,
         Recorder(
-            source, log, collapse_noops=collapse_noops, gather_ms=RECORD_GATHER_MS
+            source,
+            log,
+            collapse_noops=collapse_noops,
+            gather_ms=RECORD_GATHER_MS,
+            may_replace_all=may_replace_all,
         ) as recorder,
     ):
         report = _Report(recorder, json=json)

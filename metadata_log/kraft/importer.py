@@ -12,6 +12,7 @@ from metadata_log.kraft.checkpoint import KraftCheckpoint
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory
 from metadata_log.kraft.gathering import Gathering
+from metadata_log.kraft.sole_voter import SoleVoter
 from metadata_log.mirror import MirrorBuilder
 from records.base import Record
 from records.control import UnknownRecord
@@ -32,10 +33,10 @@ class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of an import; records are counted as in the source, NoOps included.
 
     `last_offset` is inclusive; it is `first_offset` - 1 if there were no records.
-    `committed_end_offset` is the end of the newest complete checkpoint, 0 if there is none: Kafka
-    may still replace later offsets. `replaced` are the offsets that an existing mirror lost,
-    because Kafka had replaced them. `source_end` is the end of the source if the source is behind
-    the mirror, else None.
+    `committed_end_offset` is the end of the newest complete checkpoint, or of what the only voter
+    of a quorum wrote; 0 if there is neither. Kafka may still replace later offsets. `replaced` are
+    the offsets that an existing mirror lost, because Kafka had replaced them. `source_end` is the
+    end of the source if the source is behind the mirror, else None.
     """
 
     records: int
@@ -74,11 +75,11 @@ def import_directory(
     first_offset: int | None = None
     with MirrorBuilder(log, cluster_id, fs=fs) as mirror:
         end_offset = 0
-        contested = ContestedKeys()
+        contested, sole = ContestedKeys(), SoleVoter()
         base = source.base_checkpoint
         if base is not None:
             mirror.write_base(
-                _records(base, contested),
+                _records(base, contested, sole),
                 end_offset=base.end_offset,
                 leader_epoch=base.leader_epoch,
                 timestamp=base.timestamp,
@@ -95,6 +96,7 @@ def import_directory(
                 mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             end_offset = batch.end_offset
             batch = contested.checked_batch(batch)
+            sole.add(batch.rows, end_offset)
             for row in batch.rows:
                 by_type[type(row.payload)] += 1
             gathering.add(batch)
@@ -102,12 +104,13 @@ def import_directory(
             if progress is not None:
                 progress(bytes_read)
         gathering.flush()
-        mirror.finish(confirmed_end=min(source.committed_end_offset, end_offset))
+        committed = max(source.committed_end_offset, sole.confirmed_end)
+        mirror.finish(confirmed_end=min(committed, end_offset))
     return import_result(
         by_type,
         first_offset=end_offset if first_offset is None else first_offset,
         end_offset=end_offset,
-        committed_end_offset=source.committed_end_offset,
+        committed_end_offset=committed,
         trailing_bytes=source.trailing_bytes,
     )
 
@@ -140,7 +143,10 @@ def import_result(
     )
 
 
-def _records(checkpoint: KraftCheckpoint, contested: ContestedKeys) -> Iterator[CheckpointRecord]:
+def _records(
+    checkpoint: KraftCheckpoint, contested: ContestedKeys, sole: SoleVoter
+) -> Iterator[CheckpointRecord]:
     for rows in checkpoint.rows():
         for row in map(contested.checked, rows):
+            sole.see(row.payload)
             yield CheckpointRecord(row.payload, row.record_version, row.extra)

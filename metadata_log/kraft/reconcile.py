@@ -42,8 +42,13 @@ class Continuation(msgspec.Struct, frozen=True, kw_only=True):
     source_end: int | None = None
 
 
-def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
+def reconcile(
+    source: KraftDirectory, mirror: LogReader, *, may_replace_all: bool = False
+) -> Continuation:
     """Compare a source with its mirror.
+
+    Args:
+        may_replace_all: Allow a source that has no batch in common with the mirror.
 
     Raises:
         RequestError: the source is not the log that was imported, or no longer has the next
@@ -63,7 +68,7 @@ def reconcile(source: KraftDirectory, mirror: LogReader) -> Continuation:
         batch = _batch_at(mirror, end - 1)
         if batch is None or _is_same(source, last.header, batch):
             return Continuation(end_offset=end, position=last.position)
-    return _parting(source, mirror)
+    return _parting(source, mirror, may_replace_all=may_replace_all)
 
 
 def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
@@ -88,7 +93,7 @@ def confirmed_by(source: KraftDirectory, mirror: LogReader) -> int:
     return mirror.confirmed_end
 
 
-def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
+def _parting(source: KraftDirectory, mirror: LogReader, *, may_replace_all: bool) -> Continuation:
     """Compare source and mirror batch by batch, from the confirmed end on."""
     first = max(mirror.confirmed_end - 1, mirror.start_offset, source.start_offset)
     batches = mirror.batches(first) if first < mirror.end_offset else iter(())
@@ -102,7 +107,10 @@ def _parting(source: KraftDirectory, mirror: LogReader) -> Continuation:
         while batch is None or batch.end_offset <= last_offset:
             batch = next(batches)
         if not _is_same(source, header, batch):
-            return _cut(source, mirror, before, placed, batch)
+            found = _cut(source, mirror, before, placed, batch)
+            if before is None and not may_replace_all:
+                raise _nothing_in_common(source, mirror, placed.header, batch)
+            return found
         before = placed
     if before is not None and before.header.end_offset <= first:
         _check_is_behind(source, mirror, before.header)
@@ -142,6 +150,20 @@ def _cut(
         end_offset=end,
         last_timestamp=0 if before is None else before.header.base_timestamp,
         position=None if before is None else before.position,
+    )
+
+
+def _nothing_in_common(
+    source: KraftDirectory, mirror: LogReader, header: BatchHeader, batch: Batch
+) -> RequestError:
+    return RequestError(
+        "INCONSISTENT_CLUSTER_ID",
+        f"{source.path} has no batch in common with {mirror.directory}: at offset "
+        f"{header.base_offset} it has leader epoch {header.leader_epoch}, the mirror has epoch "
+        f"{batch.leader_epoch}. Kafka replaces only the end of a log, so this is another log, or "
+        "the cluster lost its metadata; import it into a new LOG, or copy the mirror (`metalog "
+        f"backup`) and repeat with --replace-all, which removes offsets {header.base_offset} to "
+        f"{mirror.end_offset - 1} of it",
     )
 
 

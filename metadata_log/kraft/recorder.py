@@ -25,6 +25,7 @@ from metadata_log.kraft.importer import (
 )
 from metadata_log.kraft.log_position import LogPosition
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
+from metadata_log.kraft.sole_voter import SoleVoter
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
 from metadata_log.names import BACKUP_NOTE
@@ -51,6 +52,7 @@ class Recorder:
         *,
         collapse_noops: bool = True,
         gather_ms: int = 0,
+        may_replace_all: bool = False,
         fs: Fs | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -59,6 +61,8 @@ class Recorder:
         Args:
             gather_ms: How long batches are gathered before they are written; 0 means until the end
                 of the step that read them.
+            may_replace_all: Allow a source that has no batch in common with the mirror, and none of
+                whose offsets are known to be committed: everything in the mirror is replaced.
             clock: Returns seconds.
 
         Raises:
@@ -80,7 +84,8 @@ class Recorder:
         self._position: LogPosition | None = None
         self._is_reconciled = False
         self._seen: object = None
-        self._contested = ContestedKeys()
+        self._contested, self._sole = ContestedKeys(), SoleVoter()
+        self._may_replace_all = may_replace_all
         self._gather_s = gather_ms / 1_000
         self._clock = clock
         self._gathering = self._new_gathering()
@@ -188,11 +193,17 @@ class Recorder:
         self._keep_gathered()
         self._commit()
         with self._reader() as reader:
-            found = reconcile(source, reader)
+            self._sole = SoleVoter.after(reader)
+        # An import by an early release did not confirm what a single voter wrote.
+        if self._sole.confirmed_end > self.confirmed_end:
+            self._mirror.commit(self._sole.confirmed_end)
+        with self._reader() as reader:
+            found = reconcile(source, reader, may_replace_all=self._may_replace_all)
             end, epoch = reader.end_offset, None
             if found.end_offset < end:
                 epoch = next(reader.batches(found.end_offset)).leader_epoch
         if epoch is not None:
+            check_source(source)
             self._mirror.cut(found.end_offset, found.last_timestamp)
             self._committed_end = self.end_offset
             self._first_offset = min(self._first_offset, found.end_offset)
@@ -201,6 +212,7 @@ class Recorder:
             )
         with self._reader() as reader:
             self._contested = ContestedKeys.after(reader)
+            self._sole = SoleVoter.after(reader)
         self._position = found.position
         self.source_end = found.source_end
         self._is_reconciled = found.source_end is None
@@ -216,6 +228,7 @@ class Recorder:
                 self._gathering.flush()
                 self._mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
             self._gathering.add(batch)
+            self._sole.add(batch.rows, batch.end_offset)
             self._position = scan.position
             size_bytes += batch.size
             if progress is not None:
@@ -223,11 +236,15 @@ class Recorder:
         self.trailing_bytes = scan.trailing_bytes
 
     def _confirm(self, source: KraftDirectory) -> None:
-        """Advance the confirmed end to the newest checkpoint that the mirror reaches."""
-        confirmed, end = self.confirmed_end, self.end_offset
+        """Advance the confirmed end to what the newest checkpoint that the mirror reaches, or a
+        single voter, has committed.
+        """
+        end = self.end_offset
+        confirmed = max(self.confirmed_end, min(self._sole.confirmed_end, end))
         if any(confirmed < checkpoint.end_offset <= end for checkpoint in source.checkpoints):
             with self._reader() as reader:
-                confirmed = confirmed_by(source, reader)
+                confirmed = max(confirmed, confirmed_by(source, reader))
+        if confirmed > self.confirmed_end:
             self._mirror.commit(confirmed)
 
     def _new_gathering(self) -> Gathering:
@@ -272,3 +289,16 @@ def check_cluster(source: KraftDirectory, mirror: MirrorWriter) -> None:
             f"{source.path} is of cluster {cluster_id!r}, {mirror.directory} mirrors cluster "
             f"{mirror.cluster_id!r}; import it into a LOG of its own",
         )
+
+
+def check_source(source: KraftDirectory) -> None:
+    """Read a whole source, before anything of its mirror is cut.
+
+    Raises:
+        CorruptLogError: the source is damaged; names file and byte.
+        UnavailableError: Kafka removed a file meanwhile.
+    """
+    for checkpoint in source.checkpoints:
+        checkpoint.verify()
+    for _ in source.batches():
+        pass

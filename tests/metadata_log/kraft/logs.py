@@ -26,11 +26,15 @@ TOPIC_ID = Uuid(bytes(range(16)))
 START_TIME_MS = 1_700_000_000_000
 
 
-def leader_change(leader_id: int = 1) -> LeaderChangeMessage:
-    """The first record of an epoch."""
-    voter = LeaderChangeVoter(voter_id=leader_id)
+def leader_change(leader_id: int = 1, count: int = 3) -> LeaderChangeMessage:
+    """The first record of an epoch, in a quorum of some voters."""
+    ids = [(leader_id + n) % count if n else leader_id for n in range(count)]
+    voters = tuple([LeaderChangeVoter(voter_id=voter_id) for voter_id in ids])
     return LeaderChangeMessage(
-        version=0, leader_id=leader_id, voters=(voter,), granting_voters=(voter,)
+        version=0,
+        leader_id=leader_id,
+        voters=voters,
+        granting_voters=voters[: count // 2 + 1],
     )
 
 

@@ -30,7 +30,10 @@ class Node:
         start: Base offset of the first segment.
     """
 
-    def __init__(self, directory: Path, cluster_id: str = "living-cluster") -> None:
+    def __init__(
+        self, directory: Path, cluster_id: str = "living-cluster", *, voters: int = 3
+    ) -> None:
+        self._voters = voters
         self._files = LogFiles(directory)
         (directory / META_PROPERTIES).write_text(f"version=1\ncluster.id={cluster_id}\n")
         self.partition = self._files.partition
@@ -57,7 +60,7 @@ class Node:
     def elect(self, epochs: int = 1) -> None:
         """Begin a higher epoch."""
         self.epoch += epochs
-        self.append(leader_change(self.epoch % 3))
+        self.append(leader_change(self.epoch % self._voters, self._voters))
 
     def append(self, *records: Record) -> None:
         """Write one batch."""
