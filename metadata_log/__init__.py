@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from metadata_log.care.store import open_store as open_store
     from metadata_log.creation import create_log as create_log
     from metadata_log.fs import OsFs as OsFs
-    from metadata_log.log import MetadataLog as MetadataLog
     from metadata_log.log_reader import LogReader as LogReader
     from metadata_log.mirror import MirrorBuilder as MirrorBuilder
     from metadata_log.position import Position as Position
@@ -31,7 +30,6 @@ else:
             "care.store": "Store open_store",
             "creation": "create_log",
             "fs": "OsFs",
-            "log": "MetadataLog",
             "log_reader": "LogReader",
             "mirror": "MirrorBuilder",
             "position": "Position",

@@ -72,6 +72,7 @@ class AppendQueue:
 
         A batch that is refused is not queued; the returned future already has the error.
         """
+        batch = batch.identified()
         answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
         refusal = _refusal_of_content(batch) or self._refusal_of_state()
         if refusal is not None:

@@ -1,9 +1,12 @@
 """A commit batch: the records of one accepted append. All of them take effect, or none."""
 
+import hashlib
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from records.avro.plain_rows import encode_records
 from records.base import Record
 from records.control import NoOpRunRecord
 from records.envelope import Asked, Envelope, Origin
@@ -75,6 +78,26 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Envelope, ...] = ()
     encoded: EncodedRows | None = None
     payloads: tuple[bytes, ...] = ()
+
+    def identified(self) -> "NewBatch":
+        """Return the batch with a hash of its records, if it has a request id without a hash.
+
+        The hash tells a repetition from another request with the same id. Records that cannot be
+        encoded get none; encoding them for the log fails in the same way, with a full message. A
+        batch that a controller prepared stays as it is: the controller hashes whole requests.
+        """
+        origin = self.origin
+        if not isinstance(origin, Origin) or self.rows:
+            return self
+        if origin.request_id is None or origin.request_hash is not None:
+            return self
+        try:
+            versions = self.record_versions or newest_versions(self.records)
+            rows = encode_records(self.records, versions, payloads=self.payloads)
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+            return self
+        hashed = replace(origin, request_hash=hashlib.sha256(rows).digest())
+        return replace(self, origin=hashed)
 
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int

@@ -44,6 +44,9 @@ _LOG = logging.getLogger(__name__)
 class MetadataLog:
     """The single writer of a log that is not a mirror.
 
+    It knows no state, so it stores any records that can be encoded, also those that contradict the
+    log. `Service` and `Controller` check them first.
+
     Attributes:
         cluster_id: Id of the cluster whose metadata this is.
         leader_epoch: The epoch this writer claimed.
@@ -143,9 +146,9 @@ class MetadataLog:
         """Queue a batch, and return the future of its commit; batches commit in the order of calls.
 
         All of the batch is committed, or nothing. The future is done once the bytes are on stable
-        storage. After cancellation the outcome is unknown. A batch whose origin has a request id
-        and a request hash is committed once: if it is repeated within REQUEST_WINDOW_OFFSETS, the
-        result is that of the first append.
+        storage. After cancellation the outcome is unknown. A batch whose origin has a request id is
+        committed once: if it is repeated within REQUEST_WINDOW_OFFSETS, the result is that of the
+        first append. Without a request hash in the origin, the records themselves are compared.
 
         Raises:
             RequestError: the batch is empty, too large or cannot be encoded; it has a record that

@@ -9,7 +9,8 @@ import pytest
 
 from api import LocalAdmin, ServeOptions, Service, serving
 from controller import AddNote, Caller
-from metadata_log import LogReader, MetadataLog, MirrorBuilder, create_log
+from metadata_log import LogReader, MirrorBuilder, create_log
+from metadata_log.log import MetadataLog
 from records import RequestError
 
 CLUSTER = "a-cluster"

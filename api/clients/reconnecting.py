@@ -66,13 +66,15 @@ class ReconnectingClient(CommandClient):
         Batches in flight together may be committed in another order if the connection is lost.
 
         Args:
-            batch: If the batch's origin has a request id and a hash, the append is retried even if
-                its outcome is unknown.
+            batch: If the batch's origin has a request id, the append is retried even if its
+                outcome is unknown.
 
         Raises:
             RequestError: as `SocketClient.append`; or the URL is not that of a socket.
             UnavailableError, FencedError, CorruptLogError: as `SocketClient.append`.
         """
+
+        batch = batch.identified()
 
         async def append(client: Client) -> AppendResult:
             if not isinstance(client, SocketClient):

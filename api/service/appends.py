@@ -53,8 +53,9 @@ class Appends:
         """Append records unchanged, if the current state allows it.
 
         The service sets the records' versions and the append time. If the batch's origin has a
-        principal, the caller acts as that identity, which requires a right. Everything else is as
-        in `MetadataLog.append`.
+        principal, the caller acts as that identity, which requires a right. A batch with a
+        request id is committed once: if it is repeated, the result is that of the first append.
+        Without a `request_hash` in its origin, the records themselves are compared.
 
         Args:
             expected_versions: Objects, and the versions they must have.
@@ -63,6 +64,7 @@ class Appends:
             RequestError: as `append_records` of a raw append, and as `Service.submit`; or
                 INVALID_REQUEST, the batch has a time; or CLUSTER_AUTHORIZATION_FAILED.
         """
+        batch = batch.identified()
         origin = self._origin(batch, caller)
         committed = await self._committed_before(origin)
         if committed is not None:
@@ -88,7 +90,7 @@ class Appends:
         Raises (here, and from the future):
             RequestError, UnavailableError, FencedError: as `append`.
         """
-        origin = self._origin(batch, caller)
+        origin = self._origin(batch.identified(), caller)
         assert not is_repeatable(origin), "a repeated request is searched in the log first"
         return self._decided(batch, origin, expected_end_offset, expected_versions)
 

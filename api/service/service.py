@@ -22,7 +22,7 @@ from api.service.history import History
 from api.service.lockout import check_lockout
 from api.service.shielded import shielded
 from controller.asked.asked import asked_settings
-from controller.asked.repeated_requests import earlier_hash, first_answer
+from controller.asked.repeated_requests import earlier_hash, first_answer, identified
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import CONTROLLER, Caller
 from controller.controller import Controller
@@ -37,6 +37,7 @@ from controller.raw_appends.raw_append import AppendRows
 from controller.results.decided_batch import DecidedBatch
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
+from controller.wire import to_wire
 from metadata_log.batch import Batch
 from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
@@ -44,6 +45,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import Committed, is_repeatable
 from records.envelope import Origin
+from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
@@ -201,10 +203,12 @@ class Service:
 
         Raises:
             RequestError: as `Controller.submit`; or INVALID_REQUEST, the id belongs to another
-                request; or DUPLICATE_REQUEST, the request was carried out before and its answer is
-                not known.
+                request or comes without a hash; or DUPLICATE_REQUEST, the request was carried out
+                before and its answer is not known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
+        if origin is not None and origin.request_id is not None and origin.request_hash is None:
+            raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")
         committed = await self._committed_before(origin)
         if committed is not None:
             return await asyncio.to_thread(first_answer, self._log.first_batch, committed, decide)
@@ -223,7 +227,8 @@ class Service:
 
         Args:
             command: A name of `api.requests.commands`.
-            origin: Stored in the log; None: the caller's, without a request id.
+            origin: Stored in the log; None: the caller's, without a request id. A request id gets
+                the request's hash, if it has none.
             expected_versions: Objects, and the versions they must have when the command is decided.
 
         Raises:
@@ -233,6 +238,8 @@ class Service:
         """
         found = any_command(command)
         origin = origin or caller.origin(command)
+        if origin.request_id is not None and origin.request_hash is None:
+            origin = identified(origin, origin.request_id, found.name, to_wire(request))
         if isinstance(request, AppendRows):
             return await self.appends.append_rows(request, caller, origin)
         committed = await self._committed_before(origin, found.name, request)

@@ -145,7 +145,7 @@ class Requests:
         if content[0] == Kind.RUN:
             return self._run(decode_run(content))
         request = decode_append(content, self._layout)
-        if is_repeatable(request.batch.origin):
+        if is_repeatable(request.batch.identified().origin):
             return self._append(request)
         return PlainAppend(self._session, request)
 

@@ -109,8 +109,9 @@ async def serve_socket(
     """Serve appends to a log, or all requests to a service, over a socket.
 
     Args:
-        log: The log that commits the batches; it stays open when the server is closed. Or a
-            function that returns the session of each caller; a session also runs commands.
+        log: A function that returns the session of each caller, such as `Session` of a service;
+            a session also runs commands. Or a log that commits batches unchecked, which stays open
+            when the server is closed.
         cluster_id: Sent to clients, and compared with the cluster id that they expect.
         host: Without authentication, every client that can reach this host can write.
         port: 0 means any free port, see `SocketServer.port`.

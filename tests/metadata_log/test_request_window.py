@@ -88,10 +88,15 @@ async def test_request_is_forgotten_when_it_falls_out_of_the_window(
     await log.close()
 
 
-async def test_request_id_without_a_hash_is_not_deduplicated(directory: Path) -> None:
+async def test_request_id_without_a_hash_stands_for_its_records(directory: Path) -> None:
     log = await MetadataLog.open(directory)
     batch = topics(0, 1, request_id="r1", request_hash=None)
-    assert (await log.append(batch)).base_offset != (await log.append(batch)).base_offset
+    assert await log.append(batch) == await log.append(batch)
+    with pytest.raises(RequestError, match="request id 'r1' was used for another request"):
+        await log.append(topics(1, 1, request_id="r1", request_hash=None))
+    await log.close()
+    log = await MetadataLog.open(directory)
+    assert (await log.append(batch)).base_offset == 1
     await log.close()
 
 
