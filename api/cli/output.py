@@ -1,6 +1,7 @@
 """Output of commands: one JSON document, JSON lines, or text."""
 
 import os
+import re
 import select
 import shutil
 import sys
@@ -55,14 +56,23 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
     import msgspec
 
     document = parts[0] if len(parts) == 1 else fields_of(*parts)
-    sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+    sys.stdout.write(_printable(msgspec.json.encode(document).decode()) + "\n")
 
 
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
     """Return an answer as one line of JSON with spaces, for human readers."""
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(answer), indent=0).decode()
+    return _printable(msgspec.json.format(msgspec.json.encode(answer), indent=0).decode())
+
+
+# What JSON need not escape, but a terminal may obey: C1 controls and bidirectional formatting.
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def _printable(document: str) -> str:
+    r"""Return the same JSON with `\u` escapes for characters that a terminal may obey."""
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
 
 
 def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
@@ -78,7 +88,8 @@ def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
 def _print_document(document: Any) -> None:
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+    sys.stdout.write(_printable(encoded) + "\n")
 
 
 def print_line(text: str = "") -> None:

@@ -35,7 +35,18 @@ export function outagesCommand(from, to, object) {
   return `metalog outages ${where} --from ${from} --to ${to}${only}`;
 }
 
-/** Quote a word for a shell, if necessary. @param {string} word */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
+
+/** Quote a word for a shell, if necessary. A terminal may obey control characters that are pasted into
+ * it, so they are escaped as bash and zsh read it: `$'a\u001b'`. @param {string} word */
 function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  if (!UNPRINTABLE.test(word)) return `'${word.replaceAll("'", `'"'"'`)}'`;
+  const escaped = Array.from(word, (char) => {
+    if (char === "'" || char === "\\") return `\\${char}`;
+    if (!UNPRINTABLE.test(char)) return char;
+    const code = /** @type {number} */ (char.codePointAt(0)).toString(16);
+    return code.length > 4 ? `\\U${code.padStart(8, "0")}` : `\\u${code.padStart(4, "0")}`;
+  });
+  return `$'${escaped.join("")}'`;
 }

@@ -1,0 +1,82 @@
+"""Texts from a log do nothing to a terminal: no command prints a character that it would obey."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+from tests.api.terminal import on_terminal
+from tests.api.test_terminal import TABLES, TOPIC, USER
+from tests.hostile_log import HOSTILE, OBEYED, write_hostile_log
+
+_OTHERS = (
+    *(("info", "{log}"), ("verify", "{log}"), ("digest", "{log}"), ("dump", "{log}", "--asked")),
+    *(("diff", "{log}", "start", "end"), ("timeline", "{log}"), ("timeline", "{log}", "--verbose")),
+    *(("why", "{log}", "broker:1"), ("why", "{log}", "partition:ns:t/0#leader")),
+    *(("check", "{log}"), ("upgrade-check", "{log}", "--to", "4.1")),
+    *(("history", "{log}", "broker:1", "--notes"), ("blame", "{log}", "config:topic/ns:t")),
+    *[
+        ("history", "{log}", f"{kind}:*")
+        for kind in ("topic", "partition", "broker", "namespace", "quota", "acl", "scram")
+    ],
+    *[("history", "{log}", f"{kind}:*") for kind in ("token", "note", "feature")],
+    ("configs", "explain", "topic/ns:t", "--log", "{log}"),
+    ("acls", "explain", f"User:{HOSTILE}", "read", f"topic:{HOSTILE}", "--log", "{log}"),
+    ("topics", "describe", HOSTILE, "--log", "{log}"),
+    ("topics", "describe", f"{HOSTILE}?", "--log", "{log}"),
+    ("history", "{log}", f"topic:{HOSTILE}?"),
+    ("history", "{log}", HOSTILE),
+    ("image", "{log}", "--at", HOSTILE),
+    ("image", "{log}", HOSTILE),
+    ("info", HOSTILE),
+    ("partitions", "states", "--log", "{log}"),
+)
+"""Commands beside those that print tables; the last of them fail."""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    log = tmp_path_factory.mktemp("hostile") / "log"
+    write_hostile_log(log)
+    return log
+
+
+def _command(arguments: tuple[str, ...], log: Path) -> list[str]:
+    known = {"{log}": str(log), TOPIC: "ns:t", USER: HOSTILE}
+    found = []
+    for argument in arguments:
+        for name, value in known.items():
+            argument = argument.replace(name, value)
+        found.append(argument)
+    return found
+
+
+@pytest.mark.parametrize("arguments", [*TABLES, *_OTHERS], ids=lambda each: " ".join(each)[:40])
+def test_no_command_prints_what_a_terminal_obeys(
+    metalog: Metalog, log: Path, arguments: tuple[str, ...]
+) -> None:
+    command = _command(arguments, log)
+    for options in ([], ["--json"]):
+        answer = metalog(*command, *options)
+        for text in (answer.out, answer.err):
+            assert [hex(ord(char)) for char in OBEYED.findall(text)] == []
+
+
+def test_json_has_the_texts_as_they_are(metalog: Metalog, log: Path) -> None:
+    rows = [json.loads(line) for line in metalog("dump", log, "--json").out.splitlines()]
+    assert HOSTILE in [row["data"].get("author") for row in rows]
+    assert {row["origin"]["reason"] for row in rows if row["origin"]} == {HOSTILE}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("dump", "{log}"), ("timeline", "{log}", "--verbose"), ("image", "{log}"), ("info", HOSTILE)],
+    ids=lambda each: each[0],
+)
+def test_a_terminal_gets_only_colours(log: Path, arguments: tuple[str, ...]) -> None:
+    shown = on_terminal(*_command(arguments, log), with_errors=True)
+    # A progress bar moves the cursor, hides it, and shows it again.
+    shown = re.sub(r"\x1b\[(\?25[lh]|[0-9]*[AK])|\r", "", shown)
+    assert [hex(ord(char)) for char in OBEYED.findall(shown)] == []
