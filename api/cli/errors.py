@@ -81,10 +81,21 @@ NOTHING, UNKNOWN = "nothing", "unknown"
 ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
 
+class _OneLineFormatter(logging.Formatter):
+    """Formats a message as one line: messages contain names that clients and other nodes chose."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        from api.cli.output import plain
+
+        return plain(super().formatMessage(record))
+
+
 def configure_logging(debug: bool) -> None:
     """Print warnings on standard error; with `debug` informational messages, too."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLineFormatter("%(levelname)s: %(message)s"))
     level = logging.INFO if debug else logging.WARNING
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=level)
+    logging.basicConfig(handlers=[handler], level=level)
 
 
 def report(error: Exception) -> int:

@@ -2,10 +2,13 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from api.cli.output import plain
 from tests.api.conftest import Metalog
 from tests.api.terminal import on_terminal
 from tests.api.test_terminal import TABLES, TOPIC, USER
@@ -68,6 +71,21 @@ def test_json_has_the_texts_as_they_are(metalog: Metalog, log: Path) -> None:
     rows = [json.loads(line) for line in metalog("dump", log, "--json").out.splitlines()]
     assert HOSTILE in [row["data"].get("author") for row in rows]
     assert {row["origin"]["reason"] for row in rows if row["origin"]} == {HOSTILE}
+
+
+_LOGS = """
+import logging, sys
+from api.cli.errors import configure_logging
+configure_logging(debug=False)
+logging.getLogger("api").warning("%s: not created", sys.argv[1])
+"""
+
+
+def test_a_logged_name_forges_no_line() -> None:
+    logged = subprocess.run(
+        [sys.executable, "-c", _LOGS, HOSTILE], capture_output=True, check=True, text=True
+    )
+    assert logged.stderr == f"WARNING: {plain(HOSTILE)}: not created\n"
 
 
 @pytest.mark.parametrize(
