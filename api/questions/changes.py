@@ -17,9 +17,9 @@ from api.questions.rows import origin_json
 from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
+from replay.name_patterns import is_pattern
 from replay.time_travel.changes import Change
 from replay.time_travel.kinds import VOTERS
-from replay.time_travel.name_patterns import is_pattern
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.pattern_history import history_matching
 from replay.time_travel.static_voters import static_voter_changes

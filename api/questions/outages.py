@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -13,8 +12,8 @@ from api.questions.question import Computed, Question
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.incidents.outage import KINDS, Outage, Outages
+from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.escapes import escaped, unescaped
-from replay.time_travel.name_patterns import is_pattern, name_matcher
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.points import point_time
 
@@ -151,7 +150,7 @@ def _is_in(topic: str, outage: Outage) -> bool:
     if outage.topic_id is None:
         return False
     name = outage.object.removeprefix("partition:").rpartition("/")[0]
-    return f"@{uuid_text(outage.topic_id)}" == topic or fnmatchcase(unescaped(name), topic)
+    return f"@{uuid_text(outage.topic_id)}" == topic or name_matcher(topic, ())(unescaped(name))
 
 
 def _json(outage: Outage) -> dict[str, Any]:

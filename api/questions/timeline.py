@@ -8,8 +8,8 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from records.errors import RequestError
 from replay.incidents.event import KINDS, TimelineEvent
+from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.history import absence, fields_at
-from replay.time_travel.name_patterns import is_pattern, name_matcher
 from replay.time_travel.names_over_time import NameSpan, names_over_time
 from replay.time_travel.objects import ObjectName, is_label, parse_object
 

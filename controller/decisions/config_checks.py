@@ -76,7 +76,7 @@ def _check_patterns(value: str) -> None:
     for item in list_items(value):
         try:
             re.compile(item.partition("=")[2])
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise invalid_config(
                 CLIENT_METRICS, f"match: {item!r} has no valid pattern: {error}"
             ) from None

@@ -1,7 +1,5 @@
 """All commands that turn one state into another, as a list and as a bash script."""
 
-import fnmatch
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -13,6 +11,7 @@ from replay.kafka_commands.configs import config_commands, quota_commands, user_
 from replay.kafka_commands.features import feature_commands, unsaid
 from replay.kafka_commands.secrets import Secrets
 from replay.kafka_commands.topics import topic_commands
+from replay.name_patterns import name_matcher
 
 Wanted = Callable[[str], bool]
 """True for the objects that are to be in the commands."""
@@ -56,8 +55,8 @@ def wanted_by(names: Iterable[str] | None) -> Wanted:
     if names is None:
         return lambda _: True
     patterns = [each for name in names for each in _patterns(name)]
-    matches = [re.compile(fnmatch.translate(each)) for each in patterns]
-    return lambda object_name: any(each.match(object_name) for each in matches)
+    matchers = [name_matcher(each, ()) for each in patterns]
+    return lambda object_name: any(matches(object_name) for matches in matchers)
 
 
 def _patterns(pattern: str) -> list[str]:

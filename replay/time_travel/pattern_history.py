@@ -11,10 +11,10 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point
+from replay.name_patterns import name_matcher
 from replay.time_travel.affected import AFFECTED, types_reaching
 from replay.time_travel.changes import EffectiveChange, record_changes
 from replay.time_travel.kinds import Kind
-from replay.time_travel.name_patterns import name_matcher
 from replay.time_travel.objects import ObjectName, label_in
 from replay.time_travel.pattern_rows import Missed, Shown, matching_rows
 from replay.transactions import effective_rows

@@ -15,7 +15,7 @@ from records.partitions import ClearElrRecord
 from records.security import DelegationTokenRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.loader import load_image
-from replay.time_travel.name_patterns import name_matcher
+from replay.name_patterns import name_matcher
 from replay.time_travel.objects import parse_object
 from replay.time_travel.pattern_history import history_matching
 from replay.timeline import Timeline

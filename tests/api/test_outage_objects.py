@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replay.time_travel.name_patterns import name_matcher
+from replay.name_patterns import name_matcher
 from tests.api.conftest import Metalog
 
 

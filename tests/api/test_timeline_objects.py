@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from replay.time_travel.name_patterns import name_matcher
+from replay.name_patterns import name_matcher
 from tests.api.conftest import Metalog
 
 

@@ -1,6 +1,5 @@
 """The verbs of the shell: those that show objects, and those that move in the tree or in time."""
 
-import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from api.documents.shell import FieldValue, Listing, Objects, Where
 from api.questions.changes import HISTORY, ObjectEvent, ShowHistory, Step
 from api.questions.objects import PARTS
 from records.errors import RequestError
+from replay.name_patterns import name_matcher
 
 _LINES_MAX = 1_000
 """Lines of a tree; more than anybody reads."""
@@ -99,11 +99,11 @@ class Shell:
         conditions = [_condition(word) for word in words if "=" in word]
         others = [word for word in words if "=" not in word]
         place, pattern = self._folder_and_pattern(others)
+        matches = name_matcher(pattern, ())
         found = tuple(
             each
             for each in self._objects(place)
-            if fnmatch.fnmatchcase(_name(each), pattern)
-            and all(holds(each) for holds in conditions)
+            if matches(_name(each)) and all(holds(each) for holds in conditions)
         )
         if self.as_json:
             print_json(place_of(self.cluster.about), Objects(objects=found))
