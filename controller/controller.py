@@ -230,6 +230,10 @@ class Controller:
             partial(self._decider.heard, request),
         )
 
+    def paused(self, pause_ms: int) -> None:
+        """Do not count a time in which this process could not run against the brokers' sessions."""
+        self._decider.paused(pause_ms)
+
     async def drained(self) -> None:
         """Wait until no batch is in flight."""
         self._decide_appends()

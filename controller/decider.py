@@ -165,6 +165,10 @@ class Decider:
             now_ms=self.now_ms(),
         )
 
+    def paused(self, pause_ms: int) -> None:
+        """Do not count a pause of this process against the brokers' sessions."""
+        self.sessions = self.sessions.after_pause(pause_ms, self.now_ms())
+
     def restart_sessions(self) -> None:
         """Reset the sessions, because they may contain registrations that were never committed.
 

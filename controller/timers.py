@@ -107,6 +107,10 @@ TIMERS = (
 )
 
 
+_PAUSE_MS = 100
+"""A wait that takes so much longer than asked for is a pause of this process."""
+
+
 class _Wait(msgspec.Struct, frozen=True):
     """The wait for a timer: its start, ms since 1970, and its duration.
 
@@ -158,7 +162,14 @@ class Timers:
         while not self._controller.has_resigned:
             left_ms = self.next_due_ms - self._clock.now_ms()
             # Bounded, so that a config that changes meanwhile applies.
-            await wait(min(max(left_ms, _MORE_TO_DO_MS), _SESSION_CHECK_MS))
+            wait_ms = min(max(left_ms, _MORE_TO_DO_MS), _SESSION_CHECK_MS)
+            start_ms = self._clock.now_ms()
+            await wait(wait_ms)
+            pause_ms = self._clock.now_ms() - start_ms - wait_ms
+            if pause_ms >= _PAUSE_MS:
+                # The loop was blocked, or the process or its machine was stopped: heartbeats wait
+                # in the connections, and are read after this.
+                self._controller.paused(pause_ms)
             await self.run_due()
 
     def _due_ms(self, timer: Timer) -> int:

@@ -23,6 +23,13 @@ import msgspec
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 
+ITEMS_MAX = 10_000
+"""Items of a list in a request: a batch has at most as many records, and each item costs 10 to 40
+us, in which no other request is decided."""
+
+ALL_ITEMS_MAX = 10 * ITEMS_MAX
+"""All values inside a request: partitions have replicas, topics have configs."""
+
 
 class _Form(NamedTuple):
     structure: type[dict[Any, Any]] | type[list[Any]]
@@ -97,11 +104,36 @@ def from_log(raw: bytes, as_type: Any) -> Any:
     return _read(_Form(list), raw, as_type)
 
 
+def check_size(plain: Any) -> None:
+    """Check that a request, as maps, lists and scalars, is small enough to be decided at once.
+
+    Raises:
+        RequestError: MESSAGE_TOO_LARGE, a list or map has more than ITEMS_MAX items, or all
+            together have more than ALL_ITEMS_MAX.
+    """
+    left = ALL_ITEMS_MAX
+    inside = [plain]
+    while inside:
+        value = inside.pop()
+        if not isinstance(value, list | dict):
+            continue
+        left -= len(value)
+        if len(value) > ITEMS_MAX or left < 0:
+            raise RequestError(
+                "MESSAGE_TOO_LARGE",
+                f"a request has at most {ITEMS_MAX} items in a list and {ALL_ITEMS_MAX} values; "
+                "send several requests",
+            )
+        inside.extend(value.values() if isinstance(value, dict) else value)
+
+
 def _read(form: _Form, raw: bytes, as_type: Any) -> Any:
     try:
         plain = msgspec.msgpack.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError("INVALID_REQUEST", f"no MessagePack: {error}") from error
+    if form.structure is dict and not form.is_lenient:
+        check_size(plain)
     return _built(form, plain, as_type, "value")
 
 

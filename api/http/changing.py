@@ -3,9 +3,9 @@
 import asyncio
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ from metadata_log.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
 from records.errors import RequestError
 from replay.about import About
+
+T = TypeVar("T")
 
 APPEND = "records append"
 """The command that takes JSON lines."""
@@ -76,7 +78,8 @@ def change(scope: Mapping[str, Any]) -> Answer:
 
 async def _changed(command: Command, asked: Asked, body: bytes) -> Reply:
     cls = request_class(command.name)
-    wanted = request_from_json(_json(body), cls)
+    is_large = len(body) > PARSED_AT_ONCE_BYTES_MAX
+    wanted = await _beside(is_large, lambda: request_from_json(_json(body), cls))
     argument = named(wanted)[1] if cls is not command.request else wanted
     caller = asked.acting_caller()
     origin = caller.origin(command.name, reason=asked.reason, trace_parent=asked.trace_parent)
@@ -88,6 +91,15 @@ async def _changed(command: Command, asked: Asked, body: bytes) -> Reply:
         origin=origin,
         expected_versions=asked.expected_versions,
     )
+    return await _beside(is_large, lambda: _reply_of(command, asked, wanted, done))
+
+
+async def _beside(is_large: bool, work: Callable[[], T]) -> T:
+    """Do work that takes milliseconds; if it is large, in a thread, so that others have turns."""
+    return await asyncio.to_thread(work) if is_large else work()
+
+
+def _reply_of(command: Command, asked: Asked, wanted: Any, done: Done[Any]) -> Reply:
     response = json_value(done.response, find_command(command.name).response)
     refused = _refused(done.response)
     if refused is not None:
@@ -114,10 +126,7 @@ def append(scope: Mapping[str, Any]) -> Answer:
 
 
 async def _appended(asked: Asked, body: bytes) -> Reply:
-    if len(body) <= PARSED_AT_ONCE_BYTES_MAX:
-        lines = _lines(body)
-    else:
-        lines = await asyncio.to_thread(_lines, body)
+    lines = await _beside(len(body) > PARSED_AT_ONCE_BYTES_MAX, lambda: _lines(body))
     caller = asked.acting_caller()
     origin = caller.origin("append", reason=asked.reason, trace_parent=asked.trace_parent)
     if asked.request_id is not None:

@@ -32,7 +32,8 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     there are too many connections. `is_question` returns True for read-only queries, which are
     cancelled when the client disconnects. `overlaps` returns True for requests that may begin while
     others of them are in flight, because their handlers keep the order themselves. `features`
-    returns the feature levels for ApiVersions responses.
+    returns the feature levels for ApiVersions responses. `unlimited` are the requests that may have
+    any number of items.
     """
 
     handlers: Mapping[Api, Handler]
@@ -42,6 +43,7 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     overlaps: Callable[[RequestFrame], bool] = lambda _: False
     features: Callable[[], Features] = Features
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
+    unlimited: frozenset[Api] = frozenset()
 
     def apis(self) -> dict[int, Api]:
         """Return a dict of the supported requests by key."""

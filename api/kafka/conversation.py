@@ -158,7 +158,7 @@ class _Conversation:
         size_max = self._answering.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
-                frame = frames.decode_request(received.raw, self._apis)
+                frame = frames.decode_request(received.raw, self._apis, self._answering.unlimited)
             except UnsupportedVersionError as error:
                 if error.api != API_VERSIONS:
                     raise

@@ -11,7 +11,8 @@ Source: KIP-482, KIP-511.
 
 import functools
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import partial
 
 import msgspec
 
@@ -27,6 +28,11 @@ from records.varint import decode_unsigned
 
 FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's `socket.request.max.bytes`."""
+
+ITEMS_MAX = 20_000
+"""Maximum of items of all arrays of a request together, such as topics and partitions. Each costs
+some 10 us; a request for more would delay all others. Ten times Kafka's
+`max.request.partition.size.limit`, since here it is for all requests."""
 
 LENGTH = struct.Struct(">i")
 _REQUEST_HEADER = struct.Struct(">hhih")
@@ -104,15 +110,19 @@ def encode_raw_request(
     return _framed(header + body)
 
 
-def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
+def decode_request(
+    frame: bytes, apis: Mapping[int, Api], unlimited: Container[Api] = ()
+) -> RequestFrame:
     """Decode a request frame without its length prefix.
 
     Args:
         apis: The supported requests, by key.
+        unlimited: Requests that may have more than ITEMS_MAX items: only brokers send them.
 
     Raises:
         UnsupportedVersionError: the version is not supported; only the header was read.
         MalformedFrameError: the frame is not a supported request; the message gives the bad byte.
+        RequestError: MESSAGE_TOO_LARGE, the request has more than ITEMS_MAX items.
     """
     try:
         key, version, correlation_id, name_size = _REQUEST_HEADER.unpack_from(frame)
@@ -128,8 +138,10 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> RequestFrame:
         position = _after_tags(frame, position)
     # Bytes after a request are ignored, as in Kafka: librdkafka 2.16 leaves three of them there
     # when it asks Metadata for all topics.
+    items_max = None if api in unlimited else ITEMS_MAX
+    unusual = partial(reference.decode_start, items_max=items_max)
     body, unknown_tags = _decode(
-        api, version, api.request, frame, position, unusual=reference.decode_start
+        api, version, api.request, frame, position, unusual=unusual, items_max=items_max
     )
     assert isinstance(body, Request)
     return RequestFrame(
@@ -255,8 +267,10 @@ def _encoder(cls: type[Message], version: int, flexible: bool) -> compiled_encod
 
 
 @functools.cache
-def _decoder(cls: type[Message], version: int, flexible: bool) -> compiled_decoder.Decoder:
-    return compiled_decoder.decoder(message_layout(cls, version, flexible=flexible))
+def _decoder(
+    cls: type[Message], version: int, flexible: bool, items_max: int | None
+) -> compiled_decoder.Decoder:
+    return compiled_decoder.decoder(message_layout(cls, version, flexible=flexible), items_max)
 
 
 def _decode(
@@ -267,11 +281,12 @@ def _decode(
     position: int,
     *,
     unusual: Callable[[Layout, bytes, int], tuple[Record, tuple[UnknownTag, ...]]],
+    items_max: int | None = None,
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
     """Decode a message with the compiled decoder, or with `unusual` if that decoder gives up."""
     flexible = api.is_flexible(version)
     try:
-        return _decoder(cls, version, flexible)(frame, position), ()
+        return _decoder(cls, version, flexible, items_max)(frame, position), ()
     except compiled_decoder.NOT_PLAIN:
         pass
     try:

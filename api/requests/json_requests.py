@@ -16,7 +16,7 @@ import msgspec
 
 from api.questions.table import QUESTIONS
 from api.requests.commands import any_command, bare_request, find_command
-from controller.wire import from_wire, to_wire
+from controller.wire import check_size, from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
@@ -43,6 +43,7 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
         RequestError: INVALID_REQUEST, the value is not a request of that type; the message gives
             the place of the error.
     """
+    check_size(plain)
     try:
         wire = to_wire(_plain(plain, as_type))
     except (OverflowError, ValueError) as error:

@@ -37,7 +37,7 @@ from controller.raw_appends.raw_append import AppendRows
 from controller.results.decided_batch import DecidedBatch
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
-from controller.wire import to_wire
+from controller.wire import ITEMS_MAX, to_wire
 from metadata_log.batch import Batch
 from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ITEMS_A_TURN = 500
+"""Items whose rights are checked before others have their turn, in some 10 ms."""
 
 _NEW_OBJECTS_MAX = 5_000
 """New objects that start a run of the garbage collector: with Python's 700, each large batch starts
@@ -245,6 +247,9 @@ class Service:
         committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
+        refused = await self._refused(found, request, caller)
+        if refused is not None:
+            return Answer(refused, self.image.provenance.next_offset, wrote=False)
         check_lockout(self.access(caller), request, self._brokers)
         decide = found.bound(request, caller, expected_versions)
         answer = await shielded(self._controller.submit(decide, origin=origin))
@@ -294,6 +299,35 @@ class Service:
         found = await self._log.find_request(origin, partial(earlier_hash, command, request))
         end_offset = self.image.provenance.next_offset
         return found if found is not None and found.result.end_offset <= end_offset else None
+
+    async def _refused(self, command: Command, request: Any, caller: Caller) -> Any | None:
+        """Return the response to a long request of which no item is allowed, else None.
+
+        Items are checked in turns with other work: a caller without rights delays no decision.
+
+        Raises:
+            RequestError: as `Guard.refused`; or MESSAGE_TOO_LARGE, there are too many items.
+        """
+        items = command.guard.items
+        if items is None:
+            return None
+        wanted = getattr(request, items.field)
+        if len(wanted) > ITEMS_MAX:
+            raise RequestError(
+                "MESSAGE_TOO_LARGE",
+                f"{len(wanted)} {items.field}; a request has at most {ITEMS_MAX}, send several",
+            )
+        if len(wanted) <= ITEMS_A_TURN:
+            return None  # the decision checks them
+        refused: list[Any] = []
+        for start in range(0, len(wanted), ITEMS_A_TURN):
+            turn = replace(request, **{items.field: wanted[start : start + ITEMS_A_TURN]})
+            found = command.guard.refused(self.access(caller), turn)
+            if found is None:
+                return None
+            refused += found
+            await asyncio.sleep(0)
+        return tuple(refused)
 
     async def _first_answer(
         self, caller: Caller, command: Command, request: Any, committed: Committed

@@ -64,6 +64,24 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
     _by_broker: Map[int, Session] = Map()
 
+    def after_pause(self, pause_ms: int, now_ms: int) -> "Sessions":
+        """Return the sessions without a time in which this controller could hear no broker."""
+        return replace(
+            self,
+            _by_broker=Map(
+                {
+                    broker_id: replace(
+                        session,
+                        last_contact_ms=max(
+                            session.last_contact_ms,
+                            min(session.last_contact_ms + pause_ms, now_ms),
+                        ),
+                    )
+                    for broker_id, session in self._by_broker.items()
+                }
+            ),
+        )
+
     @classmethod
     def of(cls, image: MetadataImage, *, timeout_ms: int, now_ms: int) -> "Sessions":
         """Return sessions as if every registered broker had just sent a heartbeat.

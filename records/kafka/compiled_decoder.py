@@ -16,7 +16,14 @@ from typing import Any
 from records.base import Record
 from records.errors import CorruptLogError
 from records.kafka.layout import ArrayOf, Field, FieldType, Layout
-from records.kafka.reference import LENGTHS, MARKER, NULL_STRUCTURE, SCALARS, STRUCTURE
+from records.kafka.reference import (
+    LENGTHS,
+    MARKER,
+    NULL_STRUCTURE,
+    SCALARS,
+    STRUCTURE,
+    too_many_items,
+)
 from records.varint import decode_unsigned
 
 Decoder = Callable[[bytes, int], Record]
@@ -33,11 +40,15 @@ class _NotPlainError(Exception):
 NOT_PLAIN = (_NotPlainError, IndexError, KeyError, UnicodeDecodeError, struct.error)
 
 
-def decoder(layout: Layout) -> Decoder:
+def decoder(layout: Layout, items_max: int | None = None) -> Decoder:
     """Compile a function that decodes a structure which starts at a position and fills the rest of
     the bytes.
+
+    Args:
+        items_max: The function raises MESSAGE_TOO_LARGE for more items in all arrays together, if
+            they are structures, text or bytes; None: no limit.
     """
-    return _Compiler().outermost(layout)
+    return _Compiler(items_max).outermost(layout)
 
 
 class _Tuples(dict[bytes, tuple[Any, ...]]):
@@ -87,8 +98,11 @@ class _Compiler:
     In the generated code, `b` is the bytes and `p` the position.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, items_max: int | None) -> None:
         self.names: dict[str, Any] = {"NotPlain": _NotPlainError, "length": _length}
+        self._items_max = items_max
+        self.names["left"] = [0]
+        self.names["too_many"] = lambda: too_many_items(items_max or 0)
         self.names |= {f"tuples_{item}": tuples for item, tuples in _TABLES.items()}
 
     def outermost(self, layout: Layout) -> Decoder:
@@ -96,6 +110,12 @@ class _Compiler:
         self._define("decode", layout, ["if p != len(b): raise NotPlain"], returned="{}")
         decode: Decoder = self.names["decode"]
         return decode
+
+    def _counted(self, count: str) -> list[str]:
+        """Return the code that counts the items of an array before they are decoded."""
+        if self._items_max is None:
+            return []
+        return [f"left[0] -= {count}", "if left[0] < 0: raise too_many()"]
 
     def _nested(self, layout: Layout) -> str:
         """Generate `decode_X(b, p)`, which returns a structure and the position after it."""
@@ -110,6 +130,8 @@ class _Compiler:
         fields = [field.name for field in (*layout.fields, *layout.tagged)]
         record = f"{cls}({', '.join(f'{field}=v_{field}' for field in fields)})"
         body = [*self._fields(layout)]
+        if name == "decode" and self._items_max is not None:
+            body.insert(0, f"left[0] = {self._items_max}")
         if layout.flexible:
             body += self._tagged_section(layout)
         body += last
@@ -221,6 +243,7 @@ class _Compiler:
             "if 0 < n < 128: p += 1",
             "else: n, p = length(b, p)",
             "if n > len(b) - p + 1: raise NotPlain",
+            *self._counted("n - 1"),
             f"l_{variable} = []",
             "for _ in range(n - 1):",
             *_indent(self._value(f"i_{variable}", item, nullable=False)),
@@ -239,6 +262,7 @@ class _Compiler:
                 counted = LENGTHS["array"]
                 lines = [
                     "if not 0 <= n <= len(b) - p: raise NotPlain",
+                    *self._counted("n"),
                     f"l_{variable} = []",
                     "for _ in range(n):",
                     *_indent(self._older_value(f"i_{variable}", item, nullable=False)),

@@ -51,11 +51,26 @@ def decode(layout: Layout, data: bytes, position: int) -> tuple[Record, tuple[Un
     return record, tuple(decoder.unknown_tags)
 
 
+def too_many_items(items_max: int) -> RequestError:
+    """Return the error for a structure whose arrays have more than `items_max` items."""
+    return RequestError(
+        "MESSAGE_TOO_LARGE", f"a request has at most {items_max} items; send several requests"
+    )
+
+
 def decode_start(
-    layout: Layout, data: bytes, position: int
+    layout: Layout, data: bytes, position: int, *, items_max: int | None = None
 ) -> tuple[Record, tuple[UnknownTag, ...]]:
-    """Decode one structure at `position` as `decode` does, but allow other bytes after it."""
-    decoder = _Decoder(data, position)
+    """Decode one structure at `position` as `decode` does, but allow other bytes after it.
+
+    Args:
+        items_max: Maximum number of items of all arrays together; None: no limit.
+
+    Raises:
+        CorruptLogError: names the byte within `data` and the field.
+        RequestError: MESSAGE_TOO_LARGE, there are more items.
+    """
+    decoder = _Decoder(data, position, items_max)
     return decoder.structure(layout), tuple(decoder.unknown_tags)
 
 
@@ -66,8 +81,10 @@ class _Decoder:
     cannot cost much memory.
     """
 
-    def __init__(self, data: bytes, position: int) -> None:
+    def __init__(self, data: bytes, position: int, items_max: int | None = None) -> None:
         self._data = data
+        self._items_max = items_max
+        self._items = 0
         self._path: list[str] = []
         self.position = position
         self.unknown_tags: list[UnknownTag] = []
@@ -126,6 +143,9 @@ class _Decoder:
         # An item takes at least one byte.
         if count > len(self._data) - self.position:
             self.fail(f"{count} items wanted, {len(self._data) - self.position} bytes are left")
+        self._items += count
+        if self._items_max is not None and self._items > self._items_max:
+            raise too_many_items(self._items_max)
         items = []
         for index in range(count):
             self._path.append(str(index))
