@@ -309,12 +309,14 @@ class ControllerListener:
 def _overlaps(frame: RequestFrame) -> bool:
     """True if a request may begin while others of them are in flight.
 
-    The controller decides on commands in the order in which they begin, and one sync serves many.
+    The controller decides on commands in the order in which they begin, and one sync serves many. A
+    question that waits for an offset says itself what it must know, and holds up no command that
+    writes it.
     The requests of brokers are independent of each other: each envelope is another client's, and a
     heartbeat must not wait for it.
     """
     if isinstance(frame.body, RunCommandRequest):
-        return frame.body.point is None
+        return frame.body.point is None or frame.body.min_offset >= 0
     return frame.api in FROM_BROKERS
 
 
