@@ -48,12 +48,14 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         send: Sends a response, after the responses to earlier requests.
         address: The client's address, for log messages.
+        host: The client's address without the port.
     """
 
     reader: asyncio.StreamReader
     place: Place
     send: Callable[[bytes], Awaitable[None]]
     address: str
+    host: str
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,7 +180,7 @@ class _Conversation:
             await self._answer(frame, _wrong_state())
             raise AuthenticationError("a second handshake before the end of the first")
         try:
-            self._attempt = self._authenticator.begin(mechanism)
+            self._attempt = self._authenticator.begin(mechanism, self._client.host)
         except AuthenticationError:
             code = CODES["UNSUPPORTED_SASL_MECHANISM"]
             await self._answer(frame, SaslHandshakeResponse(error_code=code, mechanisms=offered))

@@ -102,7 +102,11 @@ class Identity:
         authenticator = self._security.authenticator
         assert authenticator is not None
         client = Client(
-            reader=self._reader, place=self._place, send=send, address=self.caller.address or ""
+            reader=self._reader,
+            place=self._place,
+            send=send,
+            address=self.caller.address or "",
+            host=self.caller.host or "",
         )
         self.session = await log_in(client, authenticator, self._listed, before=before, first=first)
         return self.session is not None

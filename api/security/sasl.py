@@ -9,11 +9,13 @@ Source: RFC 4616 (PLAIN), RFC 5802 (SCRAM).
 import asyncio
 import hmac
 import secrets
+import time
 from typing import Protocol
 
 import msgspec
 
 from api.security.errors import AuthenticationError
+from api.security.failed_logins import FailedLogins
 from api.security.scram import ScramClient, ScramServer, Stored
 from api.security.users import Users
 from controller.decisions.scram import ScramMechanism, keys_of, salted_password
@@ -55,6 +57,7 @@ class Authenticator:
     Attributes:
         mechanisms: The mechanisms offered.
         listener: Name of the listener.
+        failed_logins: The recent failures, by user and address.
         succeeded, failed: Numbers of logins so far; a login that took too long counts as failed.
     """
 
@@ -68,13 +71,17 @@ class Authenticator:
         self._users = users
         self._session_ms_max = session_ms_max
         self._checks = asyncio.Semaphore(_CHECKS_MAX)
+        self.failed_logins = FailedLogins(time.monotonic)
         self.mechanisms = mechanisms
         self.listener = listener
         self.succeeded = 0
         self.failed = 0
 
-    def begin(self, mechanism: str) -> "Attempt":
+    def begin(self, mechanism: str, address: str) -> "Attempt":
         """Begin a login with the mechanism that the client chose.
+
+        Args:
+            address: The client's address, without the port.
 
         Raises:
             AuthenticationError: the mechanism is not offered.
@@ -84,8 +91,10 @@ class Authenticator:
                 f"mechanism {mechanism[:64]!r} is not offered; {', '.join(self.mechanisms)} are"
             )
         if mechanism == PLAIN:
-            return Attempt(mechanism, _PlainExchange(self._users, self._checks))
-        return Attempt(mechanism, _ScramExchange(self._users, SCRAM[mechanism]))
+            exchange: ServerExchange = _PlainExchange(self._users, self._checks)
+        else:
+            exchange = _ScramExchange(self._users, SCRAM[mechanism])
+        return Attempt(mechanism, exchange, self.failed_logins, address)
 
     def session_ms(self, login: Login) -> int:
         """Return the time in ms after which the client must log in again; 0: never.
@@ -105,25 +114,37 @@ class Attempt:
         mechanism: The mechanism that the client chose.
     """
 
-    def __init__(self, mechanism: str, exchange: "ServerExchange") -> None:
+    def __init__(
+        self, mechanism: str, exchange: "ServerExchange", failed: FailedLogins, address: str
+    ) -> None:
         self.mechanism = mechanism
         self._exchange = exchange
+        self._failed, self._address = failed, address
 
     async def answer(self, token: bytes) -> tuple[bytes, Login | None]:
         """Return the answer to a client's message, and the login if that was the last message.
 
         Raises:
             AuthenticationError: the login has failed; raised after a fixed delay, which hides how
-                long the check took.
+                long the check took, and later after several failures.
         """
         loop, exchange = asyncio.get_running_loop(), self._exchange
         answered_at = loop.time() + FAILED_DELAY_S
         try:
-            return await exchange.answer(token)
+            answer, login = await exchange.answer(token)
         except AuthenticationError as error:
-            await asyncio.sleep(answered_at - loop.time())
+            delay_s = self._failed.delay_s(exchange.user, self._address)
+            # Before the wait: a client that disconnects has tried a password, too.
+            self._failed.failed(exchange.user, self._address)
+            await asyncio.sleep(answered_at - loop.time() + delay_s)
             who = f"as {exchange.user[:64]!r} " if exchange.user else ""
             raise AuthenticationError(f"{who}by {self.mechanism}: {error}") from error
+        if login is not None:
+            delay_s = self._failed.delay_s(exchange.user, self._address)
+            if delay_s:
+                await asyncio.sleep(delay_s)
+            self._failed.succeeded(exchange.user, self._address)
+        return answer, login
 
 
 class ServerExchange(Protocol):

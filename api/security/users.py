@@ -1,7 +1,9 @@
 """The users that SASL authenticates: SCRAM credentials and delegation tokens of an image.
 
 For a user that does not exist, a decoy credential is used, so that a client cannot find out which
-users exist. A decoy has the same salt each time, and on every node of the cluster.
+users exist. A decoy has the same salt each time, and on every node of the cluster. Its mechanism,
+iterations and salt length are those of some user, chosen by the name: with more than one form in
+use, each is also that of many names that do not exist.
 """
 
 import base64
@@ -11,6 +13,7 @@ import hmac
 from collections.abc import Callable
 
 import msgspec
+from immutables import Map
 
 from api.security.principals import USER
 from api.security.scram import Stored
@@ -24,6 +27,30 @@ from controller.decisions.scram import (
 from controller.decisions.tokens import token_hmac
 from replay.image.metadata import MetadataImage
 from replay.image.scram import ScramCredential
+
+
+class _Form(msgspec.Struct, frozen=True, order=True):
+    """What a client sees of a credential beside the salt's bytes."""
+
+    mechanism: int
+    iterations: int
+    salt_size_bytes: int
+
+
+class _Forms:
+    """The forms of all credentials, computed again when the credentials have changed."""
+
+    def __init__(self) -> None:
+        self._credentials: Map[tuple[str, int], ScramCredential] = Map()
+        self._found: frozenset[_Form] = frozenset()
+
+    def of(self, credentials: Map[tuple[str, int], ScramCredential]) -> frozenset[_Form]:
+        if credentials is not self._credentials:
+            self._credentials = credentials
+            self._found = frozenset(
+                [_Form(c.mechanism, c.iterations, len(c.salt)) for c in credentials.values()]
+            )
+        return self._found
 
 
 class Users(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,12 +67,13 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: Callable[[], int]
     decoy_key: bytes
     token_key: str | None = None
+    _forms: _Forms = msgspec.field(default_factory=_Forms)
 
     def user(self, name: str, mechanism: ScramMechanism) -> Stored:
         """Return a user's stored credential, or a decoy."""
         found = self.image().scram_credential(name, mechanism.value)
         if found is None:
-            return self._decoy(name, mechanism)
+            return self._decoy(self._form(name, mechanism), name)
         return Stored(credential=found, principal=USER + name)
 
     def user_of_any_mechanism(self, name: str) -> tuple[ScramMechanism, Stored]:
@@ -56,7 +84,8 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
         for mechanism in reversed(ScramMechanism):
             if self.image().scram_credential(name, mechanism.value) is not None:
                 return mechanism, self.user(name, mechanism)
-        return ScramMechanism.SCRAM_SHA_512, self._decoy(name, ScramMechanism.SCRAM_SHA_512)
+        form = self._form(name)
+        return ScramMechanism(form.mechanism), self._decoy(form, name)
 
     def token(self, token_id: str, mechanism: ScramMechanism) -> Stored:
         """Return the credential of a delegation token, with the token's owner as its principal.
@@ -70,26 +99,50 @@ class Users(msgspec.Struct, frozen=True, kw_only=True):
             or not self.token_key
             or min(token.max_timestamp, token.expiration_timestamp) < now_ms
         ):
-            return self._decoy(token_id, mechanism)
-        salt = self._derived("token", token_id, mechanism)[:SALT_SIZE_BYTES]
+            form = _Form(mechanism.value, ITERATIONS_MIN, SALT_SIZE_BYTES)  # that of each token
+            return self._decoy(form, token_id)
+        salt = self._derived("token", token_id, mechanism.value)[:SALT_SIZE_BYTES]
         credential = _token_credential(self.token_key, token_id, mechanism, salt)
         ends = min(token.max_timestamp, token.expiration_timestamp)
         return Stored(credential=credential, principal=token.owner, expires_ms=ends)
 
-    def _decoy(self, name: str, mechanism: ScramMechanism) -> Stored:
+    def _form(self, name: str, mechanism: ScramMechanism | None = None) -> _Form:
+        """Return the form of a name's decoy: one that users have, always the same while it is used.
+
+        By rendezvous hashing: other forms that appear or vanish change few decoys.
+
+        Args:
+            mechanism: The mechanism of the form; None: any.
+        """
+        used = self._forms.of(self.image().scram_credentials)
+        fitting = [each for each in used if mechanism in (None, ScramMechanism(each.mechanism))]
+        if not fitting:
+            default = mechanism or ScramMechanism.SCRAM_SHA_512
+            return _Form(default.value, ITERATIONS_MIN, SALT_SIZE_BYTES)
+        return max(fitting, key=lambda form: self._derived(repr(form), name, form.mechanism))
+
+    def _decoy(self, form: _Form, name: str) -> Stored:
+        mechanism = ScramMechanism(form.mechanism)
         size = mechanism.key_size_bytes
         credential = ScramCredential(
             name=name,
             mechanism=mechanism.value,
-            salt=self._derived("salt", name, mechanism)[:SALT_SIZE_BYTES],
-            stored_key=self._derived("stored", name, mechanism)[:size],
-            server_key=self._derived("server", name, mechanism)[:size],
-            iterations=ITERATIONS_MIN,
+            salt=self._salt(name, form),
+            stored_key=self._derived("stored", name, form.mechanism)[:size],
+            server_key=self._derived("server", name, form.mechanism)[:size],
+            iterations=form.iterations,
         )
         return Stored(credential=credential, principal=None)
 
-    def _derived(self, use: str, name: str, mechanism: ScramMechanism) -> bytes:
-        message = f"{use} {mechanism.value} {name}".encode(errors="surrogatepass")
+    def _salt(self, name: str, form: _Form) -> bytes:
+        salt, number = b"", 0
+        while len(salt) < form.salt_size_bytes:
+            salt += self._derived(f"salt{number or ''}", name, form.mechanism)
+            number += 1
+        return salt[: form.salt_size_bytes]
+
+    def _derived(self, use: str, name: str, mechanism: int) -> bytes:
+        message = f"{use} {mechanism} {name}".encode(errors="surrogatepass")
         return hmac.digest(self.decoy_key, message, "sha512")
 
 

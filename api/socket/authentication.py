@@ -85,7 +85,7 @@ class ServerHandshake:
                 f"socket+sasl_plaintext://; {', '.join(offered)} are offered",
             )
         try:
-            self._attempt = self._authenticator.begin(hello.mechanism)
+            self._attempt = self._authenticator.begin(hello.mechanism, self.caller.host or "")
         except AuthenticationError as error:
             self._fail(str(error))
             raise RequestError("UNSUPPORTED_SASL_MECHANISM", str(error)) from error

@@ -238,6 +238,11 @@ class MetadataImage(msgspec.Struct, frozen=True, gc=False):
         """Iterate over the SCRAM credentials."""
         return iter(self._scram.values())
 
+    @property
+    def scram_credentials(self) -> Map[tuple[str, int], ScramCredential]:
+        """All SCRAM credentials by user name and mechanism."""
+        return self._scram
+
     def scram_credential(self, user: str, mechanism: int) -> ScramCredential | None:
         """Return the credential of a user and mechanism, None if there is none."""
         return self._scram.get((user, mechanism))
