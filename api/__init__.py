@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from api.service.session import Session as Session
     from api.socket.client import SocketClient as SocketClient
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "admin.admin": "Admin",

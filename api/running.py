@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from api.controller_server.broker_feed import RETRY_MS
 from api.controller_server.listener import ControllerListener, ListenerSettings
+from api.http.options import HttpOptions
 from api.kafka.listener import Listener
 from api.kafka.listeners import bind_all, start_listeners
 from api.security.listeners import LOCAL, ListenerAddress
@@ -38,7 +40,6 @@ from records.errors import FencedError, Outcome
 from replay.timeline import Timeline
 
 if TYPE_CHECKING:
-    from api.http.options import HttpOptions
     from api.http.server import HttpServer
 
 DEFAULT_DATABASE = "default"
@@ -63,7 +64,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     kafka: tuple[ListenerAddress, ...] = (LOCAL,)
     socket: ListenerAddress | Path | None = None
     security: SecurityOptions = SecurityOptions()
-    http: "HttpOptions | None" = None
+    http: HttpOptions | None = None
     strict_modes: bool = False
     retry_ms: int = RETRY_MS
     snapshot_every: int = 0
@@ -78,7 +79,8 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.log)
 
 
-class Serving(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Serving:
     """A running service and its listeners.
 
     Attributes:

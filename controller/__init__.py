@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from controller.descriptions.queries import DescribeTopics as DescribeTopics
     from controller.pipeline.pending_answers import Answer as Answer
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "authorization.authorizer": (

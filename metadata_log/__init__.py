@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metadata_log.mirror import MirrorBuilder as MirrorBuilder
     from metadata_log.position import Position as Position
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "append_result": "AppendResult",

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from records.topics import RemoveTopicRecord as RemoveTopicRecord
     from records.topics import TopicRecord as TopicRecord
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "base": "Record Uuid ZERO_UUID",

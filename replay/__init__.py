@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from replay.time_travel.objects import parse_object as parse_object
     from replay.timeline import Timeline as Timeline
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "expressions.expression": "Expression",

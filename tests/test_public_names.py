@@ -2,10 +2,14 @@
 
 import ast
 import importlib
+import inspect
 import json
+import pydoc
+import rlcompleter
 import subprocess
 import sys
 from pathlib import Path
+from typing import NewType
 
 import pytest
 
@@ -68,3 +72,34 @@ def test_command_finds_its_packages_beside_an_api_of_the_application(
     command = [str(Path(sys.executable).with_name("metalog")), "info", str(demo_log), "--json"]
     ran = subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     assert json.loads(ran.stdout)["kind"] == "own"
+
+
+EXPORTS = [(room, name) for room in ROOMS for name in importlib.import_module(room).__all__]
+
+
+@pytest.mark.parametrize(("room", "name"), EXPORTS)
+def test_help_and_signature_of_every_export(room: str, name: str) -> None:
+    value = getattr(importlib.import_module(room), name)
+    assert name in pydoc.render_doc(value) or not callable(value)
+    callables = [value] if callable(value) else []
+    if isinstance(value, type):
+        members = [getattr(value, name) for name in dir(value) if not name.startswith("_")]
+        callables += [
+            each for each in members if inspect.isfunction(each) or inspect.ismethod(each)
+        ]
+    for each in callables:
+        if not isinstance(each, NewType):  # Python knows no signature of those
+            assert inspect.signature(each)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_completion_lists_the_exports_also_once_modules_are_loaded(room: str) -> None:
+    package = importlib.import_module(room)
+    for name in package.__all__:
+        getattr(package, name)
+    names = {name for name in dir(package) if not name.startswith("__")}
+    assert names == set(package.__all__)
+    completed = rlcompleter.Completer({room: package})
+    for name in package.__all__:
+        found = [completed.complete(f"{room}.{name}", index) or "" for index in range(50)]
+        assert any(text.rstrip("()") == f"{room}.{name}" for text in found)
