@@ -1,0 +1,216 @@
+"""The longest turn of a service's event loop, for the largest request of every key and command.
+
+While a turn lasts, nothing else is received, decided or answered. Every key of Kafka's protocol and
+every command over HTTP is sent with as many items as the limits allow, by a caller with all rights
+and by one without any. Turns are measured in the CPU time of the loop's thread, so a busy machine
+does not count.
+"""
+
+import asyncio
+import contextlib
+import struct
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from api.http.asking import path_of
+from api.http.examples import COMMANDS
+from api.http.limits import BODY_SIZE_BYTES_MAX
+from api.http.options import HttpOptions
+from api.http.replies import JSON
+from api.kafka import apis, frames
+from api.kafka.apis import Api
+from api.kafka.fields import Message
+from api.kafka.layouts import message_layout
+from api.running import ServeOptions, Serving, serving
+from benchmarks.harness import Result
+from benchmarks.own_log import CLUSTER_ID
+from controller.authorization.acls import AclAuthorizer
+from controller.authorization.authorizer import ALLOW_ALL
+from controller.decisions.context import Settings
+from controller.wire import ITEMS_MAX
+from metadata_log.creation import create_log
+from records.base import Record
+from records.kafka.layout import ArrayOf, FieldType, Layout
+
+TURN_MS_MAX = 50
+SHOWN = 8
+"""Requests shown of each caller: those with the longest turns."""
+_ANSWER_S = 10.0
+"""Some requests, such as those of brokers, get no answer."""
+_LENGTH = struct.Struct(">i")
+_SCALARS: dict[str, Any] = {"bool": False, "float64": 0.0, "bytes": b""}
+
+
+class LargeValues:
+    """Creates values of message types, with a number of items in each outermost array."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._number = 0
+
+    def structure(self, layout: Layout, *, is_inner: bool = False) -> Record:
+        """Return a structure; nested arrays have one item."""
+        count = 1 if is_inner else self._count
+        values = {field.name: self._value(field.type, count) for field in layout.fields}
+        absent = {field.name: field.default for field in layout.absent}
+        tagged = {field.name: field.default for field in layout.tagged}
+        return layout.cls(**(absent | tagged | values))
+
+    def _value(self, of: FieldType, count: int) -> Any:
+        match of:
+            case Layout():
+                return self.structure(of, is_inner=True)
+            case ArrayOf(item):
+                return tuple([self._value(item, 1) for _ in range(count)])
+            case "uuid":
+                return bytes(range(16))
+            case "string":
+                self._number += 1
+                return f"invented-{self._number}"
+        return _SCALARS.get(str(of), 1)
+
+
+def is_counted(of: FieldType) -> bool:
+    """True for an array whose items are counted; those of numbers are decoded at once."""
+    return isinstance(of, ArrayOf) and of.item not in ("int8", "int16", "int32", "int64", "uuid")
+
+
+def request_frame(api: Api, version: int, count: int) -> bytes:
+    """Return a request with that many items in each array."""
+    layout = message_layout(api.request, version, flexible=api.is_flexible(version))
+    body = LargeValues(count).structure(layout)
+    assert isinstance(body, Message)
+    return frames.encode_raw_request(api, version, 1, frames.encode_body(api, version, body), "me")
+
+
+def has_items(api: Api, version: int) -> bool:
+    """True if a request has an array with counted items."""
+    layout = message_layout(api.request, version, flexible=api.is_flexible(version))
+    return any(is_counted(field.type) for field in layout.fields)
+
+
+def _bodies() -> Iterator[tuple[str, bytes]]:
+    """Yield each command with a list, with as many items as its body may have."""
+    for name, example in COMMANDS.items():
+        lists = [key for key, value in example.items() if isinstance(value, list)]
+        if not lists:
+            continue
+        (item, *_) = example[lists[0]]
+        text = msgspec.json.encode(item).decode()
+        size = len(text) + 8
+        count = min(ITEMS_MAX, BODY_SIZE_BYTES_MAX // size - 10)
+        items = [_numbered(item, number) for number in range(count)]
+        yield name, msgspec.json.encode(example | {lists[0]: items})
+
+
+def _numbered(item: Any, number: int) -> Any:
+    """Return an item whose first text has a number, so that all items differ."""
+    if isinstance(item, str):
+        return f"{item}{number}"
+    if isinstance(item, list):
+        return [_numbered(item[0], number), *item[1:]]
+    for key in ("name", "topic", "resource_name", "user"):
+        if isinstance(item.get(key), str):
+            return item | {key: f"{item[key]}{number}"}
+    return item
+
+
+class _Turns:
+    """Measures the longest turn while a `with` block runs."""
+
+    def __init__(self) -> None:
+        self.longest_s = 0.0
+
+    @contextlib.asynccontextmanager
+    async def measured(self) -> AsyncIterator[None]:
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        while True:
+            start = time.thread_time()
+            await asyncio.sleep(0)
+            self.longest_s = max(self.longest_s, time.thread_time() - start)
+
+
+async def _exchange(port: int, sent: bytes, *, is_kafka: bool) -> None:
+    """Send a request; read its answer, or the end of the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+        async with asyncio.timeout(_ANSWER_S):
+            writer.write(sent)
+            await writer.drain()
+            if is_kafka:
+                (left,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            else:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                left = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            while left > 0 and (part := await reader.read(left)):
+                left -= len(part)
+    writer.close()
+
+
+async def _turn_ms(port: int, sent: bytes, *, is_kafka: bool) -> int:
+    turns = _Turns()
+    async with turns.measured():
+        await _exchange(port, sent, is_kafka=is_kafka)
+    return round(turns.longest_s * 1_000)
+
+
+def _requests(running: Serving) -> Iterator[tuple[str, int, bytes, bool]]:
+    """Yield the name of each request, the port it goes to, its bytes, and whether it is Kafka's."""
+    for api in apis.ALL:
+        version = api.max_version
+        if has_items(api, version):
+            # Topics have partitions: half of the items each.
+            for count in (frames.ITEMS_MAX, frames.ITEMS_MAX // 2, frames.ITEMS_MAX // 3):
+                yield (
+                    f"{api.name} {count}",
+                    running.kafka.port,
+                    request_frame(api, version, count),
+                    True,
+                )
+    assert running.http is not None
+    port = int(running.http.address.rpartition(":")[2])
+    for name, body in _bodies():
+        head = f"POST {path_of(name)} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON}\r\n"
+        yield name, port, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, False
+
+
+async def _measured(scratch: Path, *, allowed: bool) -> list[Result]:
+    log = scratch / f"turns-{allowed}"
+    create_log(log, CLUSTER_ID)
+    authorizer = ALLOW_ALL if allowed else AclAuthorizer(super_users=frozenset({"User:root"}))
+    http = HttpOptions(host="127.0.0.1", port=0)
+    options = ServeOptions(log=log, settings=Settings(authorizer=authorizer), http=http)
+    found: dict[str, int] = {}
+    async with serving(options) as running:
+        for name, port, sent, is_kafka in _requests(running):
+            found[name] = await _turn_ms(port, sent, is_kafka=is_kafka)
+    who = "all rights" if allowed else "no rights"
+    longest = sorted(found.items(), key=lambda each: -each[1])[:SHOWN]
+    return [
+        Result(
+            name=f"longest turn: {name}, {who}",
+            ours=f"{turn_ms} ms",
+            peer=f"{TURN_MS_MAX} ms",
+            ratio=turn_ms / TURN_MS_MAX,
+        )
+        for name, turn_ms in longest
+    ]
+
+
+def run(scratch: Path) -> list[Result]:
+    """Measure all requests, with and without rights."""
+    return [
+        result
+        for allowed in (False, True)
+        for result in asyncio.run(_measured(scratch, allowed=allowed))
+    ]
