@@ -5,6 +5,7 @@ question must be added here, or be refused.
 """
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -248,3 +249,17 @@ async def test_what_needs_the_cluster_is_refused_to_a_tenant(
             request = to_wire(asker.request(find_question(name).request))
             asked = WireRequest(command=name, request=request, point="end")
             assert await both.refused(asked) == "CLUSTER_AUTHORIZATION_FAILED", name
+
+
+def test_the_document_of_rights_names_every_command_and_question() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "authorization.md").read_text()
+    table = text[text.index("## Rights") :].splitlines()
+    requests = [
+        set(re.findall(r"[\w-]+", line.split("|")[1])) for line in table if line.startswith("| ")
+    ]
+    unnamed = [
+        name
+        for name in (COMMANDS.keys() | QUESTIONS.keys())
+        if not any(set(name.split()) <= words for words in requests)
+    ]
+    assert unnamed == []
