@@ -150,6 +150,14 @@ def _steps() -> Iterator[tuple[Origin, Record]]:
         yield _of(BRAVO), topic(name, namespace=BRAVO.name)
         for number in range(2):
             yield _of(BRAVO), partition(name, number, replicas=(2,), isr=(2,), leader=2)
+        # It goes with the topic; who set it does not.
+        config = ConfigRecord(
+            resource_type=TOPIC,
+            resource_name=f"{BRAVO.name}:{name}",
+            name="cleanup.policy",
+            value="compact",
+        )
+        yield _of(BRAVO), config
     for holder, next_holder, replicas in (
         (BRAVO, ALPHA, (2, 3)),
         (ALPHA, BRAVO, (1,)),
@@ -376,6 +384,26 @@ async def test_what_was_set_elsewhere_is_set_by_the_move_in_blame(world: _World)
     by_id = f"partition:@{uuid_text(uid('kept'))}/1"
     ((blame, *_),) = await _told(world, ALPHA, "blame", ShowBlame(object=by_id), last_move)
     assert {field["offset"] for field in blame["fields"].values()} == {last_move}
+
+
+async def test_a_tenant_sees_the_deletions_of_replicas_of_its_own_time(world: _World) -> None:
+    begun = [
+        (offset, record)
+        for offset, (_, record) in enumerate(_steps(), world.first)
+        if isinstance(record, ReplicaDeletionRecord)
+        and (record.topic_id, record.state) == (uid("kept"), DELETION_STARTED)
+    ]
+    for (offset, record), holder in zip(begun, (BRAVO, ALPHA, BRAVO, ALPHA), strict=True):
+        for tenant in (ALPHA, BRAVO):
+            wanted = {f"deletion:{tenant.name}:kept/0/{record.broker_id}"}
+            parts = ShowImage(parts=("deletions",))
+            ((pieces, *_),) = await _told(world, tenant, "image", parts, offset)
+            shown = {each["object"] for piece in pieces for each in piece["value"]}
+            assert shown == (wanted if tenant is holder else set())
+            ((changes, *_),) = await _told(
+                world, tenant, "diff", ShowDiff(before=str(offset - 1)), offset
+            )
+            assert {each["object"] for each in changes} == shown
 
 
 async def test_a_former_tenant_may_still_read_its_own_past(world: _World) -> None:
