@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from replay.audit.library import open as open  # noqa: A004
     from replay.audit.queries import QUERIES as QUERIES
 else:
-    __all__, __getattr__ = lazy_exports(
+    __all__, __getattr__, __dir__ = lazy_exports(
         __name__, {"library": "AuditedLog open", "queries": "QUERIES"}
     )
