@@ -5,6 +5,7 @@ their whole namespace. Each tenant asks everything about them, by name and by id
 no answer contains anything that was set, or anybody who did something, while they stood elsewhere.
 """
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from api.cli.main import run
 from api.kafka.frames import RequestFrame
 from api.questions.changes import ShowBlame, ShowHistory, Step
 from api.questions.differences import ShowDiff
@@ -184,7 +186,8 @@ class _Start:
 
 
 @asynccontextmanager
-async def _world(directory: Path) -> AsyncIterator[_World]:
+async def _world(directory: Path, *, is_indexed: bool = False) -> AsyncIterator[_World]:
+    """The topics' whole story; `is_indexed`: with snapshots and the SQL history."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, clock=_Start())
     try:
@@ -197,6 +200,8 @@ async def _world(directory: Path) -> AsyncIterator[_World]:
         end = log.end_offset
     finally:
         await log.close()
+    if is_indexed:
+        await asyncio.to_thread(_index, directory, first + (end - first) // 2)
     static = {SUPER_USERS: "User:admin"}
     settings = Settings(static_configs=static, authorizer=AclAuthorizer.of(static))
     service = await Service.open(
@@ -206,6 +211,12 @@ async def _world(directory: Path) -> AsyncIterator[_World]:
         yield _World(service, first, end)
     finally:
         await service.close()
+
+
+def _index(directory: Path, middle: int) -> None:
+    for at in (str(middle), "end"):
+        assert run(["snapshot", "create", str(directory), "--at", at]) == 0
+    assert run(["sql", "sync", str(directory)]) == 0
 
 
 def _marks(other: Tenant) -> list[str]:
@@ -262,14 +273,15 @@ def _questions(tenant: Tenant, point: int) -> Iterator[tuple[str, Any]]:
 
 
 @sampled
+@pytest.mark.parametrize("is_indexed", [False, True], ids=["log", "indexed log"])
 @pytest.mark.parametrize(("asking", "other"), [(ALPHA, BRAVO), (BRAVO, ALPHA)])
 async def test_a_moved_topic_shows_nothing_of_its_time_with_another_tenant(
-    tmp_path: Path, asking: Tenant, other: Tenant
+    tmp_path: Path, asking: Tenant, other: Tenant, is_indexed: bool
 ) -> None:
     marks = _marks(other)
-    async with _world(tmp_path / "log") as world:
+    async with _world(tmp_path / "log", is_indexed=is_indexed) as world:
         every = list(range(world.first, world.end))
-        points = random.Random(4).sample(every[:-1], cases(len(every) - 1, 4))
+        points = random.Random(4).sample(every[:-1], cases(len(every) - 1, 3))
         for point in (*points, every[-1]):
             for name, request in _questions(asking, point):
                 asked = WireRequest(command=name, request=to_wire(request), point=str(point))
