@@ -64,7 +64,7 @@ _MODULES = {
         *("features", "acls", "users", "quotas", "tokens", "notes"),
     ),
 }
-_PACKAGES = ("records", "metadata_log", "replay", "controller", "api", "migrations")
+_PACKAGES = ("records", "metadata_log", "replay", "controller", "api")
 
 
 def run(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-import migrations.comments  # noqa: F401 - comments in SQLite's schema text
+import replay.snapshot.sqlite_comments  # noqa: F401 - comments in SQLite's schema text
 from replay.snapshot.revision import HISTORY_VERSION_TABLE
 
 context.configure(

@@ -1,5 +1,7 @@
 """Database schemas: created by Alembic's migrations, and checked before use."""
 
+from pathlib import Path
+
 import msgspec
 from sqlalchemy import Connection, Engine, column, inspect, select, table
 
@@ -17,7 +19,8 @@ class Schema(msgspec.Struct, frozen=True):
     """The schema of one kind of database.
 
     Attributes:
-        migrations: Location of the migrations for Alembic, as `package:directory`.
+        migrations: The folder of the migrations. Found beside this package's own files and never
+            imported, because an application may have a package `migrations`.
         revision: The newest migration.
         version_table: Table in which Alembic stores the revision. Each schema has its own, because
             a database may be shared.
@@ -27,7 +30,7 @@ class Schema(msgspec.Struct, frozen=True):
         absent: Error code if the tables do not exist yet.
     """
 
-    migrations: str
+    migrations: Path
     revision: str
     version_table: str
     made_by: str
@@ -36,8 +39,12 @@ class Schema(msgspec.Struct, frozen=True):
     absent: str
 
 
+_REPLAY = Path(__file__).resolve().parents[1]
+_INSTALLED = _REPLAY / "migrations"
+_MIGRATIONS = _INSTALLED if _INSTALLED.is_dir() else _REPLAY.with_name("migrations")
+
 SNAPSHOTS = Schema(
-    migrations="migrations:",
+    migrations=_MIGRATIONS,
     revision=SCHEMA_REVISION,
     version_table=VERSION_TABLE,
     made_by="metalog snapshot create",
@@ -46,7 +53,7 @@ SNAPSHOTS = Schema(
     absent="SNAPSHOT_NOT_FOUND",
 )
 HISTORY = Schema(
-    migrations="migrations:history",
+    migrations=_MIGRATIONS / "history",
     revision=HISTORY_REVISION,
     version_table=HISTORY_VERSION_TABLE,
     made_by="metalog sql sync",
@@ -76,7 +83,7 @@ def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
 
     with writing(engine) as connection:
         config = Config()
-        config.set_main_option("script_location", schema.migrations)
+        config.set_main_option("script_location", str(schema.migrations).replace("%", "%%"))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 

@@ -43,7 +43,7 @@ def sqlite_url(tmp_path: Path) -> URL:
 
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", "migrations:")
+    config.set_main_option("script_location", str(schema.SNAPSHOTS.migrations))
     config.attributes["connection"] = connection
     return config
 

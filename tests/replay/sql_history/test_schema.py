@@ -52,7 +52,7 @@ def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: Histor
 @ON_BOTH
 def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
     config = Config()
-    config.set_main_option("script_location", HISTORY.migrations)
+    config.set_main_option("script_location", str(HISTORY.migrations))
     assert ScriptDirectory.from_config(config).get_heads() == [HISTORY_REVISION]
     with writing(store.engine) as connection:
         config.attributes["connection"] = connection
