@@ -18,6 +18,7 @@ from pathlib import Path, PosixPath
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from metadata_log.network_file_systems import refuse_network_file_system
+from records.errors import CorruptLogError
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -149,10 +150,14 @@ class OsFile:
 
     def __init__(self, path: Path, flags: int) -> None:
         self.path = path
-        self._descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
-        if stat.S_ISDIR(os.fstat(self._descriptor).st_mode):
+        # Opening a FIFO would else wait for its other end; O_NONBLOCK changes nothing for a file.
+        self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
+        mode = os.fstat(self._descriptor).st_mode
+        if not stat.S_ISREG(mode):
             os.close(self._descriptor)
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+            raise CorruptLogError(f"{path} byte 0: not a file, but a FIFO or a device")
 
     @_naming
     def pread(self, size: int, position: int) -> bytes:

@@ -30,7 +30,7 @@ def lock_directory(fs: Fs, directory: Path) -> Lock:
 def writer_process(directory: Path) -> int | None:
     """Return the process id of the current writer; None if there is no writer."""
     try:
-        descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
     try:

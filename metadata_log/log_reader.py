@@ -146,13 +146,16 @@ class LogReader:
         return sum(self.file_sizes().values())
 
     def file_sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each file in the log's directory, by name."""
+        """Return the size in bytes of each file in the log's directory, by name.
+
+        What is no file, such as a FIFO that does not belong to the log, has the size 0.
+        """
         return {name: self._size(self.directory / name) for name in self.fs.list(self.directory)}
 
     def _size(self, path: Path) -> int:
         try:
             file = self.fs.open(path)
-        except (FileNotFoundError, IsADirectoryError):
+        except (FileNotFoundError, IsADirectoryError, CorruptLogError):
             return 0
         try:
             return file.size()

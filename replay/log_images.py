@@ -148,7 +148,7 @@ class LogImages:
 def snapshots_beside(log: StoredLog) -> Snapshots | None:
     """Return the snapshots in a log's directory, None if there are none."""
     directory = log.local_directory
-    if directory is None or not (directory / SNAPSHOTS_NAME).exists():
+    if directory is None or not (directory / SNAPSHOTS_NAME).is_file():
         return None
     from replay.snapshot.file import SnapshotFile
 

@@ -313,7 +313,7 @@ class Timeline(LogImages):
 def index_beside(log: StoredLog) -> ChangeIndex | None:
     """Return the SQL history in a log's directory; None if there is none."""
     directory = log.local_directory
-    if directory is None or not (directory / HISTORY_NAME).exists():
+    if directory is None or not (directory / HISTORY_NAME).is_file():
         return None
     from replay.sql_history.file import HistoryFile
 

@@ -159,6 +159,8 @@ def _sqlite_path(url: URL, create: bool, missing: tuple[str, str]) -> Path:
     if url.database in (None, "", ":memory:"):
         raise ArgumentError("no file is named")
     path = Path(str(url.database)).absolute()
+    if path.is_fifo():
+        raise RequestError("INVALID_REQUEST", f"{path} is a FIFO, not a database")
     if create:
         _create_file(path)
     elif not path.exists():

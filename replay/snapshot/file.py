@@ -150,7 +150,8 @@ class SnapshotFile:
 
     def _rows(self) -> list[_Row]:
         """Return the snapshots, newest first."""
-        if not self._path.exists():
+        # Opening a FIFO would wait for its other end.
+        if not self._path.is_file():
             return []
         with self._reading() as connection:
             self._check_revision(connection)

@@ -25,7 +25,8 @@ class HistoryFile(HistoryIndex):
 
     def exists(self) -> bool:
         """True if there is a file."""
-        return self._path.exists()
+        # Opening a FIFO would wait for its other end.
+        return self._path.is_file()
 
     @contextmanager
     def reading(self) -> Iterator[Ask]:
