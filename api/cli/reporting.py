@@ -1,6 +1,7 @@
 """The `report` command: writes an HTML file about a range of the log."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,6 +96,10 @@ def _write(file: Path, page: str) -> None:
     try:
         part.write_text(page, encoding="utf-8")
         os.replace(part, file)
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            part.unlink()
+        if isinstance(error, OSError):
+            # Writing and closing do not know the file's name.
+            error.filename = str(file)
         raise

@@ -48,7 +48,8 @@ class ObjectStore:
         """Open `s3://bucket/prefix`.
 
         Raises:
-            RequestError: the URL has another form.
+            RequestError: the URL has another form, or the prefix has a part that no object's name
+                can have.
         """
         parts = urlsplit(url)
         prefix = parts.path.strip("/")
@@ -57,6 +58,11 @@ class ObjectStore:
                 "INVALID_REQUEST",
                 f"{parts.scheme}://{parts.hostname or ''}{parts.path} is not a place for a log; "
                 "write a path, or s3://bucket/prefix with the credentials in the environment",
+            )
+        if not {".", "..", ""}.isdisjoint(prefix.split("/") if prefix else ()):
+            raise RequestError(
+                "INVALID_REQUEST",
+                f"s3://{parts.hostname}/{prefix}: no part of a prefix can be empty, . or ..",
             )
         endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
         store = S3Store(

@@ -19,7 +19,7 @@ from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Uuid
 from records.control import NoteRecord
-from records.errors import UnavailableError
+from records.errors import RequestError, UnavailableError
 from records.topics import TopicRecord
 from tests.api.conftest import Metalog
 from tests.own_logs import SteadyClock, write_history
@@ -293,6 +293,13 @@ def test_files_of_kafka_in_a_bucket_are_refused_by_their_url(
     answer = metalog(*words)
     assert answer.code == 2
     assert "read from a directory; copy those of s3://bucket/cold to one" in answer.err
+
+
+@pytest.mark.parametrize("prefix", ["../logs", "a/../b", "a/./b", "a//b", ".."])
+def test_prefix_that_no_object_can_have_is_refused(prefix: str) -> None:
+    with pytest.raises(RequestError, match="no part of a prefix can be empty") as refused:
+        open_store(f"s3://bucket/{prefix}")
+    assert refused.value.code == "INVALID_REQUEST"
 
 
 def test_archive_in_a_bucket_holds_no_snapshots(metalog: Metalog, bucket: str) -> None:

@@ -3,7 +3,10 @@
 import json
 import random
 import re
+import resource
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -154,3 +157,22 @@ def test_the_file_replaces_one_of_the_name(
     assert page.read_text() != before
     assert [each.name for each in page.parent.iterdir()] == ["page.html"]
     assert metalog("report", demo_log, tmp_path / "page.txt").code == 2
+
+
+def test_full_disk_is_reported_with_the_file(demo_log: Path, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+
+    def limit() -> None:
+        # To the process the disk seems full after 4 KiB.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "api.cli", "report", str(demo_log), str(file)],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        check=False,
+    )
+    assert done.returncode in (3, 4)
+    assert f"error: IO: {file}: File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
