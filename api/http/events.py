@@ -26,7 +26,7 @@ from api.http.limits import EVENTS_A_CHUNK
 from api.http.parameters import read_request
 from api.http.problems import code_of
 from api.http.requests import Asked, asked_of, shared_state
-from api.questions.rows import TAIL, FollowRows, RowsFollowed, is_offset
+from api.questions.rows import TAIL, FollowRows, RowsFollowed, check_types, is_offset
 from api.questions.table import guard_of
 from api.service.feed import Event, Feed
 from controller.wire import from_wire, to_wire
@@ -55,6 +55,7 @@ async def follow(request: Request[Any, Any, Any]) -> Stream:
     """
     asked, shared = asked_of(request.scope), shared_state(request.scope)
     wanted, _ = read_request(PARAMETERS, FollowRows, asked.values, COMMON)
+    check_types(wanted.types)
     last = last_event_id(asked)
     if last is not None:
         wanted = msgspec.structs.replace(wanted, first=str(last + 1))

@@ -5,7 +5,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, cast
 
-from api.http import web_page
+from api.http import events, growth, web_page
 from api.http.asking import LINES, path_of
 from api.http.callers import (
     IS_RESERVED,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _OPEN = {"/health", "/ready", *web_page.FILES}
 """Paths that need no authentication: they tell nothing of the cluster. Load balancers ask for the
 process's health without a token; the page, once loaded, asks its reader for one."""
+
+_ENDLESS = {events.PATH, growth.PATH}
+"""Paths whose answers have no end: a HEAD of them would wait for it."""
 
 _WATCHED = (*_OPEN, METRICS)
 """Paths that are answered also when all places are taken."""
@@ -70,6 +73,9 @@ class Gate:
             await _refuse(_unauthenticated(self._shared.listener, scope), scope)
             return
         scope["state"]["caller"], scope["state"][SHARED] = caller, self._shared
+        if scope["method"] == "HEAD" and scope["path"] not in _ENDLESS:
+            # Answered as GET; the connection leaves the body out. Source: RFC 9110, 9.3.2.
+            scope = cast("HTTPScope", {**scope, "method": "GET"})
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
             await self._app(scope, receive, send)

@@ -1,8 +1,11 @@
 """HTTP/1.1 connections of uvicorn, within the connection limits that the process shares."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 
 import httptools
@@ -23,7 +26,7 @@ from api.http.limits import (
     WRITE_STALL_S,
 )
 from api.http.problems import MEDIA_TYPE, problem
-from api.http.replies import SEND_WHOLE
+from api.http.replies import GUARDS, SEND_WHOLE
 from api.http.request_body import MEMORY, BodyMemory
 from api.security.principals import PrincipalMapping
 from api.security.tls import peer_principal
@@ -36,7 +39,7 @@ from records.errors import RequestError, UnavailableError
 limited_logger("uvicorn.error")
 
 _REFUSAL = (
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
+    b"HTTP/1.1 400 Bad Request\r\ndate: %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n"
     b"connection: close\r\n\r\n%b"
 )
 
@@ -182,6 +185,8 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
                 raise ValueError("this is no proxy")  # for the parser, which stops
             return  # it is read again without
         self.scope["state"][SEND_WHOLE] = self._send_whole
+        # Each answer through uvicorn takes the headers that are the default now.
+        self.server_state.default_headers = [*GUARDS, (b"date", http_date(int(time.time())))]
         is_old = self.parser.get_http_version() == "1.0"
         if is_old:
             # RFC 9110, 10.1.1: such clients do not know 100 Continue.
@@ -228,6 +233,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             head += b"connection: close\r\n"
         if cycle.scope["method"] == "HEAD":
             body = b""
+        head += b"date: %b\r\n" % http_date(int(time.time()))
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
         assert isinstance(cycle.transport, AnswerWriter), "set once the head is read"
@@ -272,7 +278,8 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             return
         words = f"this is not HTTP/1.1, or its head is above {HEAD_SIZE_BYTES_MAX} bytes"
         found = msgspec.json.encode(problem(400, "INVALID_REQUEST", words))
-        self.transport.write(_REFUSAL % (MEDIA_TYPE.encode(), len(found), found))
+        date = http_date(int(time.time()))
+        self.transport.write(_REFUSAL % (date, MEDIA_TYPE.encode(), len(found), found))
         self.transport.close()
 
     def pause_writing(self) -> None:
@@ -321,6 +328,12 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             self._place.leave()
             self._place = None
         self.transport.abort()
+
+
+@lru_cache(maxsize=1)
+def http_date(time_s: int) -> bytes:
+    """Return a time, s since 1970, as in the header Date. Source: RFC 9110, 6.6.1 and 5.6.7."""
+    return formatdate(time_s, usegmt=True).encode()
 
 
 def connections_of(

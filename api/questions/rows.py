@@ -12,9 +12,10 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from metadata_log.limits import MIB
 from metadata_log.log_reader import LogReader
+from records import registry
 from records.control import UnknownRecord
 from records.envelope import Asked, Envelope, Origin
-from records.errors import CorruptLogError
+from records.errors import CorruptLogError, RequestError
 from records.json import fields_json, to_json
 from records.kafka.tables import Tables
 from records.secrets import redact_record
@@ -71,12 +72,24 @@ class ShowRows(msgspec.Struct, frozen=True, kw_only=True):
     show_secrets: bool = False
 
 
+def check_types(names: Iterable[str]) -> None:
+    """Check that these record types exist.
+
+    Raises:
+        RequestError: INVALID_REQUEST, one does not.
+    """
+    for name in names:
+        if name not in registry.BY_NAME:
+            raise RequestError("INVALID_REQUEST", f"{name!r} is not a record type")
+
+
 def rows_shown(past: Past, at: int, request: ShowRows) -> Computed:
     """Return records up to an offset.
 
     Raises:
-        RequestError: the object did not exist in the range.
+        RequestError: the object did not exist in the range, or there is no such record type.
     """
+    check_types(request.types)
     first = past.first_offset(request.first, at)
     items = (
         row_json(
@@ -130,7 +143,12 @@ class RowsFollowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_followed(past: Past, at: int, request: FollowRows) -> Computed:
-    """Return about 1 MiB of records in whole batches, up to an offset."""
+    """Return about 1 MiB of records in whole batches, up to an offset.
+
+    Raises:
+        RequestError: there is no such record type.
+    """
+    check_types(request.types)
     first = first_followed(past, request.first)
     found: list[Row] = []
     size, next_offset = 0, first

@@ -13,7 +13,7 @@ from api.questions.lookup import find_question
 from api.questions.pages import Cursor, Page
 from api.questions.past_names import topic_ids, with_names
 from api.questions.question import Question
-from api.questions.rows import FollowRows, is_offset
+from api.questions.rows import FollowRows, check_types, is_offset
 from api.questions.table import guard_of
 from api.questions.workers import Workers
 from api.requests.wire_requests import not_available
@@ -143,6 +143,7 @@ class Answers:
             payload = to_wire(request)
         guard_of(question).check_request(access, request)
         if isinstance(request, FollowRows) and at == END and is_offset(request.first):
+            check_types(request.types)
             await self.rows_come(request, caller)
             if (rows := live_rows(self._feed(), request)) is not None:
                 return Page(payload=rows, about=self._about_feed())
