@@ -5,16 +5,26 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 
 _LOWEST_PRIORITY = 19
+
+HISTORY_DATABASE = "METALOG_HISTORY_DATABASE"
+"""Environment variable with the URL of the SQL history's database, which may have a password."""
 
 END_WAIT_S = 2.0
 """How long a child may take to end before it is killed, and the system to end a killed one. Short,
 because a service that ends waits for its children."""
 
 
-async def start_command(*arguments: str, stdout: int) -> asyncio.subprocess.Process:
+async def start_command(
+    *arguments: str, stdout: int, environment: Mapping[str, str] | None = None
+) -> asyncio.subprocess.Process:
     """Start a `metalog` command at the lowest priority; its standard error is a pipe.
+
+    Args:
+        environment: Variables added to those of this process. For secrets: everyone on the machine
+            can read the arguments of a process, only its user the environment.
 
     Raises:
         OSError: the system cannot start a process now.
@@ -25,6 +35,7 @@ async def start_command(*arguments: str, stdout: int) -> asyncio.subprocess.Proc
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
         # Ctrl-C at a terminal goes to the service, which ends the child itself.
         start_new_session=True,
     )

@@ -1,6 +1,7 @@
 """The `sql sync` command: keeps the history of a log in SQL tables."""
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +32,12 @@ sql = App(
 app.add_typer(sql)
 
 Database = Annotated[
-    str | None, typer.Option("--database", metavar="URL", help="Default: sqlite:///LOG/history.db")
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="URL",
+        help="Default: METALOG_HISTORY_DATABASE, else sqlite:///LOG/history.db",
+    ),
 ]
 
 
@@ -45,12 +51,14 @@ def sync(
     json: Json = False,
 ) -> None:
     """Update the tables with every state of every object, up to the end of the log."""
+    from api.child import HISTORY_DATABASE
     from api.cli.reading import open_reader
     from replay.snapshot.database import shown_url
     from replay.sql_history.store import HistoryStore, default_url
     from replay.time_travel.change_index import HISTORY_NAME
 
     with open_reader(log) as reader:
+        database = database or os.environ.get(HISTORY_DATABASE)
         url = database or default_url(reader.directory)
     with HistoryStore.open(url, create=True) as store:
         # Without its password.

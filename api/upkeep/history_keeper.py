@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.child import end, start_command
+from api.child import HISTORY_DATABASE, end, start_command
 from api.documents.errors import Error
 from api.upkeep.jobs import JobRuns
 
@@ -45,7 +45,8 @@ class HistoryKeeper:
             database: URL of the database; None: the default database, in the log directory.
         """
         self._directory = directory
-        self._options = () if database is None else ("--database", database)
+        # Not among the arguments, because the URL may have a password.
+        self._environment = {} if database is None else {HISTORY_DATABASE: database}
         self.job = JobRuns(name="sql_history")
 
     async def run(self) -> None:
@@ -70,8 +71,9 @@ class HistoryKeeper:
     async def _follow(self) -> str:
         """Run a child until it ends; return the reason."""
         child = await start_command(
-            *("sql", "sync", str(self._directory), *self._options, "--follow", "--json"),
+            *("sql", "sync", str(self._directory), "--follow", "--json"),
             stdout=subprocess.PIPE,
+            environment=self._environment,
         )
         assert child.stdout is not None and child.stderr is not None
         try:

@@ -108,6 +108,22 @@ async def test_a_database_that_is_down_is_logged_once_and_synced_when_it_is_back
     assert await service.stop() == 0
 
 
+async def test_password_in_an_options_file_is_in_no_process_list(
+    log: Path, started: list[Process], postgres_url: URL, tmp_path: Path
+) -> None:
+    url = text_of(postgres_url)
+    login = url.partition("://")[2].partition("@")[0]  # as it is written in the URL
+    assert ":" in login
+    options = tmp_path / "options.toml"
+    options.write_text(f'sql-history = "{url}"\n')
+    service = await serve(log, started, "--config", options)
+    await soon(lambda: "is kept up to" in service.errors, LONG_S)
+    found = running_on(log)
+    assert any(" sql sync " in command for command in found)
+    assert [command for command in found if login in command] == []
+    assert await service.stop() == 0
+
+
 async def test_questions_are_answered_from_the_tables_in_another_database(
     metalog: Metalog,
     log: Path,
