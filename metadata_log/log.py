@@ -135,6 +135,12 @@ class MetadataLog:
             raise
         return log
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     @property
     def end_offset(self) -> int:
         """First offset not yet written; exclusive."""

@@ -145,6 +145,12 @@ class Service:
             service._running = asyncio.create_task(service._timers.run(), name="timers")
         return service
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     @property
     def image(self) -> MetadataImage:
         """The committed image."""

@@ -18,11 +18,12 @@ from controller.raw_appends.raw_append import AppendRecords, append_records
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
+from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.base import Uuid
 from records.control import NoteRecord
 from records.envelope import Origin
-from records.errors import RequestError
+from records.errors import RequestError, UnavailableError
 from records.topics import NamespaceRecord
 from replay.timeline import Timeline
 
@@ -32,23 +33,14 @@ _NAMESPACE = NamespaceRecord(name="a", namespace_id=Uuid(bytes(range(16))))
 
 
 @asynccontextmanager
-async def _opened(log: Path) -> AsyncIterator[Service]:
-    service = await Service.open(log, with_timers=False)
-    try:
-        yield service
-    finally:
-        await service.close()
-
-
-@asynccontextmanager
 async def _service(log: Path) -> AsyncIterator[Append]:
-    async with _opened(log) as service:
+    async with await Service.open(log, with_timers=False) as service:
         yield lambda batch: service.append(batch, caller=_CALLER)
 
 
 @asynccontextmanager
 async def _session(log: Path) -> AsyncIterator[Append]:
-    async with _opened(log) as service:
+    async with await Service.open(log, with_timers=False) as service:
         yield Session(service, _CALLER).append
 
 
@@ -89,7 +81,7 @@ async def test_repeated_id_appends_once_and_contradictions_are_refused(
 async def test_repeated_command_with_an_id_in_its_origin_runs_once(tmp_path: Path) -> None:
     create_log(tmp_path / "log", "test")
     origin, request = Origin(request_id="r1"), CreateNamespace(name="a")
-    async with _opened(tmp_path / "log") as service:
+    async with await Service.open(tmp_path / "log", with_timers=False) as service:
         first, again = [
             await service.run("namespaces create", request, caller=_CALLER, origin=origin)
             for _ in range(2)
@@ -105,3 +97,16 @@ async def test_repeated_command_with_an_id_in_its_origin_runs_once(tmp_path: Pat
 
 def _note() -> NoteRecord:
     return NoteRecord(at_offset=0, author="ada", text="seen")
+
+
+@pytest.mark.parametrize("opened", [MetadataLog.open, Service.open])
+async def test_log_is_released_at_the_end_of_the_block(
+    opened: Callable[[Path], Awaitable[MetadataLog | Service]], tmp_path: Path
+) -> None:
+    create_log(tmp_path / "log", "test")
+    with pytest.raises(ZeroDivisionError):
+        async with await opened(tmp_path / "log"):
+            _ = 1 / 0
+    async with await opened(tmp_path / "log"):
+        with pytest.raises(UnavailableError):
+            await opened(tmp_path / "log")
