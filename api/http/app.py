@@ -28,6 +28,20 @@ _CODES = {404: "NO_SUCH_PATH", 405: "METHOD_NOT_ALLOWED", 413: "MESSAGE_TOO_LARG
 """Names of the errors that the routing finds."""
 
 
+PATHS = frozenset(
+    {
+        *asking.ROUTES,
+        *changing.ROUTES,
+        asking.path_of(changing.APPEND),
+        *web_page.FILES,
+        *("/health", "/ready"),
+        *(events.PATH, metrics.PATH, openapi.PATH, operations.PATH, growth.PATH),
+        web_page.COLUMNS_PATH,
+    }
+)
+"""All paths that exist."""
+
+
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """The response to a health check: the status is running or ready."""
 
@@ -90,7 +104,7 @@ async def _metrics(request: _Request) -> Response[bytes]:
     """
     asked = asked_of(request.scope)
     asked.service.access(asked.caller).require(Operation.DESCRIBE, CLUSTER)
-    content = shared_state(request.scope).metrics.text()
+    content = await shared_state(request.scope).metrics.text()
     # As a media type, Litestar would add the charset once more.
     return Response(content, headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import time
 from typing import TYPE_CHECKING, cast
 
 from api.http import events, growth, web_page
@@ -19,6 +20,7 @@ from api.http.changing import ROUTES as COMMAND_ROUTES
 from api.http.metrics import PATH as METRICS
 from api.http.problems import Problem, problem
 from api.http.replies import JSON, reply_with, send_reply
+from api.http.request_metrics import OTHER, noting_status
 from api.http.requests import SHARED
 from api.http.shared_state import SharedState
 
@@ -34,6 +36,9 @@ _ENDLESS = {events.PATH, growth.PATH}
 
 _WATCHED = (*_OPEN, METRICS)
 """Paths that are answered also when all places are taken."""
+
+_METHODS = {"GET", "HEAD", "POST"}
+"""Methods that metrics name; clients could invent any number of others."""
 
 _SLASHES = re.compile("//+")
 """These count as one slash, as they do for Litestar, so that all checks see the same path."""
@@ -57,8 +62,16 @@ class Gate:
 
     async def __call__(self, given: "Scope", receive: "Receive", send: "Send") -> None:
         """Process a request; see ASGI."""
+        begun_s = time.monotonic()
         scope = cast("HTTPScope", given)  # the listener ignores Upgrade
         scope["path"] = _SLASHES.sub("/", scope["path"]).rstrip("/") or "/"
+        method = scope["method"] if scope["method"] in _METHODS else OTHER
+        try:
+            await self._pass(scope, receive, noting_status(scope, send))
+        finally:
+            self._shared.requests.answered(scope, method, begun_s)
+
+    async def _pass(self, scope: "HTTPScope", receive: "Receive", send: "Send") -> None:
         found = (
             _refused_by_place(scope)
             or refused_by_origin(self._shared.listener, scope)

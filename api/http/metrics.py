@@ -1,13 +1,28 @@
 """Metrics in Prometheus' format, computed from the service when requested."""
 
+import asyncio
+import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
 
 import msgspec
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
+from api.http.request_metrics import RequestMetrics
 from api.security.sasl import Authenticator
 from api.service.feed import Feed
 from api.service.service import Service
@@ -15,6 +30,8 @@ from api.upkeep.jobs import JobRuns
 from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from metadata_log.batch import Batch
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import NO_LEADER
 
 PATH = "/metrics"
 
@@ -43,13 +60,40 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     authenticators: Sequence[Authenticator] = ()
 
 
+_BUILD = {"version": version("metadata-log"), "python": platform.python_version()}
+
+
+class Partitions(msgspec.Struct, frozen=True):
+    """Numbers of partitions."""
+
+    all: int = 0
+    offline: int = 0
+    under_replicated: int = 0
+
+
+def partitions_of(image: MetadataImage) -> Partitions:
+    """Return the numbers of partitions of an image, in O(partitions) time."""
+    offline = under_replicated = 0
+    for topic in image.topics():
+        for partition in image.partitions(topic.topic_id):
+            offline += partition.leader == NO_LEADER
+            under_replicated += len(partition.isr) < len(partition.replicas)
+    return Partitions(image.partition_count, offline, under_replicated)
+
+
 class Metrics(Collector):
     """The metrics of a service."""
 
-    def __init__(self, service: Service, feed: Feed, sources: Sources) -> None:
+    def __init__(
+        self, service: Service, feed: Feed, sources: Sources, requests: RequestMetrics
+    ) -> None:
         self._service, self._feed, self._sources = service, feed, sources
+        self._requests = requests
+        self._partitions: tuple[MetadataImage | None, Partitions] = (None, Partitions())
         self._registry = CollectorRegistry()
         self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
         self._batches = Histogram(
             "metalog_batch_records",
             "Records of each committed batch.",
@@ -65,9 +109,13 @@ class Metrics(Collector):
         service.on_commit.append(self._committed)
         service.observe_syncs(self._syncs.observe)
 
-    def text(self) -> bytes:
+    async def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+        image = self._service.image
+        if self._partitions[0] is not image:
+            # Visits all partitions, which may be millions.
+            self._partitions = image, await asyncio.to_thread(partitions_of, image)
+        return generate_latest(self._registry) + generate_latest(self._requests.registry)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics that are read from the service."""
@@ -86,6 +134,15 @@ class Metrics(Collector):
             self._sources.connections(),
         )
         yield _logins(self._sources.authenticators)
+        found = self._partitions[1]
+        yield _gauge("metalog_partitions", "Partitions of all topics.", found.all)
+        yield _gauge("metalog_partitions_offline", "Without a leader.", found.offline)
+        yield _gauge(
+            "metalog_partitions_under_replicated",
+            "With fewer replicas in sync than replicas.",
+            found.under_replicated,
+        )
+        yield InfoMetricFamily("metalog_build", "The running release.", value=_BUILD)
         yield from self._brokers(end)
         yield from _jobs(self._sources.jobs, end)
 

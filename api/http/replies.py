@@ -9,6 +9,7 @@ import msgspec
 
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.problems import headers_of as headers_of_status
+from api.http.request_metrics import STATUS
 
 JSON = "application/json"
 
@@ -45,6 +46,7 @@ def reply_with(found: Problem, headers: Mapping[str, str] = {}) -> Reply:
 async def send_reply(reply: Reply, scope: Mapping[str, Any]) -> None:
     """Send the reply to the request of this scope."""
     send_whole: SendWhole = scope["state"][SEND_WHOLE]
+    scope["state"][STATUS] = reply.status
     head = _head(reply.status, reply.media_type) + b"content-length: %d\r\n" % len(reply.content)
     for name, value in reply.headers.items():
         head += f"{name.lower()}: {value}\r\n".encode()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from api.http.app import make_app
+from api.http.app import PATHS, make_app
 from api.http.callers import Listener
 from api.http.gate import Gate
 from api.http.limits import CLOSE_TIMEOUT_S, WATCHING_RESERVE
@@ -73,7 +73,7 @@ class HttpServer:
             RequestError: INVALID_CONFIG, the certificates cannot be used.
         """
         listener = Listener(host=options.host, has_tls=options.has_tls, tokens=options.tokens)
-        shared = SharedState(listener)
+        shared = SharedState(listener, PATHS)
         mapping = PrincipalMapping.parse(security.principal_rules)
         state = ServerState()
         state.default_headers = GUARDS

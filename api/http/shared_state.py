@@ -8,6 +8,7 @@ from api.http.callers import Listener
 from api.http.heartbeats import Heartbeats
 from api.http.limits import DOCUMENTS_AT_ONCE
 from api.http.metrics import Metrics, Sources
+from api.http.request_metrics import RequestMetrics
 from api.service.feed import Feed
 from api.service.service import Service
 from records.errors import UnavailableError
@@ -18,11 +19,14 @@ class SharedState:
 
     Attributes:
         documents: Semaphore that is held while a large answer is made, to limit the memory.
+        requests: The metrics of requests.
         listener: The address of the listener, and the authentication of its clients.
         service: None while the log is being loaded.
     """
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, routes: frozenset[str]) -> None:
+        """Create the state without a service; `routes` are the paths that exist."""
+        self.requests = RequestMetrics(routes)
         self.documents = asyncio.Semaphore(DOCUMENTS_AT_ONCE)
         self.listener = listener
         self.service: Service | None = None
@@ -36,7 +40,7 @@ class SharedState:
         self._kafka = kafka
         self._feed = service.feed
         self._heartbeats = Heartbeats(self._feed)
-        self._metrics = Metrics(service, self._feed, sources)
+        self._metrics = Metrics(service, self._feed, sources, self.requests)
         self.service = service
 
     def kafka_url(self, headers: Mapping[str, str]) -> str:

@@ -77,3 +77,52 @@ async def test_they_are_for_those_who_may_describe_the_cluster(tmp_path: Path) -
         rights.but = {(Operation.DESCRIBE, CLUSTER)}
         async with httpx.AsyncClient(base_url=at.http_url) as client:
             assert (await client.get("/metrics")).status_code == 403
+
+
+async def _samples(web: Web) -> dict[tuple[str, ...], float]:
+    text = (await web.http.get("/metrics")).text
+    return {
+        (sample.name, *[sample.labels[key] for key in sorted(sample.labels)]): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_requests_are_counted_by_route_method_and_status(web: Web) -> None:
+    count, route = "metalog_http_request_seconds_count", "/v1/topics/list"
+    for _ in range(3):
+        await web.http.get(route)
+    await web.http.get(route, params={"never": 1})
+    await web.http.head(route)
+    await web.http.post("/v1/notes/add", json={"at_offset": 0, "text": "x"})
+    await web.http.post("/v1/notes/add", content=b"{}")
+    for number in range(5):
+        await web.http.get(f"/v1/never/{number}")
+    for method in ("PATCH", "DELETE", "PUT"):
+        await web.http.request(method, route)
+    found = {key[1:]: value for key, value in (await _samples(web)).items() if key[0] == count}
+    assert found == {
+        ("GET", route, "200"): 3,
+        ("GET", route, "400"): 1,
+        ("HEAD", route, "200"): 1,
+        ("POST", "/v1/notes/add", "200"): 1,
+        ("POST", "/v1/notes/add", "415"): 1,
+        ("GET", "other", "404"): 5,
+        ("other", route, "405"): 3,
+    }
+
+
+async def test_partitions_process_and_build_are_told(web: Web) -> None:
+    topic = {"topics": [{"name": "a", "partitions": 3}]}
+    await web.http.post("/v1/topics/create", json=topic)
+    found = await _samples(web)
+    assert found["metalog_partitions",] == 3
+    assert (
+        found["metalog_partitions_offline",] == found["metalog_partitions_under_replicated",] == 0
+    )
+    fence = {"broker_id": 1, "fenced": True}
+    assert (await web.http.post("/v1/brokers/fence", json=fence)).status_code == 200
+    fenced = await _samples(web)
+    assert fenced["metalog_partitions_offline",] == 3
+    assert found["process_resident_memory_bytes",] > 0
+    assert any(name[0] == "metalog_build_info" for name in found)
