@@ -19,6 +19,7 @@ from api.http.replies import Reply, reply_with
 from api.http.requests import Asked, asked_of
 from api.requests.command import Command
 from api.requests.commands import COMMANDS, find_command, named
+from api.requests.json_errors import json_error
 from api.requests.json_requests import json_value, request_class, request_from_json
 from api.requests.record_lines import LineBatch, line_batches
 from controller.asked.repeated_requests import check_request_id, identified
@@ -147,7 +148,9 @@ def _json(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError("INVALID_REQUEST", f"the body is not JSON: {error}") from error
+        raise RequestError(
+            "INVALID_REQUEST", f"the body is not JSON: {json_error(body, error)}"
+        ) from error
 
 
 def _lines(body: bytes) -> LineBatch:

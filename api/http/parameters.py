@@ -13,6 +13,7 @@ import msgspec
 
 from api.questions.question import Question
 from api.questions.rows import is_offset
+from api.requests.json_errors import json_error
 from api.requests.json_requests import (
     branches,
     enum_of,
@@ -159,7 +160,7 @@ def _item(parameter: Parameter, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _wrong(parameter.name, f"not JSON: {error}") from error
+        raise _wrong(parameter.name, f"not JSON: {json_error(text, error)}") from error
 
 
 def _scalar(name: str, text: str, of: Any) -> Any:

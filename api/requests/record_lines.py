@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import msgspec
 
+from api.requests.json_errors import json_error
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records import control, registry
 from records.avro import reference
@@ -166,8 +167,8 @@ def _decoded(text: bytes) -> _Line:
         return msgspec.json.decode(text, type=_Line)
     except msgspec.DecodeError as error:
         raise ValueError(
-            f'{error}; a line is {{"type": "TopicRecord", "data": {{...}}}}, as `metalog dump '
-            "--json` prints it"
+            f'{json_error(text, error)}; a line is {{"type": "TopicRecord", "data": {{...}}}}, as '
+            "`metalog dump --json` prints it"
         ) from error
 
 

@@ -169,6 +169,12 @@ async def test_refusals_are_problems_with_their_code(web: Web) -> None:
         "/v1/topics/create", content=b"{", headers={"Content-Type": "application/json"}
     )
     assert (text.status_code, text.json()["code"]) == (400, "INVALID_REQUEST")
+    half = await web.http.post(
+        "/v1/topics/create",
+        content=rb'{"topics":[{"name":"\ud800"}]}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert "utf-16 surrogate pair (byte " in half.json()["detail"]
 
 
 async def test_a_slash_at_the_end_changes_nothing(web: Web) -> None:
