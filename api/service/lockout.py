@@ -34,7 +34,7 @@ def check_lockout(access: Access, request: Any, brokers: Mapping[int, Caller]) -
 
     Raises:
         RequestError: POLICY_VIOLATION, the caller could not change ACLs any more, or a broker not
-            reach the controller; or INVALID_REQUEST, a step cannot be decoded.
+            reach the controller.
     """
     changes = list(_changes(request))
     if not changes or not access.allows(Operation.ALTER, CLUSTER):
@@ -56,8 +56,10 @@ def check_lockout(access: Access, request: Any, brokers: Mapping[int, Caller]) -
 
 def _changes(request: Any) -> Iterator[CreateAcls | DeleteAcls]:
     if isinstance(request, Transact):
-        for step in requests_of(request, any_command):
-            yield from _changes(step)
+        # A step that cannot be decoded is refused by the decision, which names it.
+        with contextlib.suppress(RequestError):
+            for step in requests_of(request, any_command):
+                yield from _changes(step)
     elif isinstance(request, CreateAcls | DeleteAcls):
         yield request
 
