@@ -9,12 +9,20 @@ from controller.descriptions.queries import (
     DescribeConfigs,
     DescribePartitions,
     ExplainConfigs,
+    ListNamespaces,
     ListRemovals,
+    ListTopics,
 )
 from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.time_travel.escapes import escaped
 
-ABSENT = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"})
+ABSENT = frozenset(
+    {
+        *("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "BROKER_ID_NOT_REGISTERED"),
+        # KIP-37 has no other code for a namespace.
+        "INVALID_TOPIC_EXCEPTION",
+    }
+)
 """Error codes for objects that do not exist at the point."""
 
 REASONS = frozenset({"RESOURCE_NOT_FOUND", "RESOURCE_GONE", "UNKNOWN_HISTORY"})
@@ -52,6 +60,8 @@ def asked_object(request: Any) -> str | None:
             return resource_object(request.resource_type, request.resource_name)
         case DescribePartitions(topic=topic, partition_id=partition_id) if topic is not None:
             pass
+        case ListNamespaces(below=name) | ListTopics(namespace=name):
+            return f"namespace:{escaped(name)}" if name else None
         case WalkStates(topic=topic, partition_id=partition_id) if topic is not None:
             pass
         case ListRemovals(topic=topic) if topic is not None:

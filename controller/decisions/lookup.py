@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from controller.results.refusals import invalid_namespace, unknown_topic, unknown_topic_id
+from controller.results.refusals import unknown_namespace, unknown_topic, unknown_topic_id
 from records.base import Uuid
 from records.errors import RequestError
 from records.text import parse_uuid, uuid_text
@@ -114,9 +114,7 @@ def find_namespace(image: MetadataImage, name: str) -> Uuid | None:
         return None
     namespace = image.namespace_by_name(name)
     if namespace is None:
-        raise invalid_namespace(
-            f"there is no namespace {name!r}; `metalog namespaces list` lists them"
-        )
+        raise unknown_namespace(name)
     return namespace.namespace_id
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from controller.decisions.config_resources import ConfigResourceCode
 from controller.decisions.levels import SUPPORTED_LEVELS
-from controller.decisions.lookup import TopicRef, partition_exists
+from controller.decisions.lookup import TopicRef, find_namespace, partition_exists
 from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.namespace_configs import MAX_MUTATIONS, MAX_PARTITIONS, MAX_TOPICS
 from controller.decisions.namespace_limits import limit_of
@@ -166,8 +166,10 @@ def topics_listed(view: View, request: ListTopics) -> tuple[TopicListing, ...]:
     """List topics, ordered by name.
 
     Raises:
-        RequestError: INVALID_REGULAR_EXPRESSION.
+        RequestError: INVALID_REGULAR_EXPRESSION; or INVALID_TOPIC_EXCEPTION, there is no such
+            namespace.
     """
+    find_namespace(view.image, request.namespace)
     listed = list_topics(view, internal=request.internal)
     if request.namespace:
         prefix = request.namespace + TIER_SEPARATOR
@@ -262,7 +264,12 @@ def features_described(view: View, request: DescribeFeatures) -> tuple[FeatureDe
 
 
 def namespaces_listed(view: View, request: ListNamespaces) -> tuple[NamespaceListing, ...]:
-    """List namespaces, ordered by name."""
+    """List namespaces, ordered by name.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION, there is no namespace `below`.
+    """
+    find_namespace(view.image, request.below)
     return tuple(
         [
             _listing(view, namespace)

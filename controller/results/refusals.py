@@ -26,6 +26,13 @@ def invalid_namespace(reason: str) -> RequestError:
     return RequestError("INVALID_TOPIC_EXCEPTION", f"InvalidNamespace: {reason}")
 
 
+def unknown_namespace(name: str) -> RequestError:
+    """Return the error for a namespace that does not exist."""
+    return invalid_namespace(
+        f"there is no namespace {name!r}; `metalog namespaces list` lists them"
+    )
+
+
 def invalid_partitions(reason: str) -> RequestError:
     """Return the error for an invalid number of partitions."""
     return RequestError("INVALID_PARTITIONS", f"InvalidArgumentPartitions: {reason}")

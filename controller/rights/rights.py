@@ -9,7 +9,7 @@ Source: ControllerApis and KafkaApis of Kafka 4.0; KIP-516 (ids), KIP-460 and KI
 cluster), KIP-631 (CLUSTER_ACTION).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from controller.authorization.authorizer import (
     CLUSTER,
     Access,
     Operation,
+    Resource,
     group_resource,
     namespace_resource,
     topic_resource,
@@ -26,6 +27,7 @@ from controller.decisions.alter_topics import UNSET, AlterationResult, TopicAlte
 from controller.decisions.configs import ResourceChange, ResourceResult
 from controller.decisions.growth import TopicGrowth
 from controller.decisions.lookup import TopicRef, ref_text
+from controller.decisions.names import TIER_SEPARATOR
 from controller.decisions.outcome import Refusal
 from controller.decisions.partition_plan import PartitionPlan
 from controller.decisions.partition_removal import ShrinkResult, TopicShrink
@@ -38,13 +40,15 @@ from controller.descriptions.queries import (
     DescribeConfigs,
     DescribeTopics,
     ExplainConfigs,
+    ListNamespaces,
+    ListTopics,
     NamespaceListing,
     TopicsDescribed,
 )
 from controller.descriptions.state_walk import Transition
 from controller.descriptions.tokens import visible_tokens
 from controller.descriptions.topics import TopicDescription, TopicFound, TopicListing
-from controller.results.refusals import unknown_topic_id
+from controller.results.refusals import unknown_namespace, unknown_topic_id
 from controller.rights.guard import Guard, Items
 from controller.rights.subscription_rights import topics_warned
 from records.errors import RequestError
@@ -307,10 +311,36 @@ def _namespaces_seen(
     )
 
 
-LIST_TOPICS = Guard(shown=_listed)
+def _check_namespace_of_topics(access: Access, request: ListTopics) -> None:
+    """Answer alike for a namespace that does not exist and for one that the caller may not see.
+
+    Raises:
+        RequestError: INVALID_TOPIC_EXCEPTION.
+    """
+    names = (access.image.full_name(topic) for topic in access.image.topics())
+    _check_namespace(access, request.namespace, topic_resource, names)
+
+
+def _check_namespace_above(access: Access, request: ListNamespaces) -> None:
+    """As `_check_namespace_of_topics`, for the namespaces below one."""
+    names = (namespace.name for namespace in access.image.namespaces())
+    _check_namespace(access, request.below, namespace_resource, names)
+
+
+def _check_namespace(
+    access: Access, name: str, resource: Callable[[str], Resource], names: Iterable[str]
+) -> None:
+    if not name or access.allows(Operation.DESCRIBE, namespace_resource(name)):
+        return
+    below = (each for each in names if each.startswith(name + TIER_SEPARATOR))
+    if not any(access.allows(Operation.DESCRIBE, resource(each)) for each in below):
+        raise unknown_namespace(name)
+
+
+LIST_TOPICS = Guard(check=_check_namespace_of_topics, shown=_listed)
 DESCRIBE_TOPICS = Guard(check=require_secrets, shown=_described)
 DESCRIBE_CONFIGS = Guard(check=_check_configs)
-LIST_NAMESPACES = Guard(shown=_namespaces_seen)
+LIST_NAMESPACES = Guard(check=_check_namespace_above, shown=_namespaces_seen)
 DESCRIBE_PARTITIONS = Guard(check=_check_partitions, shown=_partitions_seen)
 
 

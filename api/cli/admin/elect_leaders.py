@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import partition_ref
+from api.cli.admin.parsing import need_topics, partition_ref
 from api.cli.app import app
 from api.cli.output import print_line
 
@@ -34,6 +34,7 @@ def elect_leaders(
     from api.documents.changes import PartitionElected
     from controller.decisions.elections import ElectLeaders
 
+    need_topics(namespace, partitions)
     refs = tuple([partition_ref(text, namespace) for text in partitions or []])
     told = ask.run("leaders elect", ElectLeaders(partitions=refs, unclean=unclean))
     items = [

@@ -119,7 +119,9 @@ def list_(
     from api.questions.descriptions import NAMESPACES
     from controller.descriptions.queries import ListNamespaces
 
-    answer, about = look.answer(NAMESPACES, ListNamespaces(below=below))
+    question = ListNamespaces(below=below)
+    with look.explaining(question):
+        answer, about = look.answer(NAMESPACES, question)
     found = NamespaceList(namespaces=tuple(map(Namespace.of, answer)))
     if look.json:
         print_json(about, found)

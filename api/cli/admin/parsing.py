@@ -28,6 +28,16 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
     return f"{namespace}:{text}" if namespace else text
 
 
+def need_topics(namespace: str, named: object) -> None:
+    """Refuse a namespace without topics: the answer would be about the topics of all namespaces."""
+    if namespace and not named:
+        raise typer.BadParameter(
+            f"name topics in it, or leave it out for all; `metalog topics list --namespace "
+            f"{namespace}` lists them",
+            param_hint="--namespace",
+        )
+
+
 def new_topic_name(text: str, namespace: str = "") -> tuple[str, str]:
     """Split a topic's full name into namespace and last part: `a:b` is `b` in namespace `a`."""
     full = f"{namespace}:{text}" if namespace else text

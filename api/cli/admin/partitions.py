@@ -6,7 +6,7 @@ import typer
 
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption
-from api.cli.admin.parsing import partition_ref, topic_ref
+from api.cli.admin.parsing import need_topics, partition_ref, topic_ref
 from api.cli.admin.topics import PARTITION_COLUMNS, partition_row
 from api.cli.output import (
     print_json,
@@ -50,6 +50,7 @@ def list_(
     from api.questions.descriptions import PARTITIONS
     from controller.descriptions.queries import DescribePartitions
 
+    need_topics(namespace, topic)
     ref = None if topic is None else topic_ref(topic, namespace)
     if removing:
         _print_removals(look, ref)

@@ -14,7 +14,13 @@ from api.cli.admin.options import (
     TopicNames,
     ValidateOnly,
 )
-from api.cli.admin.parsing import assignments, config_pairs, new_topic_name, topic_ref
+from api.cli.admin.parsing import (
+    assignments,
+    config_pairs,
+    need_topics,
+    new_topic_name,
+    topic_ref,
+)
 from api.cli.admin.subscriptions import warning_lines
 from api.cli.errors import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
@@ -107,7 +113,8 @@ def list_(
     from controller.descriptions.queries import ListTopics
 
     question = ListTopics(internal=not exclude_internal, pattern=pattern, namespace=namespace)
-    answer, about = look.answer(TOPICS, question)
+    with look.explaining(question):
+        answer, about = look.answer(TOPICS, question)
     found = TopicList(topics=tuple(map(ListedTopic.of, answer)))
     if look.json:
         print_json(about, found)
@@ -144,6 +151,7 @@ def describe(
     from api.questions.descriptions import TOPIC
     from api.questions.named_objects import topic_object
 
+    need_topics(namespace, topics)
     refs = [topic_ref(name, namespace) for name in topics or []]
     refs += [topic_ref(f"@{text}") for text in topic_id or []]
     from controller.descriptions.queries import DescribeTopics

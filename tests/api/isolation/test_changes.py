@@ -210,6 +210,12 @@ async def _ask_of_now(both: Pair) -> None:
         )
     ((namespaces, *_),) = await both.ask("namespaces list", ListNamespaces())
     assert len(namespaces) == 2
+    for question, hidden in (
+        ("namespaces list", ListNamespaces(below=both.other.name)),
+        ("topics list", ListTopics(namespace=both.other.name)),
+    ):
+        asked = WireRequest(command=question, request=to_wire(hidden), point="end")
+        assert await both.refused(asked) == "INVALID_TOPIC_EXCEPTION"
     ((subscriptions, *_),) = await both.ask("subscriptions list", ListSubscriptions())
     assert len(subscriptions) == 1
     ((tokens, *_),) = await both.ask("tokens describe", DescribeTokens())
