@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """Result of one item of a request, as a struct for JSON and as lines of text."""
+    """Result of one item of a request, as a struct for JSON and as lines of text.
+
+    `lines` are printed if the item was done, `lines_if_refused` before the error if it was not.
+    """
 
     answer: "msgspec.Struct"
     lines: tuple[str, ...] = ()
+    lines_if_refused: tuple[str, ...] = ()
     refusal: "Refusal | None" = None
 
 
@@ -309,6 +313,8 @@ class AdminClient:
                 print_line(f"committed at offset {committed}")
             elif done:
                 print_line("nothing had to be written")
+            for line in (line for item in refused for line in item.lines_if_refused):
+                print_line(line)
         sys.stdout.flush()
         for item in refused:
             assert item.refusal is not None

@@ -141,21 +141,21 @@ def _item(result: "AlterationResult", plan: "PartitionPlan | None", *, validate_
 
     altered = TopicAltered.of(result, plan)
     verb = "can be altered" if validate_only else "altered"
-    lines = [f"{verb}: {altered.name}, {altered.instruction}"]
-    if plan is not None and plan.refusal is None:
-        lines += _plan_lines(plan)
-    return Item(answer=altered, lines=tuple(lines), refusal=result.refusal)
-
-
-def _plan_lines(plan: "PartitionPlan") -> list[str]:
-    return [
-        *(f"  WARNING: {warning}" for warning in plan.warnings),
-        *(
-            f"  partition {partition.partition_id} goes at {time_text(plan.due_ms)}; "
-            f"on brokers {value_text(list(partition.replicas))}, led by {partition.leader}"
-            for partition in plan.leaving
-        ),
+    heading = f"{verb}: {altered.name}, {altered.instruction}"
+    if plan is None or plan.refusal is not None:
+        return Item(answer=altered, lines=(heading,), refusal=result.refusal)
+    warnings = [f"  WARNING: {warning}" for warning in plan.warnings]
+    leaving = [
+        f"  partition {partition.partition_id} goes at {time_text(plan.due_ms)}; "
+        f"on brokers {value_text(list(partition.replicas))}, led by {partition.leader}"
+        for partition in plan.leaving
     ]
+    return Item(
+        answer=altered,
+        lines=(heading, *warnings, *leaving),
+        lines_if_refused=(f"not altered: {altered.name}", *warnings),
+        refusal=result.refusal,
+    )
 
 
 def _cancel(ask: AdminClient, refs: "list[TopicRef]") -> int:

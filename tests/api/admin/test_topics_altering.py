@@ -195,3 +195,21 @@ def test_options_that_do_not_go_together_are_wrong_usage(
     metalog: Metalog, log: Path, arguments: list[str]
 ) -> None:
     assert metalog("topics", "alter", "orders", *arguments, "--log", log).code == 2
+
+
+def test_warnings_of_a_refused_change_are_on_the_terminal_as_in_json(
+    metalog: Metalog, log: Path
+) -> None:
+    shrink = ("topics", "alter", "orders", "--partitions", 2, "--log", log)
+    enabled = ("configs", "set", "cluster", "delete.topic.partition.enable=true", "--log", log)
+    delayed = (*shrink[:3], *("--partitions", 2, "--delete-partitions-delay", 10**9), *shrink[-2:])
+    for before, warning in (((), DISABLED), ((enabled, delayed), CHANGING)):
+        for command in before:
+            assert metalog(*command).code == 0
+        (result,) = metalog(*shrink, "--json").json["results"]
+        answer = metalog(*shrink)
+        assert (answer.code, result["error"] is not None) == (3, True)
+        assert warning in result["warnings"]
+        lines = [f"  WARNING: {each}" for each in result["warnings"]]
+        assert answer.out.splitlines() == ["not altered: orders", *lines]
+        assert answer.err.startswith(f"error: {result['error']['code']}: ")
