@@ -9,13 +9,14 @@ from api.broker.topic_creation import TopicCreation
 from api.kafka import apis, groups
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
-from api.kafka.envelopes import is_question
+from api.kafka.envelopes import is_own_question, is_question
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
 from api.kafka.metadata import metadata_response
+from api.kafka.request_order import Turn
 from api.security.listeners import LOCAL, ListenerAddress
 from controller.authorization.caller import Caller
 
@@ -66,10 +67,18 @@ def broker_answering(
         },
         is_from_broker=_is_from_follower,
         is_question=is_question,
-        # A partition's log appends in the order in which its writes begin.
-        overlaps=lambda frame: frame.api == apis.PRODUCE,
+        turn=_turn,
         features=lambda: Features(levels=authorization.levels, offset=cluster.metadata_offset),
     )
+
+
+def _turn(frame: RequestFrame) -> Turn:
+    # A partition's log appends in the order in which its writes begin.
+    if frame.api == apis.PRODUCE:
+        return Turn.TOGETHER
+    if is_own_question(frame):
+        return Turn.ASIDE
+    return Turn.ALONE
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:

@@ -28,7 +28,7 @@ from api.kafka import (
 )
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api, by_key
-from api.kafka.envelopes import is_question, opened, response_in_envelope
+from api.kafka.envelopes import is_own_question, is_question, opened, response_in_envelope
 from api.kafka.errors import code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
@@ -50,6 +50,7 @@ from api.kafka.messages.topics import (
     RunCommandResponse,
 )
 from api.kafka.metadata import ImageCluster, asks_for_all, metadata_response
+from api.kafka.request_order import Turn
 from api.kafka.translations import TRANSLATIONS, Translation
 from api.requests.wire_requests import WireRequest
 from api.security.listeners import LOCAL, ListenerAddress
@@ -125,7 +126,7 @@ class ControllerListener:
             takeovers={apis.FOLLOW_LOG: feeds.feed},
             is_from_broker=lambda frame: frame.api in FROM_BROKERS,
             is_question=is_question,
-            overlaps=_overlaps,
+            turn=_turn,
             features=partial(feature_levels, self._service),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
             unlimited=FROM_BROKERS,
@@ -313,18 +314,18 @@ class ControllerListener:
         )
 
 
-def _overlaps(frame: RequestFrame) -> bool:
-    """True if a request may begin while others of them are in flight.
+def _turn(frame: RequestFrame) -> Turn:
+    """Return when a request begins.
 
-    The controller decides on commands in the order in which they begin, and one sync serves many. A
-    question that waits for an offset says itself what it must know, and holds up no command that
-    writes it.
+    The controller decides on commands in the order in which they begin, and one sync serves many.
     The requests of brokers are independent of each other: each envelope is another client's, and a
     heartbeat must not wait for it.
     """
-    if isinstance(frame.body, RunCommandRequest):
-        return frame.body.point is None or frame.body.min_offset >= 0
-    return frame.api in FROM_BROKERS
+    if is_own_question(frame):
+        return Turn.ASIDE
+    if frame.api == apis.RUN_COMMAND or frame.api in FROM_BROKERS:
+        return Turn.TOGETHER
+    return Turn.ALONE
 
 
 async def _no_producer_ids() -> range:

@@ -12,6 +12,7 @@ from api.kafka.frames import (
     FRAME_SIZE_BYTES_MAX,
     RequestFrame,
 )
+from api.kafka.request_order import Turn
 from controller.authorization.caller import Caller
 
 Handler = Callable[[RequestFrame, Caller], Coroutine[None, None, Response | bytes | None]]
@@ -30,17 +31,16 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
     `is_from_broker` returns True for requests that only brokers send; it is None if no broker
     connects to the listener. A connection on which such a request succeeded is not closed when
     there are too many connections. `is_question` returns True for read-only queries, which are
-    cancelled when the client disconnects. `overlaps` returns True for requests that may begin while
-    others of them are in flight, because their handlers keep the order themselves. `features`
-    returns the feature levels for ApiVersions responses. `unlimited` are the requests that may have
-    any number of items.
+    cancelled when the client disconnects. `turn` returns when a request begins among those of its
+    connection. `features` returns the feature levels for ApiVersions responses. `unlimited` are the
+    requests that may have any number of items.
     """
 
     handlers: Mapping[Api, Handler]
     takeovers: Mapping[Api, Takeover] = {}
     is_from_broker: Callable[[RequestFrame], bool] | None = None
     is_question: Callable[[RequestFrame], bool] = lambda _: False
-    overlaps: Callable[[RequestFrame], bool] = lambda _: False
+    turn: Callable[[RequestFrame], Turn] = lambda _: Turn.ALONE
     features: Callable[[], Features] = Features
     frame_size_bytes_max: int = FRAME_SIZE_BYTES_MAX
     unlimited: frozenset[Api] = frozenset()

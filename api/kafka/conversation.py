@@ -1,9 +1,10 @@
 """The server side of one Kafka connection.
 
 The requests of a connection take effect in the order of arrival: as in Kafka, each begins once the
-one before it has its answer. Only requests that keep their order themselves overlap with each other
-(`Answering.overlaps`). Up to PIPELINE_MAX requests may be received and not answered; at that limit,
-reading pauses until a request has been answered.
+one before it has its answer. Only requests that keep their order themselves overlap with each
+other, and no request waits for a question of our own (`Answering.turn`). Up to PIPELINE_MAX
+requests may be received and not answered; at that limit, reading pauses until a request has been
+answered.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.identity import Identity
-from api.kafka.request_order import RequestOrder
+from api.kafka.request_order import RequestOrder, Turn
 from api.kafka.streams import Received, close_writer, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
 from api.security.callers import connected_caller
@@ -163,7 +164,7 @@ class _Conversation:
                 if error.api != API_VERSIONS:
                     raise
                 raw = unsupported_versions(self._apis.values(), error)
-                await self._put(_ready(raw), received, overlaps=False)
+                await self._put(_ready(raw), received, Turn.ALONE)
                 continue
             self._check_reserved(frame)
             if self._identity.is_renewed_by(frame.api):
@@ -175,17 +176,16 @@ class _Conversation:
                 return frame
             # The caller as of now: the client may log in again before the request's turn.
             answering = self._answer(frame, self._identity.caller.named(frame.client_id))
-            await self._put(answering, received, overlaps=self._answering.overlaps(frame))
+            await self._put(answering, received, self._answering.turn(frame))
         return None
 
     async def _put(
         self,
         answering: Coroutine[None, None, bytes | None],
         received: Received,
-        *,
-        overlaps: bool,
+        turn: Turn,
     ) -> None:
-        task = self._order.begin(answering, overlaps=overlaps)
+        task = self._order.begin(answering, turn)
         task.add_done_callback(lambda _: received.release())
         await self._answers.put(task)
 

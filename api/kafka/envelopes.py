@@ -62,13 +62,18 @@ def opened(
 
 def is_question(frame: RequestFrame) -> bool:
     """True if a request, or that in its envelope, is a read-only query that may take long."""
+    if isinstance(frame.body, MetadataRequest):
+        return asks_for_all(frame.body, frame.version)
+    return is_own_question(frame)
+
+
+def is_own_question(frame: RequestFrame) -> bool:
+    """True if a request, or that in its envelope, asks a question of ours, which Kafka lacks."""
     if isinstance(frame.body, EnvelopeRequest):
         try:
             frame = frames.decode_request(frame.body.request_data, {RUN_COMMAND.key: RUN_COMMAND})
         except RequestError:
             return False
-    if isinstance(frame.body, MetadataRequest):
-        return asks_for_all(frame.body, frame.version)
     return isinstance(frame.body, RunCommandRequest) and frame.body.point is not None
 
 

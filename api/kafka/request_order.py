@@ -5,14 +5,26 @@ answer to the last one.
 """
 
 import asyncio
+import enum
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
+class Turn(enum.Enum):
+    """When a request begins: always after those before it that change something."""
+
+    ALONE = "alone"
+    """Those behind it begin once it is answered, as in Kafka."""
+    TOGETHER = "together"
+    """It may overlap with others of this kind, because they keep their order themselves."""
+    ASIDE = "aside"
+    """Those behind it do not wait for it: it only reads, and may take long or wait for records."""
+
+
 class RequestOrder:
-    """Runs requests one after another; consecutive requests that may overlap run together."""
+    """Runs the requests of one connection, each at its turn."""
 
     def __init__(self) -> None:
         """Start without requests."""
@@ -21,11 +33,14 @@ class RequestOrder:
         self._before: tuple[asyncio.Task[Any], ...] = ()
         self._newest_overlap = False
 
-    def begin(self, work: Coroutine[None, None, T], *, overlaps: bool) -> asyncio.Task[T | None]:
+    def begin(self, work: Coroutine[None, None, T], turn: Turn) -> asyncio.Task[T | None]:
         """Return a task that does the work once it is the request's turn.
 
         Its result is None if a request before it failed: that ends the connection.
         """
+        if turn is Turn.ASIDE:
+            return asyncio.create_task(_in_turn((*self._before, *self._newest), work))
+        overlaps = turn is Turn.TOGETHER
         if not (overlaps and self._newest_overlap):
             # Those before the newest ones need no wait: the newest ones have waited for them.
             self._before, self._newest = tuple(self._newest), set()

@@ -19,6 +19,7 @@ from api.kafka.listener import Listener
 from api.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.topics import CreateTopicsResponse, DeleteTopicsResponse
+from api.kafka.request_order import Turn
 from api.kafka.topics import created, creation_request, deletion_request
 from api.service.session import Session
 from controller.authorization.caller import Caller
@@ -91,9 +92,11 @@ async def test_stranger_is_cut_off_and_others_go_on(tmp_path: Path, garbage: byt
         assert (await at.client.metadata()).cluster_id is not None
 
 
-@pytest.mark.parametrize(("overlaps", "under_way"), [(True, PIPELINE_MAX + 1), (False, 1)])
+@pytest.mark.parametrize(
+    ("turn", "under_way"), [(Turn.TOGETHER, PIPELINE_MAX + 1), (Turn.ALONE, 1)]
+)
 async def test_client_that_disconnects_at_the_request_limit_is_released(
-    overlaps: bool, under_way: int
+    turn: Turn, under_way: int
 ) -> None:
     begun, may_answer = 0, asyncio.Event()
 
@@ -103,7 +106,7 @@ async def test_client_that_disconnects_at_the_request_limit_is_released(
         await may_answer.wait()
         return MetadataResponse(brokers=(), topics=())
 
-    answering = Answering(handlers={apis.METADATA: slow}, overlaps=lambda _: overlaps)
+    answering = Answering(handlers={apis.METADATA: slow}, turn=lambda _: turn)
     listener = await Listener.start(answering, "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     # One is being answered, and the queue behind it is full.

@@ -17,30 +17,32 @@ from api.kafka.fields import Request
 from api.kafka.frames import RequestFrame
 from api.kafka.messages.metadata import MetadataRequest
 from api.kafka.messages.topics import RunCommandRequest
-from api.kafka.request_order import RequestOrder
+from api.kafka.request_order import RequestOrder, Turn
 from controller.authorization.authorizer import ALLOW_ALL
 from controller.authorization.caller import Caller
 from tests.api.kafka.servers import server
 
+ALONE, TOGETHER, ASIDE = Turn.ALONE, Turn.TOGETHER, Turn.ASIDE
 
-async def begun(order: RequestOrder, *requests: bool) -> tuple[list[int], list[asyncio.Event]]:
-    """Begin requests, each given as whether it overlaps; return those that run, and their ends."""
+
+async def begun(order: RequestOrder, *turns: Turn) -> tuple[list[int], list[asyncio.Event]]:
+    """Begin requests, each given by its turn; return those that run, and their ends."""
     running: list[int] = []
-    ends = [asyncio.Event() for _ in requests]
+    ends = [asyncio.Event() for _ in turns]
 
     async def work(number: int) -> int:
         running.append(number)
         await ends[number].wait()
         return number
 
-    for number, overlaps in enumerate(requests):
-        order.begin(work(number), overlaps=overlaps)
+    for number, turn in enumerate(turns):
+        order.begin(work(number), turn)
     await asyncio.sleep(0.01)
     return running, ends
 
 
 async def test_each_request_begins_once_the_one_before_is_answered() -> None:
-    running, ends = await begun(RequestOrder(), False, False, False)
+    running, ends = await begun(RequestOrder(), ALONE, ALONE, ALONE)
     for number in range(3):
         assert running == list(range(number + 1))
         ends[number].set()
@@ -50,7 +52,7 @@ async def test_each_request_begins_once_the_one_before_is_answered() -> None:
 async def test_requests_that_overlap_wait_for_all_before_them_and_all_behind_wait_for_them() -> (
     None
 ):
-    running, ends = await begun(RequestOrder(), True, True, False, True, True)
+    running, ends = await begun(RequestOrder(), TOGETHER, TOGETHER, ALONE, TOGETHER, TOGETHER)
     assert running == [0, 1]
     ends[1].set()
     await asyncio.sleep(0.01)
@@ -58,6 +60,19 @@ async def test_requests_that_overlap_wait_for_all_before_them_and_all_behind_wai
     ends[0].set()
     await asyncio.sleep(0.01)
     assert running == [0, 1, 2]
+    ends[2].set()
+    await asyncio.sleep(0.01)
+    assert running == [0, 1, 2, 3, 4]
+    for end in ends:
+        end.set()
+
+
+async def test_question_waits_for_what_is_before_it_and_holds_up_nothing() -> None:
+    running, ends = await begun(RequestOrder(), ALONE, ASIDE, ALONE, ASIDE, TOGETHER)
+    assert running == [0]
+    ends[0].set()
+    await asyncio.sleep(0.01)
+    assert running == [0, 1, 2], "the first question still runs"
     ends[2].set()
     await asyncio.sleep(0.01)
     assert running == [0, 1, 2, 3, 4]
@@ -74,21 +89,27 @@ async def test_nothing_is_done_behind_a_request_that_failed() -> None:
     async def work() -> None:
         pytest.fail("its turn never comes")
 
-    failing = order.begin(fail(), overlaps=False)
-    behind = order.begin(work(), overlaps=False)
+    failing = order.begin(fail(), ALONE)
+    behind = order.begin(work(), ALONE)
     await behind
     assert isinstance(failing.exception(), ValueError)
 
 
 def overlapping(answering: Answering) -> set[Api]:
     """The requests of a listener that may begin while others of their kind are in flight."""
-    apis_ = answering.apis().values()
     frame = frame_of(apis.METADATA, MetadataRequest())
-    return {api for api in apis_ if answering.overlaps(replace(frame, api=api))}
+    turns = {api: answering.turn(replace(frame, api=api)) for api in answering.apis().values()}
+    assert ASIDE not in turns.values(), "only questions of our own overtake"
+    return {api for api, turn in turns.items() if turn is TOGETHER}
 
 
 def frame_of(api: Api, body: Request) -> RequestFrame:
     return RequestFrame(api=api, version=0, correlation_id=0, client_id=None, body=body)
+
+
+_COMMAND = RunCommandRequest(command="notes add", payload=b"")
+COMMAND = frame_of(apis.RUN_COMMAND, _COMMAND)
+QUESTION = frame_of(apis.RUN_COMMAND, replace(_COMMAND, command="topics list", point=""))
 
 
 async def test_only_writes_overlap_at_a_broker() -> None:
@@ -98,6 +119,7 @@ async def test_only_writes_overlap_at_a_broker() -> None:
     answering = broker_answering("c", Cluster(), Authorization(ALLOW_ALL), {}, forward)
     handlers = {**answering.handlers, apis.PRODUCE: answering.handlers[apis.METADATA]}
     assert overlapping(replace(answering, handlers=handlers)) == {apis.PRODUCE}
+    assert answering.turn(QUESTION) is ASIDE
 
 
 async def test_only_requests_of_brokers_and_commands_overlap_at_the_controller(
@@ -105,8 +127,6 @@ async def test_only_requests_of_brokers_and_commands_overlap_at_the_controller(
 ) -> None:
     async with server(tmp_path) as at:
         answering = ControllerListener(at.service, ListenerSettings()).answering()
-        assert overlapping(answering) == FROM_BROKERS
-        command = RunCommandRequest(command="notes add", payload=b"")
-        question = replace(command, command="topics list", point="")
-        assert answering.overlaps(frame_of(apis.RUN_COMMAND, command))
-        assert not answering.overlaps(frame_of(apis.RUN_COMMAND, question))
+        assert overlapping(answering) == {*FROM_BROKERS, apis.RUN_COMMAND}
+        assert answering.turn(COMMAND) is TOGETHER
+        assert answering.turn(QUESTION) is ASIDE
