@@ -16,7 +16,7 @@ from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.http.options import HttpOptions
 from api.kafka.listener import Listener
 from api.kafka.listeners import bind_all, start_listeners
-from api.security.listeners import LOCAL, ListenerAddress
+from api.security.listeners import LOCAL, OPEN, ListenerAddress
 from api.security.options import ListenerSecurities, SecurityOptions, users_of
 from api.security.sasl import Authenticator
 from api.service.service import Service
@@ -160,7 +160,8 @@ async def serving(
     connections = Connections.within(raise_descriptor_limit(), wanted)
     async with contextlib.AsyncExitStack() as closing:
         # Before the log is written to, and before anyone can connect to one of them.
-        bound = await bind_all(_addresses(options))
+        at_socket = () if options.socket is None else (options.socket,)
+        bound = await bind_all((*options.kafka, *at_socket))
         for at in bound:
             closing.callback(at.close)
         http = None
@@ -180,23 +181,20 @@ async def serving(
             ),
         )
         securities = _securities(options, service)
-        socket = None
-        if options.socket is not None:
-            at_port = bound[-1] if isinstance(options.socket, ListenerAddress) else None
-            socket = await _take_appends(service, connections, options.socket, at_port, securities)
-            closing.push_async_callback(socket.close)
-            if isinstance(options.socket, ListenerAddress):
-                renewal.add(partial(securities.read_again, options.socket, socket.renew))
+        count = len(options.kafka)
         listeners = await start_listeners(
-            options.kafka,
-            kafka.answering,
-            connections,
-            securities,
-            renewal,
-            bound[: len(options.kafka)],
+            options.kafka, kafka.answering, connections, securities, renewal, bound[:count]
         )
         for listener in listeners:
             closing.push_async_callback(listener.close)
+        socket = None
+        if options.socket is not None:
+            socket = await _take_appends(
+                service, connections, options.socket, bound[count], securities
+            )
+            closing.push_async_callback(socket.close)
+            if isinstance(options.socket, ListenerAddress):
+                renewal.add(partial(securities.read_again, options.socket, socket.renew))
         jobs = _work_in_background(options, service, closing)
         if http is not None:
             from api.http.metrics import Sources
@@ -215,13 +213,6 @@ async def serving(
         closing.callback(service.answers.stop)
         authenticators = tuple(securities.authenticators)
         yield Serving(service, tuple(listeners), socket, authenticators, http)
-
-
-def _addresses(options: ServeOptions) -> tuple[ListenerAddress, ...]:
-    """Return the addresses of the Kafka listeners, then that of the socket if it has a port."""
-    if isinstance(options.socket, ListenerAddress):
-        return (*options.kafka, options.socket)
-    return options.kafka
 
 
 def _securities(options: ServeOptions, service: Service) -> ListenerSecurities:
@@ -286,7 +277,7 @@ async def _take_appends(
     service: Service,
     connections: Connections,
     at: ListenerAddress | Path,
-    bound: Bound | None,
+    bound: Bound,
     securities: ListenerSecurities,
 ) -> SocketServer:
     # Requests of a connection are processed in order, from the first one on.
@@ -297,9 +288,8 @@ async def _take_appends(
         cluster_id=service.settings.cluster_id,
         connections=connections,
     )
-    if isinstance(at, Path):
-        return await serve(path=at)
-    return await serve(bound=bound, security=securities.of(at))
+    security = OPEN if isinstance(at, Path) else securities.of(at)
+    return await serve(bound=bound, security=security)
 
 
 def _ready(options: ServeOptions, running: Serving) -> Ready:

@@ -3,17 +3,18 @@
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 from api.kafka.answering import Answering
 from api.kafka.listener import Listener
 from api.security.listeners import ListenerAddress
 from api.security.options import ListenerSecurities
-from api.transport.acceptor import Bound, bind
+from api.transport.acceptor import Bound, bind, bind_at
 from api.transport.connections import Connections
 from api.transport.renewal import Renewal
 
 
-async def bind_all(addresses: Iterable[ListenerAddress]) -> list[Bound]:
+async def bind_all(addresses: Iterable[ListenerAddress | Path]) -> list[Bound]:
     """Bind all addresses, before a client can connect to one of them.
 
     Raises:
@@ -22,7 +23,10 @@ async def bind_all(addresses: Iterable[ListenerAddress]) -> list[Bound]:
     with contextlib.ExitStack() as closing:
         bound = []
         for address in addresses:
-            bound.append(await bind(address.host, address.port))
+            if isinstance(address, Path):
+                bound.append(bind_at(address))
+            else:
+                bound.append(await bind(address.host, address.port))
             closing.callback(bound[-1].close)
         closing.pop_all()
     return bound

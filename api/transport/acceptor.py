@@ -25,10 +25,10 @@ _BACKLOG = 128
 
 
 class Bound:
-    """Sockets bound to the addresses of one host and port; clients cannot connect yet.
+    """Sockets bound to one host and port, or to a path; nothing is accepted yet.
 
     A process binds all its addresses before it accepts connections on one of them: a port that is
-    taken ends it before anyone has reached it. Created by `bind`.
+    taken ends it before anyone has reached it. Created by `bind` and `bind_at`.
     """
 
     def __init__(self, name: str, sockets: list[socket.socket]) -> None:
@@ -108,7 +108,7 @@ class Acceptor:
         Raises:
             UnavailableError: another process listens there, or the path cannot be created.
         """
-        return cls([listening_at(path)], protocol)
+        return cls.listen(protocol, bind_at(path))
 
     async def close(self) -> None:
         """Stop accepting and cancel TLS handshakes; accepted connections stay open.
@@ -212,6 +212,15 @@ async def bind(host: str, port: int) -> Bound:
             one.close()
         raise _cannot_listen(name, error) from error
     return Bound(name, bound)
+
+
+def bind_at(path: Path) -> Bound:
+    """Bind a unix socket, to which only this process's user can connect.
+
+    Raises:
+        UnavailableError: another process listens there, or the path cannot be created.
+    """
+    return Bound(str(path), [listening_at(path)])
 
 
 def _cannot_listen(name: str, error: OSError) -> UnavailableError:

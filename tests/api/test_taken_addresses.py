@@ -46,6 +46,27 @@ def test_service_whose_address_is_taken_leaves_the_log_alone(
     assert _end_offset(log) == before, "a service that announced its epoch had started"
 
 
+def test_path_on_which_another_service_listens_is_found_before_the_log_is_written(
+    tmp_path: Path, metalog: Metalog
+) -> None:
+    log = tmp_path / "log"
+    metalog("init", log)
+    before = _end_offset(log)
+    at = tmp_path / "socket"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(at))
+        listening.listen()
+        ran = subprocess.run(
+            [*METALOG, "serve", str(log), "--kafka", FREE, "--socket", f"unix:{at}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ran.returncode == 4, ran
+    assert f"cannot listen on {at}: " in ran.stderr
+    assert _end_offset(log) == before
+
+
 def test_broker_of_another_cluster_does_not_register(tmp_path: Path, metalog: Metalog) -> None:
     log = tmp_path / "log"
     metalog("init", log)
