@@ -17,6 +17,7 @@ from api.http.callers import (
 )
 from api.http.changing import APPEND
 from api.http.changing import ROUTES as COMMAND_ROUTES
+from api.http.compression import compressing
 from api.http.metrics import PATH as METRICS
 from api.http.problems import Problem, problem
 from api.http.replies import JSON, reply_with, send_reply
@@ -91,7 +92,7 @@ class Gate:
             scope = cast("HTTPScope", {**scope, "method": "GET"})
         # Cancelled when the service ends, with the connection: no mistake of the application.
         with contextlib.suppress(asyncio.CancelledError):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, compressing(scope, send))
 
 
 def _unauthenticated(listener: Listener, scope: "HTTPScope") -> Problem:

@@ -27,6 +27,13 @@ WATCHING_RESERVE = 16
 """Further connections for health, readiness and metrics alone, so that streams of events never keep
 those out that watch the service."""
 
+COMPRESSED_BYTES_MIN = 1024
+"""Smaller answers fit into a packet as they are."""
+
+COMPRESSED_ON_LOOP_BYTES_MAX = 64 * 1024
+"""Compressed in about a millisecond; larger answers are compressed in a thread, so that others have
+their turn."""
+
 DOCUMENTS_AT_ONCE = 4
 """Answers that are one document are put together in memory; more than these wait."""
 

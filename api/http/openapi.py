@@ -66,6 +66,9 @@ def openapi() -> bytes:
     paths[growth.PATH] = {"get": _growth(schemas)}
     for path, (text, content) in _OTHERS.items():
         paths[path] = {"get": _operation(path[1:], text, content, schemas)}
+    for path, methods in paths.items():
+        if "get" in methods and path not in (events.PATH, growth.PATH):
+            methods["head"] = _head(methods["get"])
     document = {
         "openapi": "3.1.0",
         "info": {"title": "metalog", "version": "1", "summary": "A metadata log service."},
@@ -280,6 +283,17 @@ def _operation(name: str, text: str, content: _Schema, schemas: _Schemas) -> _Sc
             **{str(status): _problem(status, schemas) for status in _PROBLEMS},
         },
     }
+
+
+def _head(get: _Schema) -> _Schema:
+    """Return the operation that is answered like this one, without the content."""
+    responses = {
+        status: {name: of for name, of in response.items() if name != "content"}
+        for status, response in get["responses"].items()
+    }
+    summary = f"The headers of: {get['summary']}"
+    found = {"operationId": f"head_{get['operationId']}", "summary": summary}
+    return {**get, **found, "responses": responses}
 
 
 def _problem(status: int, schemas: _Schemas) -> _Schema:

@@ -35,6 +35,7 @@ def page() -> str:
         _operation(path, method, of)
         for path, methods in sorted(paths.items())
         for method, of in methods.items()
+        if method != "head"
     ]
     return _HEAD + "\n".join(operations) + "\n</body></html>\n"
 

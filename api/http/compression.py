@@ -1,0 +1,85 @@
+"""Compresses whole answers to questions with gzip, for clients that accept it.
+
+Left as they are: streams, whose parts must arrive at once; answers with an `ETag`, which names
+these very bytes; and answers that may show a secret, since the size of a compressed answer tells
+something about what is in it (docs/http.md, Compression).
+
+Source: RFC 9110, 8.4 and 12.5.3.
+"""
+
+import asyncio
+import gzip
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+from api.http.callers import headers_of
+from api.http.limits import COMPRESSED_BYTES_MIN, COMPRESSED_ON_LOOP_BYTES_MAX
+
+if TYPE_CHECKING:
+    from litestar.types import HTTPResponseStartEvent, Message, Send
+
+_Headers = Iterable[tuple[bytes, bytes]]
+
+_FORMS = (b"application/json", b"text/html", b"text/plain")
+"""Forms of content that become smaller; the columns of a report are compressed already."""
+
+# The fastest: answers are made once and sent once.
+_LEVEL = 1
+
+_VARY = (b"vary", b"accept-encoding")
+
+
+def compressing(scope: Mapping[str, Any], send: "Send") -> "Send":
+    """Return a function that sends an answer, compressed if it may be and the client accepts it."""
+    if b"secret" in unquote_to_bytes(scope["query_string"]):
+        return send
+    accepts = accepts_gzip(headers_of(scope).get("accept-encoding", ""))
+    start: HTTPResponseStartEvent | None = None
+
+    async def compressed(message: "Message") -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and _is_compressible(message["headers"]):
+            message["headers"] = [*message["headers"], _VARY]
+            if accepts:
+                start = message
+                return
+        elif message["type"] == "http.response.body" and start is not None:
+            head, start = start, None
+            if not message.get("more_body") and len(message["body"]) >= COMPRESSED_BYTES_MIN:
+                message["body"] = await _gzipped(message["body"])
+                head["headers"] = _encoded(head["headers"], len(message["body"]))
+            await send(head)
+        await send(message)
+
+    return compressed
+
+
+def accepts_gzip(accepted: str) -> bool:
+    """Return True if a header `Accept-Encoding` accepts gzip.
+
+    The answer as it is would be acceptable too, unless a client excludes it, which none does.
+    """
+    weights = {}
+    for each in accepted.lower().split(","):
+        coding, _, parameters = each.partition(";")
+        name, _, weight = parameters.strip().partition("=")
+        weights[coding.strip()] = weight.strip() if name.strip() == "q" else "1"
+    found = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
+    return found.strip("0.") != ""
+
+
+def _is_compressible(headers: _Headers) -> bool:
+    given = {name.lower(): value for name, value in headers}
+    return b"etag" not in given and given.get(b"content-type", b"").startswith(_FORMS)
+
+
+async def _gzipped(content: bytes) -> bytes:
+    if len(content) <= COMPRESSED_ON_LOOP_BYTES_MAX:
+        return gzip.compress(content, _LEVEL, mtime=0)
+    return await asyncio.to_thread(gzip.compress, content, _LEVEL, mtime=0)
+
+
+def _encoded(headers: _Headers, size: int) -> _Headers:
+    kept = [each for each in headers if each[0].lower() != b"content-length"]
+    return [*kept, (b"content-encoding", b"gzip"), (b"content-length", b"%d" % size)]
