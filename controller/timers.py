@@ -22,7 +22,8 @@ from controller.decider import Decision
 from controller.decisions.broker_configs import (
     REMOVAL_INTERVAL,
 )
-from controller.decisions.effective_configs import server_config, whole_number
+from controller.decisions.config_definitions import whole_number
+from controller.decisions.effective_configs import server_config
 from controller.decisions.elections import balance_leaders, elect_unclean_leaders
 from controller.decisions.heartbeats import fence_stale_broker
 from controller.decisions.partition_removal import advance_removals

@@ -14,7 +14,8 @@ from controller.decisions.broker_configs import (
     BROKER_CONFIGS,
     DELETE_STALE_DELAY,
 )
-from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT, whole_number
+from controller.decisions.config_definitions import whole_number
+from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from replay.image.metadata import MetadataImage
 
 FOLLOWED = (DELETE_STALE_DELAY,)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.option_groups import PROCESS, SECURITY
+from api.cli.server_configs import check_server_config
 
 if TYPE_CHECKING:
     from controller.authorization.authorizer import Authorizer
@@ -50,65 +51,27 @@ SuperUsers = Annotated[
 
 
 def server_configs(
-    given: list[str] | None, authorizer: str, super_users: list[str] | None
+    command: str, given: list[str] | None, authorizer: str, super_users: list[str] | None
 ) -> dict[str, str]:
     """Return the server-level configs, with the super users of --super-user added.
 
     Raises:
-        typer.BadParameter: a config is malformed, unknown or a secret, or super users are given
-            without an authorizer.
+        typer.BadParameter: a config is malformed, refused by `check_server_config`, or needs an
+            authorizer, as super users do.
     """
-    from controller.authorization.acls import SUPER_USERS
+    from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS
 
     configs = _parsed(given or [])
-    _check(configs, authorizer)
+    for name, text in configs.items():
+        check_server_config(command, name, text)
+    if ALLOW_EVERYONE in configs and authorizer != _ACL_NAME:
+        raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
     _check_super_users(super_users or [], authorizer, "--super-user")
     if SUPER_USERS in configs:
         in_configs = [user.strip() for user in configs[SUPER_USERS].split(";")]
         _check_super_users([u for u in in_configs if u], authorizer, f"--config {SUPER_USERS}")
     listed = [user for user in (configs.get(SUPER_USERS), *(super_users or ())) if user]
     return {**configs, SUPER_USERS: ";".join(listed)} if super_users else configs
-
-
-def _check(configs: dict[str, str], authorizer: str) -> None:
-    from controller.authorization.acls import ALLOW_EVERYONE
-
-    for name, text in configs.items():
-        check_server_config(name, text)
-    value = configs.get(ALLOW_EVERYONE)
-    if value is None:
-        return
-    if value.strip().lower() not in ("true", "false"):
-        raise typer.BadParameter(
-            f"{value!r} is neither true nor false", param_hint=f"--config {ALLOW_EVERYONE}"
-        )
-    if authorizer != _ACL_NAME:
-        raise _without_authorizer(f"--config {ALLOW_EVERYONE}")
-
-
-def check_server_config(name: str, value: str) -> None:
-    """Check the name and value of a server-level config.
-
-    Raises:
-        typer.BadParameter: the config is unknown, has an invalid value, or is a secret.
-    """
-    from controller.decisions.broker_configs import broker_config
-    from controller.decisions.config_resources import unknown_config
-    from controller.decisions.tokens import SECRET_KEY
-    from replay.image.configs import BROKER
-
-    if name == SECRET_KEY:
-        raise typer.BadParameter(
-            "a secret is not given here, where others may see it; use --secret-key-file",
-            param_hint=f"--config {SECRET_KEY}",
-        )
-    definition = broker_config(name)
-    try:
-        if definition is None:
-            raise ValueError(str(unknown_config(BROKER, name)))
-        definition.check(value)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=f"--config {name}") from None
 
 
 def _check_super_users(users: list[str], authorizer: str, option: str) -> None:

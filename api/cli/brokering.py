@@ -36,6 +36,7 @@ from api.cli.security_options import (
     tls_files,
     with_session_limit,
 )
+from api.cli.server_configs import BROKER
 
 _DEFAULT_LISTEN = ["127.0.0.1:0"]
 
@@ -191,7 +192,7 @@ def broker(
     token_key = None
     if secret_key_file is not None:
         token_key = read_secret(secret_key_file, option="--secret-key-file", prompt=SECRET_KEY)
-    configs = server_configs(config, authorizer, super_user)
+    configs = server_configs(BROKER, config, authorizer, super_user)
     security = with_session_limit(security, configs)
     options = BrokerOptions(
         server=server,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from typer import BadParameter
 
-from api.cli.authorizer_options import check_server_config
+from api.cli.server_configs import check_server_config
 
 _OPTION, _TABLE = "--config", "config"
 _NOT_IN_FILES = ("config", "help")
@@ -54,7 +54,7 @@ def options_of_file(path: Path, command: Any, ctx: Any) -> Given:
         if key not in parameters:
             raise with_place.error(_unknown(key, [*parameters, _TABLE]))
         values[parameters[key].name] = _value(parameters[key], ctx, value, with_place)
-    return Given(values, list(_configs(document.get(_TABLE, {}), path, text)))
+    return Given(values, list(_configs(command.name, document.get(_TABLE, {}), path, text)))
 
 
 class _Place(NamedTuple):
@@ -149,7 +149,7 @@ def _kind(param: Any, is_list: bool) -> str:
     return "a string, or a list of strings" if is_list else "a string or a number"
 
 
-def _configs(table: Any, path: Path, text: str) -> Iterator[str]:
+def _configs(command: str, table: Any, path: Path, text: str) -> Iterator[str]:
     """Yield the server-level configs of a table as NAME=VALUE."""
     if not isinstance(table, dict):
         raise _Place(path, text, (_TABLE,)).error("is a table: write [config] before its lines")
@@ -159,7 +159,7 @@ def _configs(table: Any, path: Path, text: str) -> Iterator[str]:
             raise place.error(f"{value!r} is not a string, a number, or true or false")
         name, written = ".".join(keys[1:]), str(value).lower() if isinstance(value, bool) else value
         try:
-            check_server_config(name, str(written))
+            check_server_config(command, name, str(written))
         except BadParameter as error:
             raise place.error(error.message) from error
         yield f"{name}={written}"

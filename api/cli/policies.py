@@ -10,9 +10,6 @@ from typing import Any
 
 import typer
 
-TOPIC_POLICY = "create.topic.policy.class.name"
-CONFIG_POLICY = "alter.config.policy.class.name"
-
 
 def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
     """Return the policy given by the config `name`, None if that is not set.

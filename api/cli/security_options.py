@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.option_groups import SECURITY
+from api.cli.server_configs import SESSION_MS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from api.security.listeners import ListenerAddress
     from api.security.options import SecurityOptions
     from api.security.tls import TlsFiles
-
-
-_SESSION_MS_MAX = "connections.max.reauth.ms"
 
 
 class ClientCertificate(enum.Enum):
@@ -123,7 +121,7 @@ def with_session_limit(
     """Return the options with `connections.max.reauth.ms` taken from the server-level configs."""
     from msgspec.structs import replace
 
-    return replace(security, session_ms_max=int(configs.get(_SESSION_MS_MAX, 0)))
+    return replace(security, session_ms_max=int(configs.get(SESSION_MS_MAX, 0)))
 
 
 def client_security(

@@ -20,7 +20,7 @@ from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line, progress
-from api.cli.policies import CONFIG_POLICY, TOPIC_POLICY, policy_of
+from api.cli.policies import policy_of
 from api.cli.secret_input import read_secret
 from api.cli.security_options import (
     CaFile,
@@ -36,6 +36,7 @@ from api.cli.security_options import (
     tls_files,
     with_session_limit,
 )
+from api.cli.server_configs import CONFIG_POLICY, SERVE, TOPIC_POLICY
 
 if TYPE_CHECKING:
     from api.running import Ready
@@ -232,7 +233,7 @@ def serve(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism
     )
     listeners = listener_addresses(kafka, security, allow_remote=allow_remote)
-    configs = server_configs(config, authorizer, super_user)
+    configs = server_configs(SERVE, config, authorizer, super_user)
     security = with_session_limit(security, configs)
     if secret_key_file is not None:
         configs[SECRET_KEY] = read_secret(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from controller.asked.kept_answers import encode_answer
 from controller.asked.kept_secrets import HiddenSecrets, restored
+from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR, NUM_PARTITIONS
 from controller.decisions.context import Context, Settings
 from controller.placement.registry import name_of, placer_named
 from controller.raw_appends.raw_append import AppendRecords, AppendRows
@@ -135,8 +136,8 @@ def asked_settings(settings: Settings) -> Asked:
     """Return the controller's settings, as logged with the first batch of a writer."""
     kept = {
         "node_id": settings.node_id,
-        "default_partitions": settings.default_partitions,
-        "default_replication_factor": settings.default_replication_factor,
+        "default_partitions": settings.static_number(NUM_PARTITIONS),
+        "default_replication_factor": settings.static_number(DEFAULT_REPLICATION_FACTOR),
         "session_timeout_ms": settings.session_timeout_ms,
         "transaction_timeout_ms": settings.transaction_timeout_ms,
         "placer": name_of(settings.placer),
@@ -200,6 +201,9 @@ def settings_of(asked: Asked, cluster_id: str) -> Settings:
         raise _lost("the placement has no name")
     del kept["has_topic_policy"]  # its refusals are kept with each decision
     configs = kept.pop("static_configs")
+    # Earlier releases had these two beside the static configs.
+    configs.setdefault(NUM_PARTITIONS, str(kept.pop("default_partitions")))
+    configs.setdefault(DEFAULT_REPLICATION_FACTOR, str(kept.pop("default_replication_factor")))
     return Settings(
         cluster_id=cluster_id,
         placer=placer_named(placer),

@@ -12,6 +12,12 @@ from controller.decisions.config_tables.broker_security import BROKER_SECURITY
 from controller.decisions.config_tables.parsing import parse_table
 from controller.decisions.topic_configs import TOPIC_CONFIGS
 
+NUM_PARTITIONS = "num.partitions"
+"""Partitions of a new topic whose request gives no number."""
+
+DEFAULT_REPLICATION_FACTOR = "default.replication.factor"
+"""Replicas of a new topic whose request gives no number."""
+
 DELETE_PARTITIONS_ENABLED = "delete.topic.partition.enable"
 """Allows partition removal; off by default."""
 

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.cluster_index import SUBSCRIBED_PATTERN
-from controller.decisions.config_definitions import Update, list_items
+from controller.decisions.config_definitions import Update, list_items, whole_number
 from controller.decisions.config_resources import definitions, find_definition, unknown_config
 from controller.decisions.effective_configs import (
     CLUSTER_DEFAULT,
     ConfigLevels,
     server_config,
-    whole_number,
 )
 from controller.decisions.topic_configs import CLEANUP_POLICY
 from controller.results.refusals import invalid_config
@@ -125,16 +124,22 @@ def _groups(context: ConfigLevels, values: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} ({number}) is above the brokers' {high}"
 
 
-def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
-    """Return the limit that the brokers' configs set for a group's config, None if there is none.
+def bound_name(name: str, edge: str) -> str:
+    """Return the name that a limit of a group's config would have among the brokers' configs.
 
     For example, `group.consumer.min.session.timeout.ms` limits `consumer.session.timeout.ms`.
 
     Args:
+        name: The group's config.
         edge: `min` or `max`.
     """
     kind, _, rest = name.partition(".")
-    bound = f"group.{kind}.{edge}.{rest.removeprefix('num.')}"
+    return f"group.{kind}.{edge}.{rest.removeprefix('num.')}"
+
+
+def _bound(context: ConfigLevels, name: str, edge: str) -> int | None:
+    """Return the limit that the brokers' configs set for a group's config, or None."""
+    bound = bound_name(name, edge)
     definition = BROKER_CONFIGS.get(bound)
     if definition is None:
         return None

@@ -131,6 +131,14 @@ def list_items(value: str) -> list[str]:
     return [item for part in value.split(",") if (item := part.strip())]
 
 
+def whole_number(value: str) -> int | None:
+    """Parse an INT or LONG; return None if it is invalid, as may occur in imported logs."""
+    try:
+        return int(value)
+    except ValueError:
+        return None
+
+
 _NUMBERS: Mapping[ConfigType, tuple[float, float]] = {
     ConfigType.SHORT: (-(2**15), 2**15 - 1),
     ConfigType.INT: (-(2**31), 2**31 - 1),

@@ -12,7 +12,9 @@ from immutables import Map
 
 from controller.authorization.authorizer import ALLOW_ALL, Access, Authorizer
 from controller.authorization.caller import CONTROLLER, Caller
+from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.cluster_index import ClusterIndex
+from controller.decisions.config_definitions import whole_number
 from controller.decisions.ids import IdSource
 from controller.decisions.levels import (
     ELR_FEATURE,
@@ -87,8 +89,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     cluster_id: str = ""
     node_id: int = 3000
-    default_partitions: int = 1
-    default_replication_factor: int = 1
     session_timeout_ms: int = 9_000
     transaction_timeout_ms: int = 3_000
     static_configs: Mapping[str, str] = Map()
@@ -97,6 +97,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     config_policy: ConfigPolicy | None = None
     authorizer: Authorizer = ALLOW_ALL
     accepts_unknown_configs: bool = False
+
+    def static_number(self, name: str) -> int:
+        """Return a number from the static configs; its default if they have none."""
+        value = whole_number(self.static_configs.get(name, ""))
+        return int(BROKER_CONFIGS[name].default) if value is None else value
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

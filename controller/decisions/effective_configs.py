@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from controller.decisions.broker_configs import BROKER_CONFIGS
-from controller.decisions.config_definitions import ConfigDefinition
+from controller.decisions.config_definitions import ConfigDefinition, whole_number
 from controller.decisions.context import Settings
 from controller.decisions.names import tiers
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
@@ -238,14 +238,6 @@ def server_config(context: ConfigLevels, name: str, default: str) -> str:
         if value is not None:
             return value
     return default
-
-
-def whole_number(value: str) -> int | None:
-    """Parse an INT or LONG; return None if it is invalid, as may occur in imported logs."""
-    try:
-        return int(value)
-    except ValueError:
-        return None
 
 
 def is_true(value: str) -> bool:

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, user_resource
 from controller.authorization.caller import ANONYMOUS, Authentication
-from controller.decisions.broker_configs import BROKER_CONFIGS
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Settings
-from controller.decisions.effective_configs import whole_number
 from controller.decisions.ids import new_id
 from controller.decisions.levels import DELEGATION_TOKEN_LEVEL
 from controller.decisions.request import Request
@@ -31,8 +29,8 @@ from replay.image.tokens import DelegationToken
 
 SECRET_KEY = "delegation.token.secret.key"
 CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
-_MAX_LIFETIME = "delegation.token.max.lifetime.ms"
-_EXPIRY_TIME = "delegation.token.expiry.time.ms"
+MAX_LIFETIME = "delegation.token.max.lifetime.ms"
+EXPIRY_TIME = "delegation.token.expiry.time.ms"
 _USER_TYPE = "User:"
 
 
@@ -116,7 +114,8 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
         )
     for principal in (owner, *request.renewers):
         _check_user(principal)
-    max_ms = context.now_ms + _bounded(request.max_lifetime_ms, _period(context, _MAX_LIFETIME))
+    number = context.settings.static_number
+    max_ms = context.now_ms + _bounded(request.max_lifetime_ms, number(MAX_LIFETIME))
     token = DelegationToken(
         token_id=uuid_text(new_id(context.rng)),
         owner=owner,
@@ -124,7 +123,7 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
         renewers=request.renewers,
         issue_timestamp=context.now_ms,
         max_timestamp=max_ms,
-        expiration_timestamp=min(max_ms, context.now_ms + _period(context, _EXPIRY_TIME)),
+        expiration_timestamp=min(max_ms, context.now_ms + number(EXPIRY_TIME)),
     )
     created = TokenCreated(
         token_id=token.token_id,
@@ -146,7 +145,7 @@ def renew_token(context: Context, request: RenewToken) -> ControllerResult[Token
             DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_EXPIRED or DELEGATION_TOKEN_OWNER_MISMATCH.
     """
     token = _own_token(context, request)
-    period_ms = _bounded(request.period_ms, _period(context, _EXPIRY_TIME))
+    period_ms = _bounded(request.period_ms, context.settings.static_number(EXPIRY_TIME))
     return _expiring(token, context.now_ms + period_ms)
 
 
@@ -193,7 +192,7 @@ def require_owner(access: Access, request: CreateToken) -> None:
 
 def check_interval_ms(settings: Settings) -> int:
     """Return the interval at which expired tokens are removed."""
-    return max(_configured(settings, CHECK_INTERVAL), 1)
+    return max(settings.static_number(CHECK_INTERVAL), 1)
 
 
 def _own_token(context: Context, request: RenewToken | ExpireToken) -> DelegationToken:
@@ -265,12 +264,3 @@ def _check_user(principal: str) -> None:
 
 def _bounded(period_ms: int, most_ms: int) -> int:
     return min(period_ms, most_ms) if period_ms > 0 else most_ms
-
-
-def _period(context: Context, name: str) -> int:
-    return _configured(context.settings, name)
-
-
-def _configured(settings: Settings, name: str) -> int:
-    value = whole_number(settings.static_configs.get(name, ""))
-    return int(BROKER_CONFIGS[name].default) if value is None else value

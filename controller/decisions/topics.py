@@ -10,6 +10,7 @@ docs/kafka_rules.md, section 2.
 import msgspec
 
 from controller.decisions.assignments import Assignment, Placement, checked
+from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR, NUM_PARTITIONS
 from controller.decisions.configs import ConfigChange, ResourceChange, check_policy, config_records
 from controller.decisions.context import Context, PlannedTopic
 from controller.decisions.counted_records import CountedRecordList
@@ -264,9 +265,9 @@ class _Creation:
             raise invalid_partitions(f"{partitions} is neither above 0 nor -1 for the default")
         settings = self._context.settings
         if partitions == SERVER_DEFAULT:
-            partitions = settings.default_partitions
+            partitions = settings.static_number(NUM_PARTITIONS)
         if replication_factor == SERVER_DEFAULT:
-            replication_factor = settings.default_replication_factor
+            replication_factor = settings.static_number(DEFAULT_REPLICATION_FACTOR)
         self.records.reserve(partitions)
         return self._placement.place(partitions=partitions, replication_factor=replication_factor)
 

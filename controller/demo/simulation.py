@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from controller.controller import Controller
+from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR
 from controller.decisions.context import Settings
 from controller.decisions.elections import balance_leaders
 from controller.decisions.heartbeats import fence_stale_broker
@@ -52,7 +53,7 @@ def demo_settings(options: DemoOptions, cluster_id: str) -> Settings:
     """Return the settings of the demo's controller."""
     return Settings(
         cluster_id=cluster_id,
-        default_replication_factor=options.replication_factor,
+        static_configs={DEFAULT_REPLICATION_FACTOR: str(options.replication_factor)},
         # Kafka's defaults, so that a demo looks like the history of a real cluster.
         placer=StripedPlacer(),
     )

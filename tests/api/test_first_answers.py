@@ -184,7 +184,7 @@ async def test_a_service_with_other_settings_gives_the_first_answer(tmp_path: Pa
         await at.register(1)
         await at.register(2)
         answer = await at.client.run("topics create", request, request_id="r1")
-    others = Settings(default_partitions=5, default_replication_factor=2)
+    others = Settings(static_configs={"num.partitions": "5", "default.replication.factor": "2"})
     async with server(tmp_path, settings=others) as at:
         assert await at.client.run("topics create", request, request_id="r1") == answer
         (topic,) = at.service.image.topics()

@@ -10,6 +10,7 @@ from typer.main import get_command
 from api.cli.app import app
 from api.cli.authorizer_options import ALLOW_ALL_NAME, server_configs
 from api.cli.main import load_commands
+from api.cli.server_configs import SERVE
 from metadata_log.creation import create_log
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import CLUSTER_ID
@@ -90,7 +91,7 @@ def test_server_level_configs_are_a_table_and_those_of_the_command_line_count(
     context = _command("serve").make_context(
         "serve", ["a", "--config", str(file), "--config", "log.retention.ms=7"]
     )
-    configs = server_configs(context.params["config"], ALLOW_ALL_NAME, None)
+    configs = server_configs(SERVE, context.params["config"], ALLOW_ALL_NAME, None)
     assert configs == {"log.retention.ms": "7", "log.cleanup.policy": "delete"}
 
 

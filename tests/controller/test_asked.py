@@ -206,14 +206,17 @@ async def test_request_above_the_limit_leaves_a_marker(office: Office) -> None:
 
 def test_settings_are_kept_without_secrets() -> None:
     settings = Settings(
-        default_partitions=3,
-        static_configs={"num.io.threads": "8", "ssl.key.password": _SECRET},
+        static_configs={"num.partitions": "3", "num.io.threads": "8", "ssl.key.password": _SECRET},
         placer=ClassicPlacer(rack_aware=False),
     )
     asked = asked_settings(settings)
     kept: dict[str, Any] = msgspec.msgpack.decode(asked.request or b"")
     assert asked.command == "activate"
-    assert kept["static_configs"] == {"num.io.threads": "8", "ssl.key.password": None}
+    assert kept["static_configs"] == {
+        "num.io.threads": "8",
+        "num.partitions": "3",
+        "ssl.key.password": None,
+    }
     assert (kept["default_partitions"], kept["placer"]) == (3, "classic-rack-unaware")
     assert asked.secrets == (SecretReference(path="request/static_configs/ssl.key.password"),)
 
