@@ -74,7 +74,7 @@ def _problem(path: Path, error: OSError) -> str:
     """Return why a path cannot be listened on, in words."""
     if error.errno != errno.EADDRINUSE:
         return error.strerror or str(error)
-    if path.is_socket():
+    if _is_socket(path):
         return "it is in use by another process; end that, or choose another path"
     return "it is in use by something that is no socket; remove that, or choose another path"
 
@@ -88,12 +88,17 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _is_socket(path: Path) -> bool:
+    """True if there is a socket at the path itself, not behind a link."""
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
 def _is_dead(path: Path) -> bool:
     """True if the path is a socket on which no process listens."""
-    try:
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            return False
-    except FileNotFoundError:
+    if not _is_socket(path):
         return False
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         # A stopped process accepts nothing: once its queue is full, connecting would block.

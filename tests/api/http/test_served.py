@@ -3,8 +3,11 @@
 import asyncio
 import itertools
 import json
+import os
 import socket
 import stat
+import subprocess
+import tempfile
 from pathlib import Path
 
 import httpx
@@ -59,6 +62,45 @@ async def test_a_socket_in_use_and_a_file_are_left_alone(tmp_path: Path) -> None
     with pytest.raises(UnavailableError, match="in use by something that is no socket; remove"):
         await HttpServer.listen(HttpOptions(path=path), Connections())
     assert path.read_text() == "mine"
+
+
+async def test_a_link_to_a_dead_socket_is_no_socket(tmp_path: Path) -> None:
+    path, behind = tmp_path / "http.sock", tmp_path / "dead.sock"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(behind))
+    dead.close()
+    path.symlink_to(behind)
+    with pytest.raises(UnavailableError, match="in use by something that is no socket; remove"):
+        await HttpServer.listen(HttpOptions(path=path), Connections())
+    assert path.is_symlink()
+    assert behind.is_socket()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_other_users_cannot_connect_to_the_unix_sockets(tmp_path: Path) -> None:
+    create_log(tmp_path / "log", CLUSTER_ID)
+    with tempfile.TemporaryDirectory() as name:  # all may enter it, unlike `tmp_path`
+        folder = Path(name)
+        folder.chmod(0o755)
+        paths = [folder / "http", folder / "socket"]
+        http, append = [f"unix:{path}" for path in paths]
+        with serving(tmp_path / "log", "--http", http, socket=append):
+            for path in paths:
+                assert _connected_as(os.geteuid(), path) == ""
+                assert "PermissionError" in _connected_as(_NOBODY, path)
+                path.chmod(0o666)
+                assert _connected_as(_NOBODY, path) == ""
+
+
+_NOBODY = 65_534
+_CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
+
+def _connected_as(user: int, path: Path) -> str:
+    """Connect to a unix socket as a user; return the error, or nothing."""
+    command = ["/usr/bin/env", "python3", "-c", _CONNECT, str(path)]
+    ran = subprocess.run(command, user=user, cwd="/", capture_output=True, text=True, check=False)
+    return ran.stderr
 
 
 LINE = '{"type":"NoteRecord","data":{"at_offset":0,"author":"ann","text":"%%d %s"}}' % ("x" * 4_000)
