@@ -1,4 +1,4 @@
-"""Record times within a batch, for lookups by time.
+"""The times of a batch's records, for lookups and checks, and which of them have keys.
 
 Source: KIP-32 (times), KIP-98 (the batch format).
 """
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from api.broker.batches import LOG_APPEND_TIME
 from api.broker.compression import decompressed
 from metadata_log.kraft.batch import HEADER_SIZE, parse_header
 from records.errors import CorruptLogError
@@ -15,15 +16,19 @@ from records.varint import decode_long
 RECORDS_SIZE_BYTES_MAX = 32 * 1024 * 1024
 """Limit for one batch's records after decompression; a lookup expands one batch at a time."""
 
-_LOG_APPEND_TIME = 0x08
-"""Batch attribute: all records have the append time, which is the batch's greatest time."""
-
 
 class RecordTime(msgspec.Struct, frozen=True, gc=False):
     """One record: its offset within the batch, and its time (ms since 1970)."""
 
     offset_delta: int
     timestamp: int
+
+
+class BatchRecord(msgspec.Struct, frozen=True, gc=False):
+    """One record as its producer wrote it: its time (ms since 1970), and if it has a key."""
+
+    timestamp: int
+    has_key: bool
 
 
 def first_at(batch: bytes, timestamp: int, *, first_delta: int = 0) -> RecordTime | None:
@@ -61,10 +66,21 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
         CorruptLogError: the records cannot be read, or are too large to decompress.
     """
     header = parse_header(batch)
-    if header.attributes & _LOG_APPEND_TIME:
+    if header.attributes & LOG_APPEND_TIME:
         for offset_delta in range(header.record_count):
             yield RecordTime(offset_delta, header.max_timestamp)
         return
+    for offset_delta, record in enumerate(batch_records(batch)):
+        yield RecordTime(offset_delta, record.timestamp)
+
+
+def batch_records(batch: bytes) -> Iterator[BatchRecord]:
+    """Yield the records of a complete batch, with the times that the producer gave them.
+
+    Raises:
+        CorruptLogError: the records cannot be read, or are too large to decompress.
+    """
+    header = parse_header(batch)
     records = decompressed(batch[HEADER_SIZE:], header.compression, RECORDS_SIZE_BYTES_MAX)
     position = 0
     try:
@@ -72,6 +88,7 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
             length, start = decode_long(records, position)
             timestamp_delta, after = decode_long(records, start + 1)  # behind the attributes
             found_delta, after = decode_long(records, after)
+            key_size, after = decode_long(records, after)
             timestamp = header.base_timestamp + timestamp_delta
             position = start + length
             if not after <= position <= len(records):
@@ -81,6 +98,6 @@ def record_times(batch: bytes) -> Iterator[RecordTime]:
                 raise CorruptLogError(
                     f"record {offset_delta} says that it is {found_delta}, of time {timestamp}"
                 )
-            yield RecordTime(offset_delta, timestamp)
+            yield BatchRecord(timestamp, key_size >= 0)
     except IndexError:
         raise CorruptLogError(f"the records end within one, at byte {position}") from None

@@ -20,11 +20,18 @@ from metadata_log.kraft.batch import (
 )
 from records.errors import CorruptLogError, RequestError
 
+LOG_APPEND_TIME = 0x08
+"""Batch attribute: all records have the append time, which is the batch's greatest time."""
+
 BATCH_SIZE_BYTES_MAX = 8 * 1024 * 1024
-"""Size limit of one batch; Kafka's default for topics is 1 MiB."""
+"""Size limit of one batch, also where `max.message.bytes` is above it."""
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_ATTRIBUTES = struct.Struct(">h")
+_TIME = struct.Struct(">q")
+_MAX_TIMESTAMP_START = 35
 _AFTER_BASE_OFFSET = 8
 _AFTER_LEADER_EPOCH = LENGTH_END + _LEADER_EPOCH.size
 
@@ -51,6 +58,15 @@ class RawBatch(msgspec.Struct, frozen=True, gc=False):
             )
         )
         return RawBatch(parse_header(data), data)
+
+    def of_append_time(self, timestamp: int) -> "RawBatch":
+        """Return the batch as one whose records all have this append time, in ms since 1970."""
+        data = bytearray(self.data)
+        _ATTRIBUTES.pack_into(data, CRC_START, self.header.attributes | LOG_APPEND_TIME)
+        _TIME.pack_into(data, _MAX_TIMESTAMP_START, timestamp)
+        _CRC.pack_into(data, CRC_START - _CRC.size, crc_of(bytes(data)))
+        written = bytes(data)
+        return RawBatch(parse_header(written), written)
 
 
 def produced_batches(data: bytes) -> list[RawBatch]:

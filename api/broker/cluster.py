@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 
+from api.broker.record_rules import DEFAULT_RULES, RecordRules
 from api.kafka.messages.metadata import MetadataBroker, MetadataPartition
 from api.kafka.messages.replicas import (
     FULL,
@@ -41,6 +42,8 @@ class Cluster:
         self._topics: dict[str, UpdatedTopic] = {}
         self._states: dict[str, dict[int, UpdatedPartition]] = {}
         self._names: dict[Uuid, str] = {}
+        # Only of topics with configs of their own.
+        self._rules: dict[str, RecordRules] = {}
         self._brokers: dict[int, LiveBroker] = {}
         self.controller_id = _NOTHING
         self.controller_epoch = _NOTHING
@@ -67,11 +70,15 @@ class Cluster:
             self._topics.clear()
             self._states.clear()
             self._names.clear()
+            self._rules.clear()
         for topic in request.topic_states:
             if any(p.leader == LEADER_DURING_DELETE for p in topic.partition_states):
                 self._forget(topic)
             else:
                 self._topics[topic.topic_name] = topic
+                self._rules.pop(topic.topic_name, None)
+                if topic.configs:
+                    self._rules[topic.topic_name] = RecordRules.of(topic.configs)
                 self._states[topic.topic_name] = {
                     state.partition_index: state for state in topic.partition_states
                 }
@@ -99,6 +106,10 @@ class Cluster:
     def partition(self, name: str, partition: int) -> UpdatedPartition | None:
         """Return the state of a partition; None if the partition is unknown."""
         return self._states.get(name, {}).get(partition)
+
+    def record_rules(self, name: str) -> RecordRules:
+        """Return what a topic demands of new records."""
+        return self._rules.get(name, DEFAULT_RULES)
 
     def topic_named(self, full_name: str) -> KnownTopic | None:
         """Return the topic with this full name; None if there is none."""
@@ -130,6 +141,7 @@ class Cluster:
         if known is not None and known.topic_id == topic.topic_id:
             del self._topics[topic.topic_name]
             del self._states[topic.topic_name]
+            self._rules.pop(topic.topic_name, None)
         if self._names.get(topic.topic_id) == topic.topic_name:
             del self._names[topic.topic_id]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from api.broker.cluster import Cluster
+from api.broker.record_rules import DEFAULT_RULES, RecordRules
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
@@ -33,6 +34,9 @@ class Fence(Protocol):
 
     def check_writable(self, name: str, partition: int) -> None:
         """Raise RequestError if the partition's mode does not allow writes."""
+
+    def record_rules(self, name: str) -> RecordRules:
+        """Return what the topic demands of new records."""
 
 
 class NoReplicas:
@@ -68,6 +72,10 @@ class NoReplicas:
 
     def check_writable(self, name: str, partition: int) -> None:
         """Do nothing; `replica` has already refused the request."""
+
+    def record_rules(self, name: str) -> RecordRules:
+        """Return the default; `replica` has already refused the request."""
+        return DEFAULT_RULES
 
 
 TopicCheck = Callable[[Access, str], bool]
@@ -121,6 +129,10 @@ class AuthorizedFence:
     def check_writable(self, name: str, partition: int) -> None:
         """Raise RequestError if the partition's mode does not allow writes."""
         self._fence.check_writable(name, partition)
+
+    def record_rules(self, name: str) -> RecordRules:
+        """Return what the topic demands of new records."""
+        return self._fence.record_rules(name)
 
 
 class Fencing:
@@ -176,6 +188,10 @@ class Fencing:
                 "POLICY_VIOLATION",
                 f"{name}-{partition} is READ_ONLY, it will be deleted; write to other partitions",
             )
+
+    def record_rules(self, name: str) -> RecordRules:
+        """Return what the topic demands of new records, by the controller's last update."""
+        return self._cluster.record_rules(name)
 
     def _mode(self, name: str, partition: int) -> int:
         state = self._cluster.partition(name, partition)

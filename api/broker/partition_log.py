@@ -146,6 +146,14 @@ class PartitionLog:
             self._append(stamped)
             return first, offset
 
+    def time_of(self, offset: int) -> int:
+        """Return the greatest time of the batch that contains `offset`, in ms since 1970.
+
+        -1 if the log has no such batch.
+        """
+        place = next(self._batches.between(offset, self.end_offset), None)
+        return -1 if place is None else place.max_timestamp
+
     def read(self, offset: int, *, up_to: int, size_bytes_max: int) -> bytes:
         """Return complete batches, starting with the batch that contains `offset`.
 

@@ -183,8 +183,15 @@ def _write(
         replica.check_leader(-1)
     except RequestError as error:
         return refused(produced.index, error)
-    append = replica.append(produced.records or b"")
-    return Writing(produced.index, replica, append, by_all=acks == ACKS_ALL)
+    rules = fence.record_rules(topic.name)
+    append = replica.append(produced.records or b"", rules)
+    return Writing(
+        produced.index,
+        replica,
+        append,
+        by_all=acks == ACKS_ALL,
+        is_log_append_time=rules.is_log_append_time,
+    )
 
 
 def _epoch_end(fence: Fence, topic: EpochTopic, asked: EpochPartition) -> EpochEnd:

@@ -19,6 +19,7 @@ from api.broker.disk import Disk
 from api.broker.log_directory import LogDirectory
 from api.broker.partition_log import PartitionLog
 from api.broker.partition_metadata import PartitionMetadata
+from api.broker.record_rules import DEFAULT_RULES, RecordRules
 from api.kafka.messages.replicas import LeaderAndIsrPartition
 from records.errors import CorruptLogError, RequestError
 
@@ -161,31 +162,41 @@ class Replica:
             )
         return state
 
-    def append(self, content: bytes) -> "asyncio.Task[tuple[int, int]]":
+    def append(
+        self, content: bytes, rules: RecordRules = DEFAULT_RULES
+    ) -> "asyncio.Task[tuple[int, int]]":
         """As leader, start to write a client's batches, after the writes that were already started.
 
         The write continues if the caller stops waiting for it.
 
+        Args:
+            rules: What the topic demands of the batches.
+
         Returns:
             A task that returns the offset of the first record and the offset after the last record.
-            If the task raises, nothing was written. It raises RequestError (as `produced_batches`;
-            or NOT_LEADER_OR_FOLLOWER, the leader has changed), or OSError (the disk failed).
+            If the task raises, nothing was written. It raises RequestError (as `produced_batches`
+            and `RecordRules.applied`; or NOT_LEADER_OR_FOLLOWER, the leader has changed), or
+            OSError (the disk failed).
         """
-        task = asyncio.create_task(self._append(content, self.leader_epoch), name="append")
+        task = asyncio.create_task(self._append(content, rules, self.leader_epoch), name="append")
         task.add_done_callback(_look_at_error)
         return task
 
-    async def _append(self, content: bytes, leader_epoch: int) -> tuple[int, int]:
+    async def _append(
+        self, content: bytes, rules: RecordRules, leader_epoch: int
+    ) -> tuple[int, int]:
         async with self.order:
             if self.leader_epoch != leader_epoch or not self.is_leader:
                 raise RequestError("NOT_LEADER_OR_FOLLOWER", "the leader has changed")
-            offsets = await self.disk.run(self._write, content, leader_epoch)
+            offsets = await self.disk.run(self._write, content, rules, leader_epoch)
             self._advance()
             self.wake()
             return offsets
 
-    def _write(self, content: bytes, leader_epoch: int) -> tuple[int, int]:
-        return self.log.append_stamped(produced_batches(content), leader_epoch)
+    def _write(self, content: bytes, rules: RecordRules, leader_epoch: int) -> tuple[int, int]:
+        now_ms = time.time_ns() // 1_000_000
+        batches = [rules.applied(batch, now_ms) for batch in produced_batches(content)]
+        return self.log.append_stamped(batches, leader_epoch)
 
     async def replicate(
         self,

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from api.broker.record_rules import RecordsRefusedError
 from api.broker.replica import Replica
 from api.kafka.errors import CODES, code_for
 from api.kafka.messages.records_io import ProducedPartitionResult
@@ -14,7 +15,13 @@ class Writing:
     """The write of a client's batches to one partition, while it is in progress."""
 
     def __init__(
-        self, index: int, replica: Replica, append: "asyncio.Task[tuple[int, int]]", *, by_all: bool
+        self,
+        index: int,
+        replica: Replica,
+        append: "asyncio.Task[tuple[int, int]]",
+        *,
+        by_all: bool,
+        is_log_append_time: bool = False,
     ) -> None:
         """Create the object for a write that has been started.
 
@@ -22,12 +29,14 @@ class Writing:
             index: The partition's id, for the result.
             append: The task of the leader's write.
             by_all: True to wait for all in-sync replicas, False to wait only for the leader.
+            is_log_append_time: True if the answer tells the time of the write.
         """
         self._index = index
         self._replica = replica
         self._leader_epoch = replica.leader_epoch
         self._append = append
         self._by_all = by_all
+        self._is_log_append_time = is_log_append_time
 
     async def result(self, deadline: float) -> ProducedPartitionResult:
         """Wait for the write, and return its result.
@@ -42,6 +51,7 @@ class Writing:
             return refused(self._index, error)
         except OSError as error:
             return self._failed("KAFKA_STORAGE_ERROR", error.strerror)
+        time_ms = self._replica.log.time_of(base_offset) if self._is_log_append_time else -1
         if self._by_all:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -52,6 +62,7 @@ class Writing:
         return ProducedPartitionResult(
             index=self._index,
             base_offset=base_offset,
+            log_append_time_ms=time_ms,
             log_start_offset=self._replica.log.start_offset,
         )
 
@@ -72,6 +83,10 @@ class Writing:
 
 def refused(index: int, error: RequestError) -> ProducedPartitionResult:
     """Return the result of a partition whose batches were refused."""
+    record_errors = error.record_errors if isinstance(error, RecordsRefusedError) else ()
     return ProducedPartitionResult(
-        index=index, error_code=code_for(error), error_message=str(error)
+        index=index,
+        error_code=code_for(error),
+        error_message=str(error),
+        record_errors=record_errors,
     )

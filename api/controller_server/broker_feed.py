@@ -101,6 +101,7 @@ class BrokerFeeds:
             broker_id=request.broker_id,
             broker_epoch=request.broker_epoch,
             wants_users=request.wants_users,
+            settings=self._service.settings,
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from api.controller_server.record_configs import RecordConfigs, newly_configured
 from api.controller_server.rights_records import all_rights, changed_rights
 from api.kafka.messages.replicas import (
     LEADER_DURING_DELETE,
@@ -20,6 +21,7 @@ from api.kafka.messages.replicas import (
     UpdatedTopic,
 )
 from api.service.history import Change
+from controller.decisions.context import Settings
 from controller.decisions.replica_states import DELETION_STARTED, DELETION_SUCCESSFUL
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
@@ -38,6 +40,7 @@ class Sender(msgspec.Struct, frozen=True, kw_only=True):
     broker_id: int
     broker_epoch: int
     wants_users: bool = False
+    settings: Settings = Settings()
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +74,7 @@ class BrokerView(msgspec.Struct, frozen=True, kw_only=True):
 def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
     """Return the full view; takes O(partitions of the cluster)."""
     gone = _deletions(image, sender.broker_id, DELETION_SUCCESSFUL)
+    configs = RecordConfigs(image, sender.settings)
     return BrokerView(
         is_full=True,
         partitions=frozenset(
@@ -82,7 +86,7 @@ def full_view(image: MetadataImage, sender: Sender) -> BrokerView:
             ]
         ),
         stops=tuple(_started_deletions(image, sender.broker_id)),
-        topics=tuple([_updated(image, topic, sender) for topic in image.topics()]),
+        topics=tuple([_updated(image, topic, sender, configs) for topic in image.topics()]),
         rights=all_rights(image, with_users=sender.wants_users),
     )
 
@@ -93,11 +97,13 @@ def changed_view(change: Change, sender: Sender) -> BrokerView:
     stops: dict[PartitionKey, Stop] = {}
     topics: list[UpdatedTopic] = []
     gone = _deletions(change.after, sender.broker_id, DELETION_SUCCESSFUL)
+    configs = RecordConfigs(change.after, sender.settings)
+    topic_ids = change.topic_ids | newly_configured(change, sender.settings)
     # Removed topics first, because a name may pass from one topic to another.
-    for topic_id in sorted(change.topic_ids, key=lambda i: change.after.topic(i) is not None):
+    for topic_id in sorted(topic_ids, key=lambda i: change.after.topic(i) is not None):
         partitions |= set(_changed_keys(change, topic_id, sender.broker_id)) - gone
         stops |= {stop.key: stop for stop in _stops(change, topic_id, sender.broker_id)}
-        topics += _updated_topics(change, topic_id, sender)
+        topics += _updated_topics(change, topic_id, sender, configs)
     stops |= {stop.key: stop for stop in _started_deletions(change.after, sender.broker_id)}
     return BrokerView(
         is_full=False,
@@ -165,12 +171,14 @@ def _stops(change: Change, topic_id: Uuid, broker_id: int) -> Iterator[Stop]:
             )
 
 
-def _updated_topics(change: Change, topic_id: Uuid, sender: Sender) -> Iterator[UpdatedTopic]:
+def _updated_topics(
+    change: Change, topic_id: Uuid, sender: Sender, configs: RecordConfigs
+) -> Iterator[UpdatedTopic]:
     before, after = change.before.topic(topic_id), change.after.topic(topic_id)
     if before is not None and (after is None or before != after):
         yield _removed(change.before, before, sender)
     if after is not None:
-        yield _updated(change.after, after, sender)
+        yield _updated(change.after, after, sender, configs)
 
 
 def _removed(image: MetadataImage, topic: Topic, sender: Sender) -> UpdatedTopic:
@@ -191,11 +199,14 @@ def _removed(image: MetadataImage, topic: Topic, sender: Sender) -> UpdatedTopic
     )
 
 
-def _updated(image: MetadataImage, topic: Topic, sender: Sender) -> UpdatedTopic:
+def _updated(
+    image: MetadataImage, topic: Topic, sender: Sender, configs: RecordConfigs
+) -> UpdatedTopic:
     partitions = image.partitions(topic.topic_id)
     return UpdatedTopic(
         topic_name=image.full_name(topic),
         topic_id=topic.topic_id,
+        configs=configs.of(topic),
         partition_states=tuple([_updated_partition(image, p, sender) for p in partitions]),
     )
 

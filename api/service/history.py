@@ -1,4 +1,5 @@
-"""The last images of a running service, and the topics and ACLs that changed between them.
+"""The last images of a running service, and the topics, ACLs and configs that changed between
+them.
 
 A follower whose last image is still kept gets the changes since then. If it is no longer kept, or
 the follower's offset was never the end of an image, a full update is needed.
@@ -14,8 +15,10 @@ import msgspec
 
 from controller.results.decided_batch import DecidedBatch
 from records.base import Record, Uuid
+from records.configs import ConfigRecord
 from records.registry import types_with
 from records.security import AccessControlEntryRecord, RemoveAccessControlEntryRecord
+from replay.image.configs import ConfigResource
 from replay.image.metadata import MetadataImage
 
 IMAGES_MAX = 1_000
@@ -24,24 +27,26 @@ IMAGES_MAX = 1_000
 
 _ABOUT_TOPICS = types_with("topic_id")
 _ABOUT_ACLS = frozenset({AccessControlEntryRecord, RemoveAccessControlEntryRecord})
-_ABOUT_TOPICS_OR_ACLS = _ABOUT_TOPICS | _ABOUT_ACLS
+_FOLLOWED = _ABOUT_TOPICS | _ABOUT_ACLS | {ConfigRecord}
 _topic_id: Callable[[Any], Uuid] = attrgetter("topic_id")
 _acl_id: Callable[[Any], Uuid] = attrgetter("id")
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two images, and the ids of the topics and ACLs in records between them."""
+    """Two images, and the topics, ACLs and resources with configs in records between them."""
 
     before: MetadataImage
     after: MetadataImage
     topic_ids: frozenset[Uuid]
     acl_ids: frozenset[Uuid] = frozenset()
+    config_resources: frozenset[ConfigResource] = frozenset()
 
 
 class _Commit(msgspec.Struct, frozen=True):
     image: MetadataImage
-    topic_ids: frozenset[Uuid]
-    acl_ids: frozenset[Uuid]
+    topic_ids: frozenset[Uuid] = frozenset()
+    acl_ids: frozenset[Uuid] = frozenset()
+    config_resources: frozenset[ConfigResource] = frozenset()
 
 
 class History:
@@ -49,10 +54,11 @@ class History:
 
     def __init__(self, image: MetadataImage, images_max: int = IMAGES_MAX) -> None:
         """Start with the image at the log's end."""
-        self._commits = deque([_Commit(image, frozenset(), frozenset())], maxlen=images_max)
-        # Topics and ACLs named in batches that no image includes yet.
+        self._commits = deque([_Commit(image)], maxlen=images_max)
+        # What is named in batches that no image includes yet.
         self._topic_ids: set[Uuid] = set()
         self._acl_ids: set[Uuid] = set()
+        self._config_resources: set[ConfigResource] = set()
         self._moved = asyncio.Event()
 
     @property
@@ -62,20 +68,30 @@ class History:
 
     def committed(self, batch: DecidedBatch, image: MetadataImage) -> None:
         """Add a batch and the image that includes it, and wake waiting followers."""
-        if not batch.types.isdisjoint(_ABOUT_TOPICS_OR_ACLS):
+        if not batch.types.isdisjoint(_FOLLOWED):
             for record in batch.records:
-                if type(record) in _ABOUT_TOPICS_OR_ACLS:
+                if type(record) in _FOLLOWED:
                     self._touch(record)
         if image.provenance.offset == self.image.provenance.offset:
             return  # a transaction is open: its changes come when it ends
-        self._commits.append(_Commit(image, frozenset(self._topic_ids), frozenset(self._acl_ids)))
+        self._commits.append(
+            _Commit(
+                image,
+                frozenset(self._topic_ids),
+                frozenset(self._acl_ids),
+                frozenset(self._config_resources),
+            )
+        )
         self._topic_ids.clear()
         self._acl_ids.clear()
+        self._config_resources.clear()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
     def _touch(self, record: Record) -> None:
-        if type(record) in _ABOUT_ACLS:
+        if isinstance(record, ConfigRecord):
+            self._config_resources.add((record.resource_type, record.resource_name))
+        elif type(record) in _ABOUT_ACLS:
             self._acl_ids.add(_acl_id(record))
         else:
             self._topic_ids.add(_topic_id(record))
@@ -87,14 +103,20 @@ class History:
         """
         topic_ids: set[Uuid] = set()
         acl_ids: set[Uuid] = set()
+        resources: set[ConfigResource] = set()
         commits = self._commits.copy()  # atomic, unlike a loop, during which others commit
         for commit in reversed(commits):
             if commit.image.provenance.offset == offset:
                 return Change(
-                    commit.image, commits[-1].image, frozenset(topic_ids), frozenset(acl_ids)
+                    commit.image,
+                    commits[-1].image,
+                    frozenset(topic_ids),
+                    frozenset(acl_ids),
+                    frozenset(resources),
                 )
             topic_ids |= commit.topic_ids
             acl_ids |= commit.acl_ids
+            resources |= commit.config_resources
         return None
 
     async def beyond(self, offset: int) -> None:

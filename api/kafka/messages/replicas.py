@@ -14,6 +14,7 @@ from api.kafka.fields import (
     METADATA_OFFSET_TAG,
     REQUEST_TYPE_TAG,
     RIGHTS_TAG,
+    TOPIC_CONFIGS_TAG,
     TOPIC_ID_TAG,
     Int8,
     Int16,
@@ -150,10 +151,15 @@ class UpdatedPartition(Message, frozen=True, kw_only=True):
 
 
 class UpdatedTopic(Message, frozen=True, kw_only=True):
-    """A topic with all its partitions."""
+    """A topic with all its partitions.
+
+    `configs` are the configs that brokers apply to new records; one that is left out has its
+    built-in default.
+    """
 
     topic_name: str
     topic_id: Annotated[Uuid, tagged(TOPIC_ID_TAG)] = ZERO_UUID
+    configs: Annotated[tuple[BrokerConfig, ...], tagged(TOPIC_CONFIGS_TAG)] = ()
     partition_states: tuple[UpdatedPartition, ...]
 
 

@@ -8,7 +8,10 @@ import pyarrow
 import pytest
 import pytest_asyncio
 from backports import zstd
+from msgspec.structs import replace
 
+from api.broker.batches import BATCH_SIZE_BYTES_MAX
+from api.broker.record_rules import DEFAULT_RULES
 from api.kafka import apis
 from api.kafka.errors import name_of
 from api.kafka.messages.records_io import (
@@ -78,10 +81,14 @@ async def refused(broker: Broker, timestamp: int, **fields: int) -> str:
     return name_of(one.error_code)
 
 
+# A topic without limits: the lookups also meet times and sizes that are refused by default.
+_NO_LIMITS = replace(DEFAULT_RULES, size_bytes_max=BATCH_SIZE_BYTES_MAX, after_ms_max=2**63 - 1)
+
+
 async def write(broker: Broker, content: bytes) -> None:
     replica = broker.replicas.get("a", 0)
     assert replica is not None
-    await replica.append(content)
+    await replica.append(content, _NO_LIMITS)
 
 
 async def test_first_record_at_or_after_a_time_counts_within_its_batch(broker: Broker) -> None:
