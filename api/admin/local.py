@@ -129,7 +129,7 @@ class LocalAdmin:
             self.history_start = reader.history_start
             self.not_understood = count_not_understood(reader, reader.end_offset - 1)
             read = partial(first_batch, reader.fs, reader.directory)
-            return first_answer(read, committed, decide)
+            return first_answer(read, committed, decide, self._settings)
 
     def _read(self) -> _Read:
         with LogReader.open(self._directory) as reader:

@@ -49,7 +49,7 @@ class UserList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was created; `hmac` is None in the answer to a repeated request."""
+    """A token that was created; `hmac` is base64."""
 
     token_id: str
     hmac: str | None

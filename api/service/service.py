@@ -219,7 +219,7 @@ class Service:
             raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")
         committed = await self._committed_before(origin)
         if committed is not None:
-            return await asyncio.to_thread(first_answer, self._log.first_batch, committed, decide)
+            return await self._logged_answer(committed, decide)
         return await shielded(self._controller.submit(decide, origin=origin))
 
     async def run(
@@ -344,9 +344,13 @@ class Service:
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
         bound = command.bound(request, CONTROLLER)
-        answer = await asyncio.to_thread(first_answer, self._log.first_batch, committed, bound)
+        answer = await self._logged_answer(committed, bound)
         response = command.guard.shown_again(access, request, answer.response)
         return replace(answer, response=response)
+
+    async def _logged_answer(self, committed: Committed, decide: Decision[T]) -> Answer[T]:
+        read = self._log.first_batch
+        return await asyncio.to_thread(first_answer, read, committed, decide, self.settings)
 
     def _committed(self, decided: DecidedBatch) -> None:
         self.history.committed(decided, self._controller.image)

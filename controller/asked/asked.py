@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.asked.kept_answers import encode_answer
+from controller.asked.kept_hmacs import hash_of_hmac
 from controller.asked.kept_secrets import HiddenSecrets, restored
 from controller.decisions.broker_configs import DEFAULT_REPLICATION_FACTOR, NUM_PARTITIONS
 from controller.decisions.context import Context, Settings
@@ -103,9 +104,10 @@ def asked_of(
     elif decision.request is not msgspec.UNSET:
         request = msgspec.msgpack.encode(secrets.hidden(decision.request, "request"))
     observed = None
-    if seen:
+    hashes = hash_of_hmac(result.response) if is_repeatable(origin) else {}
+    if seen or hashes:
         # A policy's refusal can quote the value that it refuses.
-        kept = {name: secrets.without_quotes(value) for name, value in seen.items()}
+        kept = {name: secrets.without_quotes(value) for name, value in seen.items()} | hashes
         observed = msgspec.msgpack.encode(kept)
     if is_repeatable(origin):
         plain = secrets.hidden(result.response, "response")

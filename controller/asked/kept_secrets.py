@@ -40,7 +40,7 @@ def restored(
     """Return a logged request, or response, with its secrets restored.
 
     A secret that is in no record belongs to a refused item and is replaced by a placeholder. The
-    HMAC of a token stays null.
+    HMAC of a token is in no record and stays null; see `kept_hmacs`.
 
     Args:
         raw: The logged request or response.

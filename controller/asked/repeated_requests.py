@@ -20,7 +20,10 @@ from msgspec.structs import replace
 
 from controller.asked.asked import BoundDecision, version_of
 from controller.asked.kept_answers import decode_answer
+from controller.asked.kept_hmacs import with_hmac
 from controller.asked.kept_secrets import has_same_secrets, restored, without_secrets
+from controller.decisions.context import Settings
+from controller.decisions.tokens import TokenCreated
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.wire import from_log, to_wire
@@ -162,19 +165,23 @@ def _copy(answer: asyncio.Future[Any], again: asyncio.Future[Any]) -> None:
 
 
 def first_answer(
-    read: Callable[[Committed], Batch], committed: Committed, decision: Callable[..., Any]
+    read: Callable[[Committed], Batch],
+    committed: Committed,
+    decision: Callable[..., Any],
+    settings: Settings,
 ) -> Answer[Any]:
     """Return the first answer to a committed request; blocks.
 
     Args:
         read: Returns the request's first batch.
         decision: The request, bound to its decision.
+        settings: With the secret key from which the HMAC of a token is computed again.
 
     Raises:
         RequestError: DUPLICATE_REQUEST, the request was executed but its answer is lost: the answer
-            was too large, an earlier release wrote the log, or the kept history starts after the
-            request. INVALID_REQUEST, a secret differs from the first request's: the id was used for
-            another request.
+            was too large, an earlier release wrote the log, the kept history starts after the
+            request, or the secret key is not the one of then. INVALID_REQUEST, a secret differs
+            from the first request's: the id was used for another request.
         CorruptLogError, UnavailableError: the batch cannot be read.
 
     The error's outcome is NOTHING if the id was used for another request, else DONE.
@@ -210,6 +217,11 @@ def first_answer(
         response = from_log(raw, decision.response_type)
     except RequestError as error:
         raise lost(f"this release cannot read it: {error}") from error
+    if isinstance(response, TokenCreated):
+        try:
+            response = with_hmac(response, asked, settings)
+        except RequestError as error:
+            raise lost(str(error)) from error
     if not decision.tells_versions:
         versions = ()
     return Answer(response, committed.result.end_offset, versions=versions)

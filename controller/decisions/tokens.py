@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from controller.authorization.authorizer import Access, Operation, user_resource
-from controller.authorization.caller import ANONYMOUS, Authentication
+from controller.authorization.caller import ANONYMOUS, Authentication, Caller
 from controller.decisions.context import USER_OPERATION_RECORDS_MAX, Context, Settings
 from controller.decisions.ids import new_id
 from controller.decisions.levels import DELEGATION_TOKEN_LEVEL
@@ -48,7 +48,7 @@ class CreateToken(Request["TokenCreated"], frozen=True, kw_only=True):
 
 
 class TokenCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """A new token; times in ms since 1970. `hmac` is None in the answer to a repeated request."""
+    """A new token; times in ms since 1970. `hmac` is None only in the log."""
 
     token_id: str
     hmac: bytes | None
@@ -100,11 +100,7 @@ def create_token(context: Context, request: CreateToken) -> ControllerResult[Tok
             used a token itself.
     """
     secret_key = _secret_key(context)
-    if context.caller.authentication is Authentication.TOKEN:
-        raise RequestError(
-            "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
-            "a caller who authenticated with a delegation token gets no further ones",
-        )
+    _check_not_by_token(context.caller)
     requester = context.caller.principal
     owner = request.owner or requester
     if owner == ANONYMOUS:
@@ -176,11 +172,13 @@ def remove_expired_tokens(context: Context) -> ControllerResult[int]:
 
 
 def require_owner(access: Access, request: CreateToken) -> None:
-    """Check that the caller may create tokens for the owner.
+    """Check that the caller may create tokens for the owner, or get one of an earlier request.
 
     Raises:
-        RequestError: DELEGATION_TOKEN_AUTHORIZATION_FAILED.
+        RequestError: DELEGATION_TOKEN_AUTHORIZATION_FAILED, or
+            DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the caller used a token itself.
     """
+    _check_not_by_token(access.caller)
     if request.owner is None or request.owner == access.caller.principal:
         return
     if not access.allows(Operation.CREATE_TOKENS, user_resource(request.owner)):
@@ -253,6 +251,14 @@ def _secret_key(context: Context) -> str:
             f"it is {context.metadata_version}",
         )
     return secret_key
+
+
+def _check_not_by_token(caller: Caller) -> None:
+    if caller.authentication is Authentication.TOKEN:
+        raise RequestError(
+            "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            "a caller who authenticated with a delegation token gets no further ones",
+        )
 
 
 def _check_user(principal: str) -> None:

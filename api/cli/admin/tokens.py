@@ -62,7 +62,7 @@ def create(
     ] = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
-    """Create a delegation token; its HMAC is printed now and never again."""
+    """Create a delegation token; its HMAC is printed, and again only for the same request id."""
     from api.documents.users import Token
     from controller.decisions.tokens import CreateToken
 
@@ -170,10 +170,9 @@ def _report(ask: AdminClient, command: str, request: Any) -> int:
 
 
 def _lines(created: "Token") -> tuple[str, ...]:
-    hmac = created.hmac or "told once, in the first answer to this request"
     return (
         f"token id: {created.token_id}",
-        f"hmac: {hmac}",
+        f"hmac: {created.hmac}",
         f"owner: {created.owner}",
         f"expires: {time_text(created.expiration_timestamp)}",
         f"at the latest: {time_text(created.max_timestamp)}",
