@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.option_groups import SECURITY
-from api.cli.server_configs import SESSION_MS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,6 +119,8 @@ def with_session_limit(
 ) -> "SecurityOptions":
     """Return the options with `connections.max.reauth.ms` taken from the server-level configs."""
     from msgspec.structs import replace
+
+    from controller.decisions.broker_configs import SESSION_MS_MAX
 
     return replace(security, session_ms_max=int(configs.get(SESSION_MS_MAX, 0)))
 

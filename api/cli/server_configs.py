@@ -5,7 +5,6 @@ A config that is accepted and has no effect would look like one that is set.
 
 import typer
 
-SESSION_MS_MAX = "connections.max.reauth.ms"
 TOPIC_POLICY = "create.topic.policy.class.name"
 CONFIG_POLICY = "alter.config.policy.class.name"
 
@@ -15,13 +14,12 @@ SERVE, BROKER = "serve", "broker"
 
 def used_configs(command: str) -> frozenset[str]:
     """Return the names of the configs that a command uses."""
-    from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS
+    from controller.decisions.broker_configs import OF_EACH_PROCESS
     from controller.decisions.static_configs import DECIDING
 
-    of_listeners = frozenset([SUPER_USERS, ALLOW_EVERYONE, SESSION_MS_MAX])
     if command == BROKER:
-        return of_listeners
-    return of_listeners | DECIDING | {TOPIC_POLICY, CONFIG_POLICY}
+        return OF_EACH_PROCESS
+    return OF_EACH_PROCESS | DECIDING | {TOPIC_POLICY, CONFIG_POLICY}
 
 
 def check_server_config(command: str, name: str, value: str) -> None:

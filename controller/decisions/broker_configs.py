@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from controller.authorization.acls import ALLOW_EVERYONE, SUPER_USERS
 from controller.decisions.config_definitions import ConfigDefinition, Update
 from controller.decisions.config_tables.broker_groups import BROKER_GROUPS
 from controller.decisions.config_tables.broker_logs import BROKER_LOGS
@@ -26,6 +27,12 @@ REMOVAL_INTERVAL = "delete.topic.partition.interval.delay.ms"
 
 DELETE_STALE_DELAY = "delete.stale.topic.delay.ms"
 """How long a broker keeps stale partitions, in ms."""
+
+SESSION_MS_MAX = "connections.max.reauth.ms"
+"""Time after which a client has to log in again, in ms; 0 is never."""
+
+OF_EACH_PROCESS = frozenset([SUPER_USERS, ALLOW_EVERYONE, SESSION_MS_MAX])
+"""Static configs that the controller and every broker have for themselves."""
 
 _LISTENER_PREFIX = "listener.name."
 

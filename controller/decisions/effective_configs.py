@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from controller.decisions.broker_configs import BROKER_CONFIGS
+from controller.decisions.broker_configs import BROKER_CONFIGS, OF_EACH_PROCESS
 from controller.decisions.config_definitions import ConfigDefinition, whole_number
 from controller.decisions.context import Settings
+from controller.decisions.lookup import is_broker_id
 from controller.decisions.names import tiers
+from controller.decisions.registered_configs import registered_config
 from controller.decisions.topic_configs import MIN_ISR, TOPIC_CONFIGS, UNCLEAN_ELECTION
 from replay.image.configs import BROKER as BROKER
 from replay.image.configs import GROUP, NAMESPACE, RESOURCE_NAMES, TOPIC, ConfigResource
@@ -187,15 +189,24 @@ def levels_of(context: ConfigLevels, resource: ConfigResource) -> Iterator[Level
 def broker_levels(context: ConfigLevels, name: str) -> Iterator[Level]:
     """Yield the levels of a broker, nearest first; of the cluster if `name` is CLUSTER_DEFAULT.
 
-    The static file is known, and included, only for the cluster and for this controller's own node.
+    A broker's static values are those of its registration, then those of this controller, except
+    the ones that each process has for itself.
     """
     look_up = context.image.config_value
     if name != CLUSTER_DEFAULT:
         yield Level(ConfigSource.BROKER, name, partial(look_up, BROKER, name))
     cluster = partial(look_up, BROKER, CLUSTER_DEFAULT)
     yield Level(ConfigSource.CLUSTER, CLUSTER_DEFAULT, cluster)
-    if name in (CLUSTER_DEFAULT, str(context.settings.node_id)):
-        yield Level(ConfigSource.STATIC, "", context.settings.static_configs.get)
+    yield Level(ConfigSource.STATIC, "", partial(_static_value, context, name))
+
+
+def _static_value(context: ConfigLevels, broker_name: str, config: str) -> str | None:
+    is_here = broker_name in (CLUSTER_DEFAULT, str(context.settings.node_id))
+    broker = context.image.broker(int(broker_name)) if is_broker_id(broker_name) else None
+    registered = None if broker is None else registered_config(broker, config)
+    if registered is not None or (config in OF_EACH_PROCESS and not is_here):
+        return registered
+    return context.settings.static_configs.get(config)
 
 
 def topic_levels(context: ConfigLevels, topic: Topic) -> Iterator[Level]:

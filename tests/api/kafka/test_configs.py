@@ -206,8 +206,28 @@ async def test_synonyms_of_a_broker_begin_with_the_name_asked_for(tmp_path: Path
         await _alter(at, (BROKER, "1", "log.retention.ms", DELETE, None))
         ms = await _config(at, BROKER, "1", "log.retention.ms")
         assert (ms.value, ms.config_source, _synonyms(ms)) == (None, 5, [])
-        node_id = await _config(at, BROKER, "1", "node.id")
-        assert (node_id.read_only, node_id.config_source) == (True, 5)
+
+
+async def test_a_broker_has_the_configs_that_it_registered_and_the_static_ones(
+    tmp_path: Path,
+) -> None:
+    static = {"log.retention.ms": "7", "super.users": "User:ann", "num.partitions": "4"}
+    expected = {
+        "node.id": ("1", 4, True),
+        "advertised.listeners": ("PLAINTEXT://h:9001", 4, False),
+        "listener.security.protocol.map": ("PLAINTEXT:PLAINTEXT", 4, False),
+        "log.retention.ms": ("7", 4, False),
+        "num.partitions": ("4", 4, True),
+        "super.users": ("", 5, True),  # the broker may have others
+    }
+    async with server(tmp_path, settings=Settings(static_configs=static)) as at:
+        await at.register(1)
+        for name, value in expected.items():
+            config = await _config(at, BROKER, "1", name)
+            assert (config.value, config.config_source, config.read_only) == value, name
+        await _alter(at, (BROKER, "1", "log.retention.ms", SET, "8"))
+        ms = await _config(at, BROKER, "1", "log.retention.ms")
+        assert (ms.value, ms.config_source) == ("8", 2)
 
 
 async def test_the_broker_without_a_name_has_only_what_the_log_sets_for_all(
