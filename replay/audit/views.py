@@ -115,10 +115,14 @@ def _common_field(field: str) -> str:
 
 def _readable(frame: DataFrame) -> DataFrame:
     """Return a part of the state with its ids as text; other binary fields stay as they are."""
-    ids = {
-        field.name
-        for field in frame.schema.fields
-        if isinstance(field.dataType, T.BinaryType)
-        and (field.name == "id" or field.name.endswith("_id"))
-    }
-    return frame.selectExpr(*(f"{id_text(n)} AS {n}" if n in ids else n for n in frame.columns))
+    return frame.selectExpr(*map(_readable_column, frame.schema.fields))
+
+
+def _readable_column(field: T.StructField) -> str:
+    name: str = field.name
+    match field.dataType:
+        case T.ArrayType(elementType=T.BinaryType()):  # of ids of directories
+            return f"transform({name}, each -> {id_text('each')}) AS {name}"
+        case T.BinaryType() if name == "id" or name.endswith("_id"):
+            return f"{id_text(name)} AS {name}"
+    return name

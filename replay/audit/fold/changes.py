@@ -85,7 +85,7 @@ class Changes:
         if name in ("TopicRecord", "MoveTopicRecord") and in_effect:
             yield from self._take_name(fields)
         if name == "NamespaceRecord" and in_effect:
-            self._spaces[fields["namespace_id"]] = fields["name"]
+            self._spaces[id_text(fields["namespace_id"])] = fields["name"]
         if name == "RemoveTopicRecord":
             yield from self._remove_topic(said, in_effect)
         elif name == "VotersRecord":
@@ -102,7 +102,7 @@ class Changes:
 
     def _take_name(self, topic: Fields) -> Iterator[Row]:
         topic_id, namespace_id = topic["topic_id"], topic.get("namespace_id")
-        space = self._spaces.get(namespace_id) if namespace_id else None
+        space = self._spaces.get(id_text(namespace_id)) if namespace_id else None
         name = topic["name"] if space is None else f"{space}:{topic['name']}"
         for said, in_effect in self._waiting.pop(name, ()):
             yield from self._set(said, config(said.fields, topic_id), in_effect)
@@ -146,7 +146,8 @@ class Changes:
                 values[field] = after
             if before != after:
                 if not id_:
-                    if topic is not None:
+                    # Replicas may be deleted when their topic is gone.
+                    if topic is not None and kind != "replica_deletions":
                         self._of_topics[topic][key] = None
                     id_, name = self._labels(setting)
                 yield (
@@ -169,7 +170,13 @@ class Changes:
         topic = setting.topic
         if topic is None:
             label = f"{setting.head}{setting.rest}"
-            return label, label
+            return label, self._name_of_space(setting) or label
         text = id_text(topic)
         full_name = self._names.get(topic, text)
         return f"{setting.head}{text}{setting.rest}", f"{setting.head}{full_name}{setting.rest}"
+
+    def _name_of_space(self, setting: Setting) -> str | None:
+        """Return the name of the namespace that a setting creates or removes; None for others."""
+        if setting.kind != "namespaces":
+            return None
+        return setting.fields["name"] or self._spaces.get(setting.rest)

@@ -161,6 +161,12 @@ def _removals(record: Fields, texts: Texts) -> Iterator[Setting]:
         yield Setting(kind, texts, record["topic_id"], rest=rest)
 
 
+def _replica_deletion(record: Fields) -> Iterator[Setting]:
+    word = _word("ReplicaDeletionRecord", record)
+    rest = f"/{record['partition_id']}/{record['broker_id']}"
+    yield word._replace(topic=record["topic_id"], rest=rest)
+
+
 _SETTINGS: dict[str, Callable[[Fields], Iterator[Setting]]] = {
     "BrokerRegistrationChangeRecord": _registration_change,
     "CancelDeleteTopicPartitionsRecord": _removal_over,
@@ -169,6 +175,7 @@ _SETTINGS: dict[str, Callable[[Fields], Iterator[Setting]]] = {
     "FenceBrokerRecord": _fence,
     "RegisterBrokerRecord": _registration,
     "RemovePartitionsRecord": _removal_over,
+    "ReplicaDeletionRecord": _replica_deletion,
     "UnfenceBrokerRecord": _unfence,
     "UnregisterBrokerRecord": _unregistration,
 }

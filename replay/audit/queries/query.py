@@ -69,8 +69,10 @@ RECORD: Columns = {
     "offset": Column("bigint", "of the record"),
     "time": Column("timestamp", "when the record was appended"),
 }
-NAME = Column("string", "the object's key; topics go by their full name at that offset")
-ID = Column("string", "the object's key; topics go by their id")
+NAME = Column(
+    "string", "the object's key; topics and namespaces go by their full names at that offset"
+)
+ID = Column("string", "the object's key; topics and namespaces go by their ids")
 OBJECT: Columns = {"name": NAME, "id": ID}
 KIND = Column("string", "the object's part in docs/digest.md")
 RECORD_TYPE = Column("string", "type of the record")

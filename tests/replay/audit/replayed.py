@@ -25,6 +25,26 @@ FIELDS = {
 }
 """Those that hold no ids and are not derived."""
 
+NAMED = {
+    "deletion": "replica_deletions",
+    "namespace": "namespaces",
+    "partition": "partitions",
+    "removal": "pending_partition_removals",
+    "topic": "topics",
+}
+"""The kinds whose objects have ids and names."""
+
+
+def object_of(kind: str, name: str, id_: str) -> str | None:
+    """Return replay's name of an object; None if the kind's objects have no ids.
+
+    Replay names a replica deletion by its topic's id, because the topic may be gone.
+    """
+    kinds = {part: word for word, part in NAMED.items()}
+    if kind not in kinds:
+        return None
+    return f"{kinds[kind]}:{f'@{id_}' if kinds[kind] == 'deletion' else name}"
+
 
 def kind_of(change: Change) -> str | None:
     """Return the audit's name of the part; None if replay and audit format its keys differently."""

@@ -7,19 +7,28 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from metadata_log.log_reader import LogReader
 from records.base import Record
 from records.configs import ConfigRecord
 from records.control import AbortTransactionRecord, BeginTransactionRecord
+from records.partitions import ReplicaDeletionRecord
 from records.security import UserScramCredentialRecord
 from records.text import uuid_text
-from records.topics import MoveTopicRecord, RemoveTopicRecord
+from records.topics import (
+    MoveTopicRecord,
+    RemoveNamespaceRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from replay.audit.audit import Audit, Range
 from replay.audit.changes import COLUMNS, SCHEMA, changes
+from replay.audit.committed_files import committed_files
 from replay.audit.fold.settings import RESOURCE_TYPES
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
+from replay.loader import BatchSource
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.audit import replayed
@@ -140,6 +149,73 @@ def test_changes_equal_those_of_replay_on_a_random_history(
         and r["kind"] in replayed.KINDS.values()
     )
     assert (found - expected, expected - found) == (Counter(), Counter())
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_objects_are_named_as_replay_names_them_on_a_random_history(
+    spark: "SparkSession", tmp_path: Path, seed: int
+) -> None:
+    history = random_history(random.Random(seed), 400)
+    kinds = kinds_named_alike(spark, write_log(tmp_path, history), FakeLog(history))
+    assert kinds == set(replayed.NAMED)
+
+
+def test_objects_of_the_demo_are_named_as_replay_names_them(
+    spark: "SparkSession", demo_log: Path
+) -> None:
+    with LogReader.open(demo_log) as reader:
+        kinds = kinds_named_alike(spark, committed_files(reader), reader)
+    assert kinds == {"namespace", "partition", "removal", "topic"}  # it deletes no replicas
+
+
+def kinds_named_alike(spark: "SparkSession", files: LogFiles, source: BatchSource) -> set[str]:
+    """Compare the names of changed objects with those of replay; return the kinds compared."""
+    expected = {
+        (change.offset, change.object)
+        for change in Timeline(source).changes(0, source.end_offset)
+        if change.in_effect
+        and change.object.partition(":")[0] in replayed.NAMED
+        and change.field in replayed.FIELDS
+    }
+    found = {
+        (row["offset"], name)
+        for row in changes_in(spark, files)
+        if row["in_effect"]
+        # A move to another namespace is a change of the name for replay.
+        and row["field"] in replayed.FIELDS | {"namespace_id"}
+        and (name := replayed.object_of(row["kind"], row["name"], row["id"]))
+    }
+    assert (found - expected, expected - found) == (set(), set())
+    return {name.partition(":")[0] for _, name in found}
+
+
+def test_replica_deletion_has_the_name_of_its_topic_also_after_the_topic_is_gone(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    def deletion(state: int) -> Record:
+        return ReplicaDeletionRecord(
+            topic_id=uid("sales"), partition_id=0, broker_id=1, state=state
+        )
+
+    sales = TopicRecord(topic_id=uid("sales"), namespace_id=uid("shop:billing"), name="sales")
+    log = batches(
+        (namespace("shop:billing"), sales, partition("sales", 0)),
+        (deletion(4),),
+        (RemoveTopicRecord(topic_id=uid("sales")),),
+        (deletion(7),),
+        (RemoveNamespaceRecord(namespace_id=uid("shop:billing")),),
+    )
+    found = changes_in(spark, write_log(tmp_path, log))
+    name, id_ = "shop:billing:sales/0/1", f"{uuid_text(uid('sales'))}/0/1"
+    deletions = [row for row in found if row["kind"] == "replica_deletions"]
+    assert [(r["offset"], r["name"], r["id"], r["before"], r["after"]) for r in deletions] == [
+        (3, name, id_, None, "4"),
+        (5, name, id_, "4", None),
+    ]
+    spaces = [row for row in found if row["kind"] == "namespaces"]
+    assert [(r["offset"], r["name"], r["id"]) for r in spaces] == [
+        (offset, "shop:billing", uuid_text(uid("shop:billing"))) for offset in (0, 6)
+    ]
 
 
 def test_changes_do_not_depend_on_the_number_of_tasks(

@@ -27,6 +27,7 @@ from records.control import (
     UnknownRecord,
 )
 from records.security import UserScramCredentialRecord
+from records.text import parse_uuid, uuid_text
 from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.audit.audit import Audit, Range
 from replay.audit.committed_files import committed_files
@@ -87,6 +88,17 @@ def test_sql_sees_the_state_at_the_end_of_the_range(
         image = load_image(reader, at)
     found = rows_of(spark, files, "SELECT count(*) AS n FROM topics", Range(0, at))
     assert found[0]["n"] == image.topic_count
+
+
+def test_ids_in_the_state_are_text_also_in_lists(spark: "SparkSession", files: LogFiles) -> None:
+    with Audit(spark, files) as audit:
+        offsets = Range(0, files.end_offset - 1)
+        rows = [
+            *audit.sql("SELECT explode(directories) AS id FROM partitions", offsets).collect(),
+            *audit.sql("SELECT explode(log_dirs) AS id FROM brokers", offsets).collect(),
+        ]
+    assert rows
+    assert all(uuid_text(parse_uuid(row.id)) == row.id for row in rows)
 
 
 def test_range_bounds_what_a_query_sees(spark: "SparkSession", files: LogFiles) -> None:
