@@ -196,9 +196,14 @@ def _absolute(point: str) -> str:
 
 
 def absolute_point(point: str) -> str:
-    """Return a point in a form that means the same on every clock and in every time zone."""
-    from replay.time_travel.points import age_in, is_zoneless
+    """Return a point in a form that means the same on every clock and in every time zone.
 
+    Raises:
+        MalformedPointError: the text is not a point.
+    """
+    from replay.time_travel.points import age_in, check_point_form, is_zoneless
+
+    check_point_form(point)
     if is_zoneless(point):
         zone = zone_of(ZONE.get())
         return datetime.datetime.fromisoformat(point).replace(tzinfo=zone).isoformat()

@@ -148,11 +148,14 @@ def _fail_with(error: "MetadataLogError") -> int:
         Outcome,
         RequestError,
     )
+    from replay.time_travel.points import MalformedPointError
 
     if isinstance(error, ContradictionError) and error.record is not None:
         print_contradiction(error)
         return FOUND
     match error:
+        case MalformedPointError():
+            code, exit_code = "USAGE", USAGE
         case RequestError():
             code, exit_code = error.code, REFUSED
         case CorruptLogError():

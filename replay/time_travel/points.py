@@ -22,6 +22,13 @@ _HELP = (
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
+class MalformedPointError(RequestError):
+    """A text is not a point in any log: the command line was used wrongly, nothing was refused."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("INVALID_REQUEST", message)
+
+
 class TimedSource(Protocol):
     """A log that can be searched by time; offsets as in `BatchSource`."""
 
@@ -79,7 +86,9 @@ def resolve_point(
         `history_start` - 1 for the state before the first kept record.
 
     Raises:
-        RequestError: `point` is malformed, or past the end or before the kept history.
+        MalformedPointError: `point` is malformed.
+        RequestError: `point` is past the end.
+        UnknownHistoryError: `point` is before the kept history.
     """
     if point == "start":
         return source.history_start - 1
@@ -101,9 +110,20 @@ def point_time(source: TimedSource, point: str, now_ms: int) -> int | None:
         now_ms: The current time, ms since 1970.
 
     Raises:
-        RequestError: `point` is malformed.
+        MalformedPointError: `point` is malformed.
     """
     return None if not is_time(point) else _time_in(source, point, now_ms, datetime.UTC)
+
+
+def check_point_form(point: str) -> None:
+    """Check that a text has the form of a point, whatever the log.
+
+    Raises:
+        MalformedPointError: it has not.
+    """
+    has_form = point == "now" or not is_time(point) or _AGE.fullmatch(point)
+    if not has_form and not _AGE_BEFORE_END.fullmatch(point):
+        _time_ms(point, datetime.UTC)
 
 
 def age_in(point: str) -> int | None:
@@ -175,4 +195,16 @@ def _time_ms(text: str, zone: datetime.tzinfo) -> int:
             time = time.replace(tzinfo=zone)
         return (time - _EPOCH) // datetime.timedelta(milliseconds=1)
     except (ValueError, OverflowError) as error:
-        raise RequestError("INVALID_REQUEST", f"{text!r} is not a point; write {_HELP}") from error
+        if _is_time_of_day(text):
+            raise MalformedPointError(
+                f"{text!r} is a time of day without its date; write both, such as 2026-01-31T{text}"
+            ) from error
+        raise MalformedPointError(f"{text!r} is not a point; write {_HELP}") from error
+
+
+def _is_time_of_day(text: str) -> bool:
+    try:
+        datetime.time.fromisoformat(text)
+    except ValueError:
+        return False
+    return ":" in text
