@@ -11,7 +11,7 @@
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from pathlib import Path
 from types import FunctionType
@@ -19,6 +19,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from typer import core
+from typer.exceptions import TyperException
 from typer.models import CommandFunctionType
 
 from api.cli import common_options
@@ -59,7 +60,12 @@ class Command(core.TyperCommand):
         if self.name == "diff":
             args = with_other(args, SERVER_MARK)
         self._refuse_log_option(ctx, args)
-        rest = super().parse_args(ctx, self._with_file(ctx, self._completed(ctx, args)))
+        given = tuple(args)  # the parser takes them out of the list
+        try:
+            rest = super().parse_args(ctx, self._with_file(ctx, self._completed(ctx, args)))
+        except TyperException as error:
+            self._point_at_log_option(ctx, given, error)
+            raise
         if ctx.ignore_unknown_options:
             self._check_arguments(ctx)
         return rest
@@ -88,6 +94,13 @@ class Command(core.TyperCommand):
         named = any(arg == "--log" or arg.startswith("--log=") for arg in options)
         if named and self._takes_log_argument():
             ctx.fail(f"LOG is an argument here, not an option: {ctx.command_path} LOG")
+
+    def _point_at_log_option(self, ctx: Any, args: Sequence[str], error: TyperException) -> None:
+        """Extend the error of an argument too many if LOG is an option, and was left out."""
+        takes_log = any("--log" in param.opts for param in self.params)
+        given = any(arg.startswith(("--log", "--server")) for arg in args)
+        if takes_log and not given and error.message.startswith("Got unexpected extra argument"):
+            error.message += f"; LOG is an option here: {ctx.command_path} --log LOG"
 
     def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
         """Apply the options of a file given as --config FILE; return the arguments without it."""

@@ -29,6 +29,7 @@ def upgrade_check(
     """Show what prevents an upgrade or downgrade of Kafka; exit 1 if anything does."""
     from api.documents.upgrades import Upgrade
     from api.questions.upgrade import UPGRADE_CHECK, CheckUpgrade
+    from controller.upgrade.findings import CHECKED, NOT_CHECKED
 
     told = log.ask(UPGRADE_CHECK, CheckUpgrade(to=to), at=at)
     findings = tuple(told.items)
@@ -42,5 +43,7 @@ def upgrade_check(
         offset = "-" if each.offset is None else str(each.offset)
         print_prose(f"{offset:>9}  ", each.text)
         print_prose(f"{'':>9}    ", each.remedy)
+    print_prose("checked: ", f"{CHECKED}; as of offset {about.as_of}")
+    print_prose("not checked: ", NOT_CHECKED)
     print_remark(about)
     return code

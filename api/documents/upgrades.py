@@ -4,11 +4,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.upgrade.findings import Finding
+from controller.upgrade.findings import CHECKED, NOT_CHECKED, Finding
 
 
 class Upgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of an upgrade check; `ready` is true if nothing in the log prevents the upgrade."""
+    """Result of an upgrade check; `ready` is true if nothing in the log prevents the upgrade.
+
+    Attributes:
+        checked, not_checked: What the check looked at, and what no log can tell, in words.
+    """
 
     ready: bool
     findings: Sequence[Finding]
+    checked: str = CHECKED
+    not_checked: str = NOT_CHECKED

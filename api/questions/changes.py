@@ -125,8 +125,8 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
             found = _matching(past, name, first, at, request)
         else:
             found = _of_object(past, name, first, at, request)
-        if name.name == VOTERS:
-            found = _or_static_voters(found, past, first, at, request)
+        if name.name == VOTERS or _is_whole_voter(name):
+            found = _or_static_voters(found, past, first, at, request, name)
         yield from found if request.last is None else deque(found, request.last)
 
     return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(at))
@@ -166,17 +166,28 @@ def _of_object(
             yield _event(event.row, event.changes, request)
 
 
+def _is_whole_voter(name: ObjectName) -> bool:
+    """True if the name is that of one voter, without a field."""
+    return name.kind.name == "voter" and name.field is None and name.name.isdecimal()
+
+
 def _or_static_voters(
-    found: Iterator[ObjectEvent], past: Past, first: int, at: int, request: ShowHistory
+    found: Iterator[ObjectEvent],
+    past: Past,
+    first: int,
+    at: int,
+    request: ShowHistory,
+    name: ObjectName,
 ) -> Iterator[ObjectEvent]:
-    """Yield the events found; if the voters of a static quorum are not found, their announcements.
+    """Yield the events found; if voters of a static quorum are not found, their announcements.
 
     A mirror has no record that sets such voters, but each new leader announces them.
     """
     try:
         yield from found
     except RequestError:
-        named = list(static_voter_changes(past.reader, at + 1))
+        voter_id = None if name.name == VOTERS else int(name.name)
+        named = list(static_voter_changes(past.reader, at + 1, voter_id))
         if not named or past.reader.kind is not Kind.MIRROR:
             raise
         yield from (_event(row, [change], request) for row, change in named if row.offset >= first)

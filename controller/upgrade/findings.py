@@ -35,6 +35,15 @@ _FINISH_MIGRATION = (
     "zookeeper settings"
 )
 
+CHECKED = (
+    "registered brokers and controllers, metadata.version and other features, configs in the log, "
+    "the migration from ZooKeeper; for a downgrade also every kept record"
+)
+"""What an upgrade check looks at."""
+
+NOT_CHECKED = "the nodes' own files (server.properties), their software, and clients"
+"""What an upgrade check cannot see, because it is not in the log."""
+
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An obstacle to another version.

@@ -356,6 +356,11 @@ def named_query(name: str) -> Query:
     Raises:
         RequestError: INVALID_REQUEST: there is no query of this name.
     """
+    if name == "digest":
+        raise RequestError(
+            "INVALID_REQUEST",
+            "'digest' is not an audit; `metalog digest LOG --by spark` computes it with Spark",
+        )
     if name not in QUERIES:
         raise RequestError(
             "INVALID_REQUEST", f"{name!r} is not an audit; `metalog audit list` lists them"

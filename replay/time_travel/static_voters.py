@@ -5,6 +5,7 @@ mentions. So they are not part of the image, its digest or a checkpoint.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -42,18 +43,38 @@ def static_voters(source: BatchSource, end_offset: int) -> Iterator[StaticVoters
             last = voter_ids
 
 
-def static_voter_changes(source: BatchSource, end_offset: int) -> Iterator[tuple[Envelope, Change]]:
-    """Yield the results of `static_voters` as changes of the object `voters`.
+def static_voter_changes(
+    source: BatchSource, end_offset: int, voter_id: int | None = None
+) -> Iterator[tuple[Envelope, Change]]:
+    """Yield the results of `static_voters` as changes.
+
+    Args:
+        voter_id: Yield only when this voter is first listed and no longer listed, as changes of
+            the object `voter:ID`. None: each list, as a change of the object `voters`.
 
     Raises:
         CorruptLogError: the log is damaged.
     """
-    before: list[int] | None = None
+    before: Any = None
+    after: Any
     for voters in static_voters(source, end_offset):
-        after = list(voters.voter_ids)
-        fate = "new" if before is None else "changed"
-        yield voters.row, Change(VOTERS, "voter_ids", before, after, fate)
+        if voter_id is None:
+            name, field, after = VOTERS, "voter_ids", list(voters.voter_ids)
+        else:
+            name, field, after = f"voter:{voter_id}", "is_static", _listed(voter_id, voters)
+        if after != before:
+            yield voters.row, Change(name, field, before, after, _fate(before, after))
         before = after
+
+
+def _listed(voter_id: int, voters: StaticVoters) -> bool | None:
+    return True if voter_id in voters.voter_ids else None
+
+
+def _fate(before: Any, after: Any) -> str:
+    if before is None:
+        return "new"
+    return "gone" if after is None else "changed"
 
 
 def _leader_changes(source: BatchSource, end_offset: int) -> Iterator[Batch]:

@@ -222,6 +222,19 @@ def test_people_see_the_same(metalog: Metalog, tmp_path: Path) -> None:
     assert "nothing" in metalog("upgrade-check", log, "--to", "3.7").out
 
 
+@pytest.mark.parametrize("to", ["4.4", "3.7"])
+def test_answer_says_what_was_checked_and_what_was_not(
+    metalog: Metalog, tmp_path: Path, to: str
+) -> None:
+    log = mirror(metalog, tmp_path, level(19), controller(1, 19), controller(5, 19))
+    text = " ".join(metalog("upgrade-check", log, "--to", to).out.split())
+    told = metalog("upgrade-check", log, "--to", to, "--json").json
+    assert f"checked: {told['checked']}; as of offset {told['as_of']}" in text
+    assert f"not checked: {told['not_checked']}" in text
+    assert "features" in told["checked"]
+    assert "server.properties" in told["not_checked"]
+
+
 def test_a_service_finds_the_same(metalog: Metalog, demo_log: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     shutil.copytree(demo_log, log)

@@ -138,3 +138,31 @@ def test_voters_of_a_static_quorum_are_those_that_the_last_leader_named(
         "new: voter_ids=[1,2,3]",
         "voter_ids: [1,2,3] -> [1,2,4]",
     ]
+
+
+def test_voter_of_a_static_quorum_has_the_history_of_its_announcements(
+    tmp_path: Path, metalog: Metalog
+) -> None:
+    files = LogFiles(tmp_path / "node")
+    files.segment(
+        0,
+        batch(0, 1, leader_change(1, 2, 3)),
+        batch(1, 1, topic()),
+        batch(2, 2, leader_change(1, 2, 3)),
+        batch(3, 3, leader_change(1, 2, 4)),
+    )
+    log = tmp_path / "log"
+    assert metalog("import", "kraft", files.partition, log).code == 0
+    for part in (2, 3):
+        shown = metalog("image", log, "--part", "voters", "--at", part, "--json").json
+        for voter in shown["parts"]["voters"]:
+            assert metalog("history", log, voter["object"], "--to", part).code == 0
+
+    def changes(voter: str) -> list[tuple[int, object]]:
+        lines = metalog("history", log, voter, "--json").lines
+        return [(line["offset"], change["after"]) for line in lines for change in line["changes"]]
+
+    assert changes("voter:1") == [(0, True)]
+    assert changes("voter:3") == [(0, True), (3, None)]
+    assert changes("voter:4") == [(3, True)]
+    assert metalog("history", log, "voter:9").code == 3

@@ -1,0 +1,41 @@
+"""Errors of commands that were written a little wrong name the command that was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api.conftest import Metalog
+
+
+@pytest.mark.parametrize(
+    "verb", [("topics", "list"), ("brokers", "list"), ("namespaces", "list"), ("acls", "list")]
+)
+def test_log_as_an_argument_is_told_the_option(
+    metalog: Metalog, demo_log: Path, verb: tuple[str, str]
+) -> None:
+    extra = ("", demo_log) if verb[0] == "namespaces" else (demo_log,)
+    answer = metalog(*verb, *extra)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"LOG is an option here: metalog {' '.join(verb)} --log LOG" in answer.err
+
+
+def test_an_argument_too_many_is_not_taken_for_the_log_where_that_is_given(
+    metalog: Metalog, demo_log: Path
+) -> None:
+    answer = metalog("topics", "list", "orders", "--log", demo_log)
+    assert (answer.code, "LOG is an option" in answer.err) == (2, False)
+
+
+def test_digest_is_told_how_spark_computes_it(metalog: Metalog, demo_log: Path) -> None:
+    answer = metalog("audit", "digest", demo_log)
+    assert (answer.code, "`metalog digest LOG --by spark`" in answer.err) == (3, True)
+
+
+@pytest.mark.parametrize("name", ["*", "orders*"])
+def test_lives_of_a_pattern_are_refused_with_what_shows_all(
+    metalog: Metalog, demo_log: Path, name: str
+) -> None:
+    answer = metalog("topics", "lives", name, "--log", demo_log)
+    assert (answer.code, answer.out) == (3, "")
+    assert f"INVALID_REQUEST: {name!r} is a pattern" in answer.err
+    assert "`metalog timeline LOG --type topics`" in answer.err
