@@ -252,3 +252,25 @@ def test_a_line_that_is_no_step_is_named(
     metalog("init", tmp_path / "log")
     answer = metalog("transaction", _file(tmp_path, LINES[0], line), "--log", tmp_path / "log")
     assert (answer.code, said in answer.err) == (3, True), answer.err
+
+
+def test_steps_can_be_named_as_the_verbs_of_the_command_line(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    assert metalog("init", log).code == 0
+    assert metalog("namespaces", "create", "org", "--log", log).code == 0
+    asked = {
+        "configs set": ({"resources": []}, "configs alter"),
+        "elect-leaders": ({}, "leaders elect"),
+        "namespaces move": ({"from_namespace": "", "to_namespace": "org"}, "topics move"),
+    }
+    file = tmp_path / "steps.jsonl"
+    for verb, (request, command) in asked.items():
+        answers = []
+        for name in (verb, command):
+            file.write_text(json.dumps({"command": name, "request": request}))
+            answers.append(metalog("transaction", file, "--log", log, "--validate-only"))
+        first, second = [(answer.code, answer.out, answer.err) for answer in answers]
+        assert first == second
+        assert "there is no command" not in answers[0].err
