@@ -99,7 +99,7 @@ def _notes(found: Chain, history_start: int) -> list[str]:
         notes.append(
             f"no leader can be elected cleanly until one of these brokers is back: {brokers}"
         )
-        notes.append("this outage lost no records so far; an unclean election could lose some")
+        notes.append("no election has lost records since; an unclean one or a lost disk could")
     if found.unclean:
         notes.append("the last election was unclean: records that the new leader lacked are lost")
     if not found.links:
