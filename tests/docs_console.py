@@ -33,10 +33,10 @@ DOCUMENTS = (
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PLAIN = r"""(?:[^|&;<>$`*\\'"]|'[^']*'|"[^$`\\"]*")"""
-_OWN_WORDS = re.compile(rf"metalog ({_PLAIN}*?)(?: (\|(?!\|)|>)(.*))?")
+OWN_WORDS = re.compile(rf"metalog ({_PLAIN}*?)(?: (\|(?!\|)|>)(.*))?")
 """The words of a command without anything for the shell, and what it does with the output."""
 
-_IN_SPARK = re.compile(r"metalog (audit (?!list)|digest .*--by spark)")
+IN_SPARK = re.compile(r"metalog (audit (?!list)|digest .*--by spark)")
 # Made from the machine's clock, or drawn at random.
 _CHANGING = (
     (re.compile(r"\bid [\w-]{22}$", re.MULTILINE), "id ..."),
@@ -59,7 +59,7 @@ def commands(block: str) -> list[str]:
 
 def asks_spark(block: str) -> bool:
     """True if a command of the block starts Spark."""
-    return any(map(_IN_SPARK.match, commands(block)))
+    return any(map(IN_SPARK.match, commands(block)))
 
 
 def run_block(block: str, directory: Path) -> str:
@@ -76,14 +76,14 @@ def run_block(block: str, directory: Path) -> str:
 
 
 def _run(command: str, directory: Path) -> str:
-    own = _OWN_WORDS.fullmatch(command)
+    own = OWN_WORDS.fullmatch(command)
     with tempfile.TemporaryFile("w+", encoding="utf-8") as printed:
         place = printed.fileno()
         if own is None:
-            _run_in_shell(command, directory, place)
+            run_in_shell(command, directory, place)
         elif own[2]:
             _run_forked_before_shell(own, directory, place)
-        elif _IN_SPARK.match(command):
+        elif IN_SPARK.match(command):
             with contextlib.chdir(directory), _both_streams(printed):
                 run(shlex.split(own[1]))
         else:
@@ -92,6 +92,11 @@ def _run(command: str, directory: Path) -> str:
         output = printed.read()
     if output and not output.endswith("\n"):
         output += "\n"
+    return fixed(output)
+
+
+def fixed(output: str) -> str:
+    """Return output with `...` for what differs at each run."""
     for pattern, replacement in _CHANGING:
         output = pattern.sub(replacement, output)
     return output
@@ -104,9 +109,10 @@ def _both_streams(file: IO[str]) -> Iterator[None]:
         yield
 
 
-def _run_in_shell(
+def run_in_shell(
     command: str, directory: Path, output: int, source: IO[bytes] | None = None
 ) -> None:
+    """Run a command with both streams to a descriptor, and with `metalog` on its path."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -130,7 +136,7 @@ def _run_forked_before_shell(own: re.Match[str], directory: Path, output: int) -
     rest = own[3] if own[2] == "|" else f"cat >{own[3]}"
     with _start_forked(own[1], directory, stdout=subprocess.PIPE, stderr=output) as process:
         assert process.stdout is not None
-        _run_in_shell(rest, directory, output, process.stdout)
+        run_in_shell(rest, directory, output, process.stdout)
         process.stdout.close()  # As in a shell, where only the next command has the other end.
 
 

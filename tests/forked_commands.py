@@ -13,12 +13,15 @@ import os
 import sys
 from contextlib import AbstractContextManager
 
-from api.cli import entry
+from api.cli import entry, progress_bar
 from api.cli.main import run
 from tests import fork_server
 
 # Python knows no such option and ignores it: it marks what may be forked.
 METALOG = (sys.executable, "-X", "forked", "-m", "api.cli")
+
+BARS_AT_ONCE = "METALOG_TEST_BARS_AT_ONCE"
+"""A variable that makes a forked command show its progress bars from the first step on."""
 
 
 def forking() -> AbstractContextManager[None]:
@@ -40,6 +43,8 @@ def main() -> None:
     if arguments is None:
         return
     sys.argv = ["metalog", *arguments]
+    if BARS_AT_ONCE in os.environ:
+        progress_bar.DELAY_S = 0.0
     try:
         entry.main()
     except SystemExit as ended:

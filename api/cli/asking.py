@@ -145,7 +145,7 @@ class Source(NamedTuple):
             RequestError: there is no log.
             CorruptLogError: the log is damaged.
         """
-        from api.cli.output import progress
+        from api.cli.progress_bar import progress
         from api.cli.reading import offset_of
         from api.cli.snapshot_database import named_timeline
         from api.questions.past import Past

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.cli.audit_answers import print_queries, print_rows, refusing, rows_of
 from api.cli.errors import report
-from api.cli.output import print_json_line, print_line
+from api.cli.output import is_conversation, print_json_line, print_line
 from records.errors import MetadataLogError, RequestError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run_shell(
                 continue
             name, answer = _answer(audit, text, offsets, limit, show_secrets=show_secrets)
         except MetadataLogError as error:
-            if not sys.stdin.isatty():
+            if not is_conversation():
                 raise
             report(error)
             continue
@@ -114,7 +114,7 @@ def _first(text: str) -> str:
 
 
 def _lines() -> Iterator[str]:
-    if not sys.stdin.isatty():
+    if not is_conversation():
         yield from sys.stdin
         return
     import readline  # noqa: F401  Gives `input` a history and editing.

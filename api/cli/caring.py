@@ -16,8 +16,8 @@ from api.cli.output import (
     count_text,
     print_json,
     print_line,
-    progress,
 )
+from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

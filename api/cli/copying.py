@@ -8,7 +8,8 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.caring import bytes_progress, digest_text
-from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
+from api.cli.output import bytes_size_text, count_text, print_json, print_line
+from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
     from metadata_log.care.backup import CopyResult

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from api.cli.output import progress
+from api.cli.progress_bar import progress
 from api.documents.logs import Demo
 from controller.asked.asked import asked_settings
 from controller.demo.clock import SimulatedClock

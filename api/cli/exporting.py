@@ -7,7 +7,8 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import At, Json, LogPlace, ShowSecrets
-from api.cli.output import bytes_size_text, count_text, print_json, print_line, progress
+from api.cli.output import bytes_size_text, count_text, print_json, print_line
+from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:

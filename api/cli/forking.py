@@ -7,7 +7,8 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import At, Json, LogPlace
-from api.cli.output import print_json, print_line, progress
+from api.cli.output import print_json, print_line
+from api.cli.progress_bar import progress
 
 
 @app.command()

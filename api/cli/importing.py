@@ -9,7 +9,8 @@ from api.cli.app import app, need_command
 from api.cli.arguments import Json
 from api.cli.asking import kafka_path, log_path
 from api.cli.errors import CORRUPT
-from api.cli.output import print_json, print_line, progress
+from api.cli.output import print_json, print_line
+from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 from metadata_log.names import MANIFEST
 

@@ -5,9 +5,11 @@ import re
 import select
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from api.cli import progress_bar
 
 if TYPE_CHECKING:
     import msgspec
@@ -56,7 +58,7 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
     import msgspec
 
     document = parts[0] if len(parts) == 1 else fields_of(*parts)
-    sys.stdout.write(_printable(msgspec.json.encode(document).decode()) + "\n")
+    _write(_printable(msgspec.json.encode(document).decode()) + "\n")
 
 
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
@@ -89,12 +91,12 @@ def _print_document(document: Any) -> None:
     import msgspec
 
     encoded = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    sys.stdout.write(_printable(encoded) + "\n")
+    _write(_printable(encoded) + "\n")
 
 
 def print_line(text: str = "") -> None:
     """Print a line of text to standard output."""
-    sys.stdout.write(plain(text) + "\n")
+    _write(plain(text) + "\n")
 
 
 def print_hanging(text: str) -> None:
@@ -111,7 +113,7 @@ def print_hanging(text: str) -> None:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    _write("".join(f"{line}\n" for line in lines))
 
 
 def print_status(text: str, *, is_final: bool) -> None:
@@ -120,19 +122,34 @@ def print_status(text: str, *, is_final: bool) -> None:
     Args:
         is_final: True if the next status line goes below this one.
     """
-    sys.stdout.write(f"\r\x1b[K{text}" + ("\n" if is_final else ""))
+    _write(f"\r\x1b[K{text}" + ("\n" if is_final else ""))
+
+
+def _write(text: str) -> None:
+    progress_bar.erase()
+    sys.stdout.write(text)
 
 
 def note(text: str) -> None:
     """Print a note for human readers on standard error, only on a terminal."""
     if sys.stderr.isatty():
+        progress_bar.erase()
         sys.stderr.write(plain(text) + "\n")
 
 
 def warn(text: str) -> None:
     """Print a warning about an answer on standard error."""
+    progress_bar.erase()
     sys.stdout.flush()
     sys.stderr.write(f"warning: {plain(text)}\n")
+
+
+def is_conversation() -> bool:
+    """True if a user types at a terminal and sees there what is printed.
+
+    Otherwise no prompt is printed: it would be part of the output.
+    """
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def is_read() -> bool:
@@ -173,7 +190,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
             for cell, width in zip(row, widths, strict=True)
         ]
         line = "".join(padded).rstrip()
-        sys.stdout.write((_bold(line) if number == 0 else line) + "\n")
+        _write((_bold(line) if number == 0 else line) + "\n")
 
 
 def _cell_width(text: str) -> int:
@@ -193,14 +210,14 @@ def _print_blocks(columns: Sequence[str], cells: list[list[str]]) -> None:
     width = max(map(len, columns)) + _GAP
     for number, row in enumerate(cells):
         if number:
-            sys.stdout.write("\n")
+            _write("\n")
         lines: list[str] = []
         for column, cell in zip(columns, row, strict=True):
             if column or not lines:
                 lines.append(_bold(column) + " " * (width - len(column)) + cell)
             elif cell:
                 lines[-1] += " " * _GAP + cell
-        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+        _write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def _terminal_width() -> int:
@@ -211,31 +228,6 @@ def _bold(text: str) -> str:
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[1m{text}\x1b[0m"
-
-
-@contextmanager
-def progress(what: str, start: int, end: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on standard error while the body runs, on a terminal only.
-
-    Yields:
-        A function to be called with the offset reached.
-    """
-    if not sys.stderr.isatty():
-        yield lambda offset: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=max(end - start, 1))
-        yield lambda offset: bar.update(task, completed=offset - start)
 
 
 def time_text(timestamp_ms: int | None) -> str:

@@ -58,7 +58,7 @@ def _note_age(reader: "LogReader", point: str, now_ms: int, time_ms: int) -> Non
 
 def image_at(reader: "LogReader", at: int) -> "MetadataImage":
     """Return the image as of an offset, with a progress bar."""
-    from api.cli.output import progress
+    from api.cli.progress_bar import progress
     from replay.timeline import Timeline
 
     with progress("replaying", reader.history_start, at + 1) as advance:

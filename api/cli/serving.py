@@ -19,8 +19,9 @@ from api.cli.authorizer_options import (
 from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
-from api.cli.output import print_json_line, print_line, progress
+from api.cli.output import print_json_line, print_line
 from api.cli.policies import policy_of
+from api.cli.progress_bar import progress
 from api.cli.secret_input import read_secret
 from api.cli.security_options import (
     CaFile,

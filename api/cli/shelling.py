@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server, ShowSecrets
 from api.cli.errors import reads_only
-from api.cli.output import note, print_line
+from api.cli.output import is_conversation, note, print_line
 from api.cli.parameters import Option
 from api.cli.quick import command
 
@@ -39,7 +39,7 @@ def shell(
         opened.cluster.move(at)
     if lines:
         return _run_all(opened, iter(lines))
-    if sys.stdin.isatty():
+    if is_conversation():
         return _converse(opened)
     return _run_all(opened, (line.rstrip("\n") for line in sys.stdin))
 

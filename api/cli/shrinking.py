@@ -9,7 +9,8 @@ import typer
 from api.cli.app import app
 from api.cli.arguments import From, Json, LogPlace, To
 from api.cli.errors import DONE, FOUND
-from api.cli.output import count_text, print_json, print_line, progress
+from api.cli.output import count_text, print_json, print_line
+from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
     from api.documents.shrunk import ShrunkLog

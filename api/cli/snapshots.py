@@ -16,10 +16,10 @@ from api.cli.output import (
     print_json,
     print_line,
     print_table,
-    progress,
     time_text,
     value_text,
 )
+from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:

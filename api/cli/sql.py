@@ -10,7 +10,8 @@ import typer
 
 from api.cli.app import app, need_command
 from api.cli.arguments import Json, Log
-from api.cli.output import is_read, print_json, print_json_line, print_line, progress
+from api.cli.output import is_read, print_json, print_json_line, print_line
+from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
 from api.cli.asking import Source, print_end
 from api.cli.errors import DONE, reads_only
 from api.cli.identity import checked_trace_parent, process_user
-from api.cli.output import count_text, note, print_json, print_json_line, print_line, progress
+from api.cli.output import count_text, note, print_json, print_json_line, print_line
+from api.cli.progress_bar import progress
 from api.cli.reading import place_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from api.cli.asking import Source
-from api.cli.output import progress
+from api.cli.progress_bar import progress
 from api.cli.reading import offset_of
 from api.cli.snapshot_database import named_timeline
 from api.questions.objects import IMAGE, PARTS, ShowImage, joined, named_objects, object_json
