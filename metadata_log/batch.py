@@ -39,6 +39,17 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             rows=tuple(rows),
         )
 
+    def times_at(self, offset: int) -> tuple[int, int]:
+        """Return the earliest and the latest possible append time of an offset of this batch, ms.
+
+        They differ only inside a run of NoOps, whose first and last times alone are kept.
+        """
+        last = self.rows[-1]
+        if not isinstance(last.payload, NoOpRunRecord) or offset <= last.offset:
+            return self.timestamp, self.timestamp
+        latest = last.payload.last_timestamp
+        return (latest if offset == self.end_offset - 1 else self.timestamp), latest
+
 
 class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of a batch after the first one, encoded for a given position, epoch and time.

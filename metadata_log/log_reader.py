@@ -10,6 +10,7 @@ damage.
 import functools
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
@@ -242,10 +243,11 @@ class LogReader:
 
         Every conversion of a time to an offset uses this rule, because times can go backwards in
         imported logs. If the time is inside a run of NoOps, the result is the run's first offset,
-        because the run's records change nothing.
+        because the run's records change nothing; or `history_start` - 1 if the run begins before
+        the kept history.
 
         Returns:
-            At least start_offset - 1, at most end_offset - 1.
+            At least history_start - 1, at most end_offset - 1.
 
         Raises:
             UnknownHistoryError: the time is before that of the base checkpoint.
@@ -258,10 +260,10 @@ class LogReader:
             )
         for batch in self._read(self.blocks.at_time(timestamp), self.start_offset, self.end_offset):
             if batch.timestamp > timestamp:
-                return batch.base_offset - 1
+                return max(batch.base_offset, self.history_start) - 1
             payload = batch.rows[-1].payload
             if isinstance(payload, NoOpRunRecord) and payload.last_timestamp > timestamp:
-                return batch.rows[-1].offset
+                return max(batch.rows[-1].offset, self.history_start - 1)
         return self.end_offset - 1
 
     def end_timestamp(self) -> int | None:
@@ -273,8 +275,20 @@ class LogReader:
         if self.start_offset == self.end_offset:
             return self.base.timestamp if self.base else None
         (last,) = deque(self.batches(self.end_offset - 1), maxlen=1)
-        payload = last.rows[-1].payload
-        return payload.last_timestamp if isinstance(payload, NoOpRunRecord) else last.timestamp
+        return last.times_at(self.end_offset - 1)[1]
+
+    def latest_timestamp(self) -> int | None:
+        """Return the latest time of any record, in ms since 1970; None for an empty log.
+
+        Times can go backwards in a mirror, so this may be later than that of the last record. Never
+        raises for damage.
+        """
+        latest = self.mark.max_timestamp
+        if self.kind is Kind.MIRROR and self.local_directory is not None:
+            # The mark has the first time of a run of NoOps at the end.
+            with suppress(CorruptLogError):
+                latest = max(latest, self.end_timestamp() or 0)
+        return latest or None
 
     def _read(
         self, entry: IndexEntry, first: int, end: int, needles: Needles | None = None

@@ -41,6 +41,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         not_counted: The reason why `not_understood` is not set; set only in that case.
         as_of_timestamp: Append time at `as_of`, ms since 1970; None for the state before all
             records.
+        as_of_timestamp_max: Latest possible append time at `as_of`, ms since 1970; set only inside
+            a run of NoOps whose times were not kept. `as_of_timestamp` is the earliest one.
         confirmed_end: End of the records that are final, exclusive; set only for a mirror whose
             later records Kafka may still replace.
         mid_batch: Set (True) only if the batch at `as_of` continues after it.
@@ -56,6 +58,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     not_understood: NotUnderstood | UnsetType | None = None
     not_counted: str | UnsetType = UNSET
     as_of_timestamp: int | UnsetType | None = UNSET
+    as_of_timestamp_max: int | UnsetType = UNSET
     confirmed_end: int | UnsetType = UNSET
     mid_batch: bool | UnsetType = UNSET
     pending_transaction: int | UnsetType = UNSET

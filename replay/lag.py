@@ -2,7 +2,6 @@
 
 import msgspec
 
-from records.control import NoOpRunRecord
 from replay.loader import BatchSource
 
 
@@ -43,5 +42,4 @@ def _time_before(source: BatchSource, end_offset: int) -> int | None:
     if end_offset <= source.start_offset:
         return source.base.timestamp if source.base else None
     batch = next(iter(source.batches(end_offset - 1, end_offset)))
-    last = batch.rows[-1].payload
-    return last.last_timestamp if isinstance(last, NoOpRunRecord) else batch.timestamp
+    return batch.times_at(end_offset - 1)[0]

@@ -170,15 +170,14 @@ def provenance_at(batch: Batch, end_offset: int) -> Provenance:
     Only for images outside a transaction.
     """
     last = batch.rows[-1].payload
-    timestamp, mid_batch = batch.timestamp, end_offset < batch.end_offset
+    mid_batch = end_offset < batch.end_offset
     if isinstance(last, NoOpRunRecord):
         # A run replaces many batches, so every point inside it is the end of one.
         mid_batch = mid_batch and len(batch.rows) > 1
-        timestamp = timestamp if end_offset < batch.end_offset else last.last_timestamp
     return Provenance(
         offset=end_offset - 1,
         leader_epoch=batch.leader_epoch,
-        timestamp=timestamp,
+        timestamp=batch.times_at(min(end_offset, batch.end_offset) - 1)[0],
         mid_batch=mid_batch,
     )
 

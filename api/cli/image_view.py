@@ -75,7 +75,10 @@ def position_text(about: "About") -> str:
         if about.log_end:
             return f"as of offset {about.as_of}, by the base checkpoint (the log holds no records)"
         return f"the log is empty: its first record will be {about.log_end}"
-    text = f"as of offset {about.as_of}, {time_text(about.as_of_timestamp or None)}"
+    time = time_text(about.as_of_timestamp or None)
+    if isinstance(about.as_of_timestamp_max, int):
+        time = f"between {time} and {time_text(about.as_of_timestamp_max)}"
+    text = f"as of offset {about.as_of}, {time}"
     if about.as_of < about.history_start:
         text = "before the first record"
     if about.mid_batch:

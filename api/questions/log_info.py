@@ -57,7 +57,7 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
     reader = past.reader
     mark, directory = reader.mark, reader.local_directory
     about = _about(past, at)
-    latest = mark.max_timestamp or None
+    latest = reader.latest_timestamp()
     answer = LogInfo(
         kind=reader.kind.value,
         cluster_id=reader.cluster_id,
@@ -80,7 +80,7 @@ def info_shown(past: Past, at: int, request: ShowInfo) -> Computed:
 def _lag(past: Past, end_offset: int | None) -> Lag | None:
     if end_offset is None:
         return None
-    return lag_behind(past.reader, past.reader.mark.max_timestamp or None, end_offset)
+    return lag_behind(past.reader, past.reader.latest_timestamp(), end_offset)
 
 
 def _about(past: Past, at: int) -> About:

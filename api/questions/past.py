@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from metadata_log.log_reader import LogReader
+from metadata_log.manifest import Kind
 from records.errors import ContradictionError, CorruptLogError, RequestError, UnknownHistoryError
 from replay.about import About, about_provenance, not_counted
 from replay.image.metadata import MetadataImage
@@ -224,10 +226,23 @@ class Past:
     def about_provenance(self, provenance: Provenance, at: int) -> About:
         """Return the position of an answer, given the provenance of the image at an offset."""
         about = about_provenance(self.reader, provenance, at)
+        if provenance.offset == at:
+            about = msgspec.structs.replace(about, as_of_timestamp_max=self._latest_time_at(at))
         if self._without is None:
             return about
         left_out = tuple([each for each in self._without.left_out if each.offset <= at])
         return msgspec.structs.replace(about, left_out=left_out)
+
+    def _latest_time_at(self, at: int) -> int | UnsetType:
+        """Return the latest possible time of an offset inside a run of NoOps."""
+        if self.reader.kind is not Kind.MIRROR or at < self.reader.start_offset:
+            return UNSET
+        # An answer from a snapshot does not need the record.
+        with suppress(CorruptLogError):
+            for batch in self.reader.batches(at, at + 1):
+                earliest, latest = batch.times_at(at)
+                return UNSET if earliest == latest else latest
+        return UNSET
 
 
 def _index(sql_history: str | None, reader: LogReader) -> "ChangeIndex | None":

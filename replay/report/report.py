@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from metadata_log.batch import Batch
 from records.control import LeaderChangeMessage
-from records.envelope import Envelope
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.report.chains import Chains, ChainsMark, Terms
@@ -269,10 +268,8 @@ def _term(batch: Batch) -> tuple[int, int, int, int | None]:
 
 
 def _times(source: BatchSource, first: int, last: int) -> list[int]:
-    """Return the append times of the first and the last batch of a range."""
-    ends: Sequence[Envelope] = [
-        batch.rows[0]
-        for at in (first, last)
-        for batch in ([*source.batches(at, at + 1)][:1] if first <= last else ())
-    ]
-    return [row.timestamp for row in ends]
+    """Return the append times of the first and the last offset of a range."""
+    if first > last:
+        return []
+    (begin,), (end,) = ([*source.batches(at, at + 1)][:1] for at in (first, last))
+    return [begin.times_at(first)[0], end.times_at(last)[1]]

@@ -10,8 +10,6 @@ Source: the log matching property of Raft, which KRaft shares (KIP-595).
 
 import logging
 
-from metadata_log.batch import Batch
-from records.control import NoOpRunRecord
 from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.info import SnapshotInfo
@@ -55,12 +53,4 @@ def _is_same_history(source: BatchSource, info: SnapshotInfo) -> bool:
     if info.end_offset == source.history_start:
         return source.base is not None and source.base.timestamp == info.timestamp_ms
     last = next(iter(source.batches(info.end_offset - 1, info.end_offset)))
-    return info.timestamp_ms in _times(last)
-
-
-def _times(batch: Batch) -> tuple[int, ...]:
-    """Return the possible timestamps of an image whose last record is in this batch."""
-    last = batch.rows[-1].payload
-    if isinstance(last, NoOpRunRecord):
-        return batch.timestamp, last.last_timestamp
-    return (batch.timestamp,)
+    return info.timestamp_ms in last.times_at(info.end_offset - 1)
