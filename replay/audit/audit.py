@@ -298,7 +298,7 @@ class Audit:
         )
 
     def _period(self, offsets: Range) -> DataFrame:
-        schema = projected_schema({"offset", "timestamp"}, ())
+        schema = projected_schema({"offset", "timestamp"}, {"NoOpRunRecord"})
         rows = read_around(self.spark, self.files, (offsets.first, offsets.last), schema)
         return rows.selectExpr(
             f"{offsets.first}L AS first_offset",
@@ -320,8 +320,11 @@ def _sortable(rows: DataFrame, history: History, selection: Selection) -> DataFr
 
 
 def _time_at(offset: int) -> str:
-    # A record may stand for a run of offsets, so the one looked for may begin before.
-    return f"timestamp_millis(max_by(timestamp, offset) FILTER (WHERE offset <= {offset}))"
+    # A run of NoOps stands for several offsets, so the record may begin before the one looked for.
+    # Only the first and the last time of a run are kept.
+    run = "payload.member_NoOpRunRecord"
+    time = f"if({offset} = offset + {run}.count - 1, {run}.last_timestamp, timestamp)"
+    return f"timestamp_millis(max_by({time}, offset) FILTER (WHERE offset <= {offset}))"
 
 
 _SHOW_TABLES = "VALUES {} AS tables(view, about)".format(
