@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.conftest import Metalog
-from tests.forked_commands import METALOG
+from tests.forked_commands import BARS_AT_ONCE, METALOG
 from tests.own_logs import content, write_history
 
 
@@ -247,7 +247,13 @@ def test_progress_goes_to_a_terminal_only(log: Path, tmp_path: Path) -> None:
     leader, follower = pty.openpty()
     command = [*METALOG, "backup", str(log), str(tmp_path / "backup")]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=follower, check=True, timeout=60, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        check=True,
+        timeout=60,
+        text=True,
+        env={**os.environ, "TERM": "xterm", BARS_AT_ONCE: "1"},
     )
     os.close(follower)
     shown = os.read(leader, 65_536).decode(errors="replace")

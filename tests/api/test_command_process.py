@@ -23,7 +23,7 @@ from tests.api.conftest import Metalog
     ("arguments", "code", "message"),
     [
         (["image", "{log}", "--at", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
-        (["image", "{log}", "--at", "yesterday"], 3, "error: INVALID_REQUEST: "),
+        (["image", "{log}", "--at", "yesterday"], 2, "error: USAGE: "),
         (["blame", "{log}", "topic:absent"], 3, "error: RESOURCE_NOT_FOUND: "),
         (["history", "{log}", "nothing"], 3, "error: INVALID_REQUEST: "),
         (["image", "{log}", "--part", "nothing"], 2, "error: USAGE: "),
@@ -38,7 +38,7 @@ from tests.api.conftest import Metalog
         (["dump", "{log}", "--from", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
         (["dump", "{log}", "--to", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
         (["audit", "who", "{log}", "--until", "99999999"], 3, "error: OFFSET_OUT_OF_RANGE: "),
-        (["image", "{log}", "--at", "²"], 3, "error: INVALID_REQUEST: "),
+        (["image", "{log}", "--at", "²"], 2, "error: USAGE: "),
         (["blame", "{log}", "broker:²"], 3, "error: INVALID_REQUEST: "),
         (["blame", "{log}", "broker:1#"], 3, "error: INVALID_REQUEST: "),
         (["blame", "{log}", "broker:1#no-such-field"], 3, "error: RESOURCE_NOT_FOUND: "),

@@ -62,7 +62,11 @@ class Histories:
         self.first = first
         upto = [row for row in rows if row.offset <= first]
         self.first_time = upto[-1].timestamp
-        self.last_time = rows[-1].timestamp
+        last = rows[-1]
+        # NoOps stored as one record go on after the record's own time.
+        self.last_time = last.timestamp
+        if isinstance(last.payload, control.NoOpRunRecord):
+            self.last_time = last.payload.last_timestamp
         self.of_partitions: dict[str, list[Step]] = {}
         self.of_brokers: dict[str, list[Step]] = {}
         for row in in_effect(rows):
