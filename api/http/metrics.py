@@ -31,7 +31,7 @@ from controller.descriptions.progress import applied_offsets
 from controller.descriptions.view import View
 from metadata_log.batch import Batch
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER
+from replay.incidents.health import Health, health_of
 
 PATH = "/metrics"
 
@@ -63,24 +63,6 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 _BUILD = {"version": version("metadata-log"), "python": platform.python_version()}
 
 
-class Partitions(msgspec.Struct, frozen=True):
-    """Numbers of partitions."""
-
-    all: int = 0
-    offline: int = 0
-    under_replicated: int = 0
-
-
-def partitions_of(image: MetadataImage) -> Partitions:
-    """Return the numbers of partitions of an image, in O(partitions) time."""
-    offline = under_replicated = 0
-    for topic in image.topics():
-        for partition in image.partitions(topic.topic_id):
-            offline += partition.leader == NO_LEADER
-            under_replicated += len(partition.isr) < len(partition.replicas)
-    return Partitions(image.partition_count, offline, under_replicated)
-
-
 class Metrics(Collector):
     """The metrics of a service."""
 
@@ -89,7 +71,7 @@ class Metrics(Collector):
     ) -> None:
         self._service, self._feed, self._sources = service, feed, sources
         self._requests = requests
-        self._partitions: tuple[MetadataImage | None, Partitions] = (None, Partitions())
+        self._health: tuple[MetadataImage | None, Health] = (None, Health())
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
@@ -112,9 +94,9 @@ class Metrics(Collector):
     async def text(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         image = self._service.image
-        if self._partitions[0] is not image:
+        if self._health[0] is not image:
             # Visits all partitions, which may be millions.
-            self._partitions = image, await asyncio.to_thread(partitions_of, image)
+            self._health = image, await asyncio.to_thread(health_of, image)
         return generate_latest(self._registry) + generate_latest(self._requests.registry)
 
     def collect(self) -> Iterable[Metric]:
@@ -134,12 +116,12 @@ class Metrics(Collector):
             self._sources.connections(),
         )
         yield _logins(self._sources.authenticators)
-        found = self._partitions[1]
-        yield _gauge("metalog_partitions", "Partitions of all topics.", found.all)
-        yield _gauge("metalog_partitions_offline", "Without a leader.", found.offline)
+        found = self._health[1]
+        yield _gauge("metalog_partitions", "Partitions of all topics.", found.partitions)
+        yield _gauge("metalog_partitions_offline", "Without a leader.", found.leaderless)
         yield _gauge(
             "metalog_partitions_under_replicated",
-            "With fewer replicas in sync than replicas.",
+            "With fewer replicas in sync than replicas, without those being added.",
             found.under_replicated,
         )
         yield InfoMetricFamily("metalog_build", "The running release.", value=_BUILD)

@@ -7,7 +7,8 @@ from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import Partition
+from replay.incidents.health import health
 
 _TOPICS_SHOWN = 50
 
@@ -57,19 +58,16 @@ def overview_shown(past: Past, at: int, request: ShowOverview) -> Computed:
 def overview(image: MetadataImage) -> Overview:
     """Return the overview of an image, in O(partitions) time."""
     partitions = [p for topic in image.topics() for p in image.partitions(topic.topic_id)]
+    found = health(partitions)
     return Overview(
         topic_count=image.topic_count,
-        partition_count=len(partitions),
-        leaderless=_leaderless(partitions),
-        under_replicated=sum(len(p.isr) < len(p.replicas) for p in partitions),
+        partition_count=found.partitions,
+        leaderless=found.leaderless,
+        under_replicated=found.under_replicated,
         features=dict(sorted(image.features().items())),
         brokers=_brokers(image, partitions),
         topics=_topics(image),
     )
-
-
-def _leaderless(partitions: "tuple[Partition, ...] | list[Partition]") -> int:
-    return sum(partition.leader == NO_LEADER for partition in partitions)
 
 
 def _brokers(image: MetadataImage, partitions: list[Partition]) -> tuple[BrokerLine, ...]:
@@ -105,7 +103,7 @@ def _topics(image: MetadataImage) -> tuple[TopicLine, ...]:
             TopicLine(
                 name=name,
                 partitions=len(partitions),
-                leaderless=_leaderless(list(partitions)),
+                leaderless=health(partitions).leaderless,
                 configs={key: redact_field("config", key, value) for key, value in configs},
             )
         )

@@ -15,7 +15,7 @@ export const HISTORY_MAX = 1000;
 /** @typedef {{offset: number, time: number, type: string, by: string, lines: string[]}} Past */
 /** @typedef {{field: string, value: any, setter: {offset: number, time: number, type: string, by: string}|null}} Setter */
 /** What an answer consists of; `more` follows the command. @typedef {{nodes: Node[], command: string, more?: Node[]}} Shown */
-/** @typedef {{object: string, kind: string, from: number, to: number|null, duration: number, cause: string}} Outage */
+/** An outage; `from` is null if it began before the kept history, `to` if it lasts. @typedef {{object: string, kind: string, from: number|null, to: number|null, duration: number, cause: string}} Outage */
 
 /**
  * The questions that a service answers. Offsets are inclusive. Each may throw an error, whose message is shown.
@@ -177,9 +177,10 @@ export class Answers {
 
   _outage(/** @type {Outage} */ outage) {
     const { object, from, to } = outage;
-    const pick = make("button", { type: "button", class: "link offset", title: "select the time of this outage", onclick: () => this.selection.set({ from, to: to ?? Infinity, object }) }, plain(object));
+    const since = from ?? "before the kept history";
+    const pick = make("button", { type: "button", class: "link offset", title: "select the time of this outage", onclick: () => this.selection.set({ from: from ?? -Infinity, to: to ?? Infinity, object }) }, plain(object));
     return make("li", {}, pick, make("span", { class: "type" }, outage.kind.replaceAll("_", " ")), make("span", {}, durationText(outage.duration)),
-      make("span", { class: "by" }, to === null ? `since ${from}, still in progress` : `from ${from} to ${to}`),
+      make("span", { class: "by" }, to === null ? `since ${since}, still in progress` : `from ${since} to ${to}`),
       make("div", { class: "text" }, plain(outage.cause)));
   }
 }

@@ -175,31 +175,31 @@ function drawHealth(context, paint, scene) {
   const { axis, health } = scene, base = HEALTH_PX - 6, height = base - 8;
   const most = Math.max(1, ...sampledMaxima(health));
   const width = Math.ceil(axis.width);
-  const leaderless = new Float64Array(width), under = new Float64Array(width);
+  const leaderless = new Float64Array(width), down = new Float64Array(width);
   let i = Math.max(0, above(health.time, axis.begin) - 1);
   for (; i < health.time.length && health.time[i] <= axis.end; i++) {
     const from = Math.floor(axis.x(health.time[i]));
     const to = Math.max(from + 1, Math.floor(axis.x(health.time[i + 1] ?? axis.end)));
     for (let x = from; x < to && x < width; x++) {
       leaderless[x] = Math.max(leaderless[x], health.leaderless[i]);
-      under[x] = Math.max(under[x], health.under[i]);
+      down[x] = Math.max(down[x], health.down[i]);
     }
   }
   context.fillStyle = paint.healthy;
   context.fillRect(0, base, width, 1);
   const y = (/** @type {number} */ count) => (count ? Math.max(2, height * Math.sqrt(count / most)) : 0);
   for (let x = 0; x < width; x++) {
-    const a = y(leaderless[x]), b = y(leaderless[x] + under[x]);
+    const a = y(leaderless[x]), b = y(down[x]);
     if (b > a) { context.fillStyle = paint.fills.get(UNDER_REPLICATED) ?? ""; context.fillRect(x, base - b, 1, b - a); }
     if (a) { context.fillStyle = paint.fills.get(LEADERLESS) ?? ""; context.fillRect(x, base - a, 1, a); }
   }
 }
 
 /** The largest number of partitions in an outage at any time, as the only item of an array.
- * @param {{leaderless: number[], under: number[]}} health */
+ * @param {{down: number[]}} health */
 function sampledMaxima(health) {
   let most = 0;
-  for (let i = 0; i < health.under.length; i++) most = Math.max(most, health.under[i] + health.leaderless[i]);
+  for (const count of health.down) most = Math.max(most, count);
   return [most];
 }
 

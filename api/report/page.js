@@ -71,7 +71,7 @@ export class Page {
 
   _say() {
     const { to } = this.selection, time = this.picture.timeAt(to);
-    const text = `At offset ${to}, ${timeText(time)}: ${this.picture.healthAt(time)}.`;
+    const text = `At offset ${to}, ${timeText(time)}: ${this.picture.healthAt(to)}.`;
     // A screen reader repeats a text that is set again, even if it is the same.
     if (this.said.textContent !== text) this.said.textContent = text;
   }

@@ -283,9 +283,10 @@ export class Picture {
     this.selection.set({ ...range, ...(inRows ? { object: this._named(row) } : {}) });
   }
 
-  /** The health at a time, in words. @param {number} time */
-  healthAt(time) {
-    const i = above(this.health.time, time) - 1;
+  /** The health after the record at an offset, in words. Not by time: several records may have the
+   * same, and clocks go back. @param {number} offset */
+  healthAt(offset) {
+    const i = above(this.health.row, this.data.rowAt(offset)) - 1;
     if (i < 0) return "no partitions";
     const { leaderless, under, there } = this.health;
     return `${grouped(leaderless[i])} leaderless and ${grouped(under[i])} under-replicated of ${countText(there[i], "partition")}`;

@@ -85,30 +85,32 @@ export class States {
     const steps = newSteps();
     for (const touch of touches) {
       counter.take(touch);
-      const down = counter.leaderless || counter.under;
       const bits = counter.there === 0 ? ABSENT
         : (counter.leaderless ? LEADERLESS : 0) | (counter.under ? UNDER_REPLICATED : 0);
-      push(steps, data.axisTime[data.rowOf[touch]], bits, counter.there ? down / counter.there : 0);
+      push(steps, data.axisTime[data.rowOf[touch]], bits, counter.there ? counter.down / counter.there : 0);
     }
     return steps;
   }
 
-  /** The numbers of leaderless and of under-replicated partitions over time. */
+  /** The numbers of partitions after each row that changed one: leaderless, under-replicated, and in
+   * either state, because a partition may be in both. */
   health() {
     const { data } = this;
     const partition = data.kinds.indexOf("partition");
     const counter = new Counter(data);
-    /** @type {{time: number[], leaderless: number[], under: number[], there: number[]}} */
-    const found = { time: [], leaderless: [], under: [], there: [] };
+    /** @type {{row: number[], time: number[], leaderless: number[], under: number[], down: number[], there: number[]}} */
+    const found = { row: [], time: [], leaderless: [], under: [], down: [], there: [] };
     for (let row = 0; row < data.rows; row++) {
       let isChanged = false;
       for (let touch = data.firstTouch[row]; touch < data.firstTouch[row + 1]; touch++) {
         if (data.objectKind[data.object[touch]] === partition && counter.take(touch)) isChanged = true;
       }
       if (!isChanged) continue;
+      found.row.push(row);
       found.time.push(data.axisTime[row]);
       found.leaderless.push(counter.leaderless);
       found.under.push(counter.under);
+      found.down.push(counter.down);
       found.there.push(counter.there);
     }
     return found;
@@ -124,6 +126,7 @@ class Counter {
     this.there = 0;
     this.leaderless = 0;
     this.under = 0;
+    this.down = 0;
   }
 
   /** Apply a touch; true if a count changed. @param {number} touch */
@@ -142,7 +145,8 @@ class Counter {
     if (bits & ABSENT) return;
     this.there += by;
     if (bits & LEADERLESS) this.leaderless += by;
-    else if (bits & UNDER_REPLICATED) this.under += by;
+    if (bits & UNDER_REPLICATED) this.under += by;
+    if (bits & (LEADERLESS | UNDER_REPLICATED)) this.down += by;
   }
 }
 

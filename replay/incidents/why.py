@@ -28,7 +28,12 @@ from replay.incidents.causes import (
 )
 from replay.incidents.fencings import had_lead
 from replay.incidents.live_state import LiveState
-from replay.incidents.outage import LEADERLESS, brokers_missing
+from replay.incidents.outage import (
+    LEADERLESS,
+    UNDER_REPLICATED,
+    brokers_missing,
+    partition_kinds,
+)
 from replay.loader import BatchSource, Newest, explains, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.history import absence
@@ -326,7 +331,7 @@ def _isr_steps(steps: list[Step]) -> list[Step]:
 
 
 def _is_whole(partition: Partition) -> bool:
-    return len(partition.isr) >= len(partition.replicas) - len(partition.adding_replicas)
+    return UNDER_REPLICATED not in partition_kinds(partition, 0)
 
 
 def is_unclean(before: Partition | None, after: Partition) -> bool:

@@ -141,9 +141,12 @@ def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
 
 
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
-    if unavailable and partition.leader >= 0:
-        return False
-    return not under_replicated or len(partition.isr) < len(partition.replicas)
+    from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, partition_kinds
+
+    kinds = partition_kinds(partition, 0)
+    return (not unavailable or LEADERLESS in kinds) and (
+        not under_replicated or UNDER_REPLICATED in kinds
+    )
 
 
 def _print_removals(look: Look, ref: "TopicRef | None") -> None:

@@ -84,10 +84,12 @@ def _without_leader(leader: Values, rows: Any) -> tuple[Any, Any]:
 def _under_replicated(values: dict[str, Values], rows: Any) -> tuple[Any, Any]:
     """Return two masks of events: under-replicated after the event, and before it.
 
-    A partition is under-replicated if fewer replicas are in sync than are assigned.
+    A partition is under-replicated if fewer replicas are in sync than are assigned, without those
+    that a reassignment is adding.
     """
-    isr, replicas = (_sizes(values[name], rows) for name in ("isr", "replicas"))
-    return isr[0] < replicas[0], isr[1] < replicas[1]
+    names = ("isr", "replicas", "adding_replicas")
+    isr, replicas, adding = (_sizes(values[name], rows) for name in names)
+    return isr[0] < replicas[0] - adding[0], isr[1] < replicas[1] - adding[1]
 
 
 def _sizes(values: Values, rows: Any) -> tuple[Any, Any]:
