@@ -69,6 +69,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         flags: Names of further boolean arguments of `of`.
         is_stream: True if each item is a document on a line of its own.
         has_place: False if the answer's position in the log is not added to the document.
+        list_field: The field with the list of which a caller may ask for pages; None if there is
+            none. Every page has the other fields, too.
+        is_list: True if the items of the answer are those of the list.
     """
 
     type: Any
@@ -76,6 +79,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...] = ()
     is_stream: bool = False
     has_place: bool = True
+    list_field: str | None = None
+    is_list: bool = False
 
 
 def _as_it_is(request: Any, answer: Any) -> Any:
@@ -171,21 +176,25 @@ def _list(type_: Any, field: str, one: Callable[[Any], Any] | None = None) -> Do
         found: msgspec.Struct = type_(**{field: tuple(items)})
         return found
 
-    return Document(type=type_, of=of)
+    return Document(type=type_, of=of, list_field=field, is_list=True)
 
 
 DOCUMENTS: dict[str, Document] = {
     "topics list": _list(TopicList, "topics", ListedTopic.of),
-    "topics describe": Document(type=TopicsDescribed, of=topics_described, flags=("all_configs",)),
-    "partitions describe": Document(type=PartitionList | OnePartition, of=_partitions),
+    "topics describe": Document(
+        type=TopicsDescribed, of=topics_described, flags=("all_configs",), list_field="topics"
+    ),
+    "partitions describe": Document(
+        type=PartitionList | OnePartition, of=_partitions, list_field="partitions"
+    ),
     "partitions removals": _list(RemovalList, "removals", Removal.of),
     "reassignments list": _list(ReassignmentList, "reassignments", Reassignment.of),
     "brokers list": _list(BrokerList, "brokers", Broker.of),
     "brokers describe": Document(
         type=OneBroker, of=lambda _, found: OneBroker(broker=Registration.registered(found))
     ),
-    "configs describe": Document(type=ConfigsDescribed, of=_configs),
-    "configs explain": Document(type=ConfigsExplained, of=_explained),
+    "configs describe": Document(type=ConfigsDescribed, of=_configs, list_field="configs"),
+    "configs explain": Document(type=ConfigsExplained, of=_explained, list_field="configs"),
     "acls list": _list(AclList, "acls", Acl.of),
     "acls explain": Document(type=Access, of=lambda _, found: access_explained(found, None)),
     "features describe": _list(FeatureList, "features"),
@@ -201,7 +210,7 @@ DOCUMENTS: dict[str, Document] = {
     "image kraft": Document(type=dict, of=_joined, has_place=False),
     "digest": Document(type=Digest, of=_as_it_is),
     "history": Document(type=ObjectEvent, of=_as_it_is, is_stream=True),
-    "diff": Document(type=Differences, of=Differences.of),
+    "diff": Document(type=Differences, of=Differences.of, list_field="changes"),
     "blame": Document(type=Blame, of=_as_it_is),
     "dump": Document(type=Row, of=_as_it_is, is_stream=True),
     "tail": Document(type=RowsFollowed, of=_as_it_is),
@@ -209,7 +218,7 @@ DOCUMENTS: dict[str, Document] = {
         type=StateChange, of=lambda _, step: StateChange.of(step), is_stream=True
     ),
     "du": _list(UsageRows, "rows"),
-    "outages": Document(type=dict, of=_joined),
+    "outages": Document(type=dict, of=_joined, list_field="intervals"),
     "why": Document(type=Why, of=_as_it_is),
     "timeline": _list(Timeline, "events"),
     "notes list": _list(NoteList, "notes"),

@@ -11,6 +11,7 @@ from litestar.response import Stream
 from api.documents.answers import DOCUMENTS, Document, access_explained, blame_of_access
 from api.documents.errors import Error
 from api.documents.logs import End, Place
+from api.http.paging import MIN_OFFSET, NEXT, PARAMETERS, VERBOSE, Paging, is_paged, paging_of
 from api.http.parameters import Parameter, flag, one_offset, parameters_of, read_request
 from api.http.problems import code_of
 from api.http.replies import JSON
@@ -18,7 +19,7 @@ from api.http.requests import Asked, asked_of, shared_state
 from api.http.versions import etag_of
 from api.questions.changes import BLAME, ShowBlame
 from api.questions.named_objects import ABSENT, REASONS, asked_object, topic_object
-from api.questions.pages import Page
+from api.questions.pages import Cursor, Page
 from api.questions.question import Question
 from api.questions.report import ReportPiece
 from api.questions.rows import FollowRows
@@ -32,14 +33,8 @@ from records.errors import MetadataLogError, RequestError, UnavailableError
 
 LINES, HTML = "application/x-ndjson", "text/html"
 
-VERBOSE = "verbose"
-"""Parameter of streams: also a last line about the log."""
-
 COMMON = ("as",)
 """Parameters of every question that are not fields of it, and of the streams."""
-
-MIN_OFFSET = "min_offset"
-"""Parameter of every question: an offset that the log must hold before."""
 
 _OF_SERVICE = {"report": "known"}
 """Fields of questions that only the service itself sets."""
@@ -66,7 +61,8 @@ class Route(msgspec.Struct, frozen=True):
     def flags(self) -> tuple[str, ...]:
         """Names of the parameters that are not fields of the request."""
         own = () if self.document is None else self.document.flags
-        common = (*COMMON, MIN_OFFSET)
+        paging = PARAMETERS if is_paged(self.document) else ()
+        common = (*COMMON, MIN_OFFSET, *paging)
         return (*common, *own, VERBOSE) if self.is_stream else (*common, *own)
 
 
@@ -91,6 +87,8 @@ class Answers(msgspec.Struct, frozen=True):
 
     Attributes:
         documents: Semaphore that is held while a large answer is made.
+        start: Where the answer starts; None: at its first item.
+        limit: Maximum of items; None: all.
     """
 
     documents: asyncio.Semaphore
@@ -99,10 +97,12 @@ class Answers(msgspec.Struct, frozen=True):
     payload: bytes
     at: str
     caller: Caller
+    start: Cursor | None = None
+    limit: int | None = None
 
     async def pages(self) -> AsyncIterator[tuple[Any, Page]]:
         """Yield each page's decoded content, and the page."""
-        cursor = None
+        cursor, left = self.start, self.limit
         while True:
             page = await self.service.answers.page(
                 self.question.name,
@@ -110,19 +110,22 @@ class Answers(msgspec.Struct, frozen=True):
                 caller=self.caller,
                 at=self.at,
                 cursor=cursor,
+                limit=left,
             )
-            yield from_wire(page.payload, self.question.response, lenient=True), page
+            content = from_wire(page.payload, self.question.response, lenient=True)
+            yield content, page
             cursor = page.cursor
-            if cursor is None:
+            left = None if left is None else left - len(content)
+            if cursor is None or left == 0:
                 return
 
-    async def whole(self) -> tuple[Any, Place]:
-        """Return the whole answer and its position in the log."""
+    async def whole(self) -> tuple[Any, Page]:
+        """Return the whole answer and its last page."""
         pages = [page async for page in self.pages()]
         answer, last = pages[-1]
         if self.question.item is not None:
             answer = [item for items, _ in pages for item in items]
-        return answer, _place(last)
+        return answer, last
 
 
 async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
@@ -149,10 +152,15 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
     if route.document is None:
         server = shared_state(request.scope).kafka_url(asked.headers)
         return await _report(answers, masked=wanted.mask_hosts, server=server)
+    path = request.scope["path"]
+    paging = paging_of(asked, caller, route.document, route.question, point, path)
+    start, limit = paging.computed
+    answers = msgspec.structs.replace(answers, start=start, limit=limit)
     try:
         if route.is_stream:
-            return await _streamed(route.document, answers, wanted, flag(asked.values, VERBOSE))
-        return await _document(route.document, answers, wanted, asked)
+            verbose = flag(asked.values, VERBOSE)
+            return await _streamed(route.document, answers, wanted, paging, verbose=verbose)
+        return await _document(route.document, answers, wanted, asked, paging)
     except RequestError as error:
         object_ = asked_object(wanted)
         if object_ is None:
@@ -162,10 +170,10 @@ async def ask(request: Request[Any, Any, Any]) -> Response[Any]:
 
 
 async def _document(
-    document: Document, answers: Answers, wanted: Any, asked: Asked
+    document: Document, answers: Answers, wanted: Any, asked: Asked, paging: Paging
 ) -> Response[bytes]:
     async with answers.documents:
-        answer, place = await answers.whole()
+        answer, last = await answers.whole()
         found: Any
         if answers.question.name == "acls explain":
             found = access_explained(answer, await _blame_of(answers, answer))
@@ -173,11 +181,14 @@ async def _document(
             flags = {name: flag(asked.values, name) for name in document.flags}
             found = document.of(wanted, answer, **flags)
         refused = await _refused(answers, wanted, answer)
-        content = await asyncio.to_thread(
-            _encoded, place if document.has_place else None, found, refused
-        )
-    etag = etag_of(found) if answers.at == "end" else None
-    headers = {} if etag is None else {"ETag": etag}
+        etag = etag_of(found) if answers.at == "end" and paging.start is None else None
+        headers = {} if etag is None else {"ETag": etag}
+        more: dict[str, Any] = {"errors": refused} if refused else {}
+        if paging.is_asked:
+            found, more[NEXT] = paging.page_of(found, last)
+            headers |= {} if more[NEXT] is None else {"Link": paging.link(more[NEXT])}
+        place = _place(last) if document.has_place else None
+        content = await asyncio.to_thread(_encoded, place, found, more)
     return Response(content, media_type=JSON, headers=headers)
 
 
@@ -196,7 +207,11 @@ async def _explained(answers: Answers, code: str, message: str, object_: str) ->
     if code not in ABSENT:
         return message
     blame = msgspec.structs.replace(
-        answers, question=BLAME, payload=to_wire(ShowBlame(object=object_))
+        answers,
+        question=BLAME,
+        payload=to_wire(ShowBlame(object=object_)),
+        start=None,
+        limit=None,
     )
     try:
         await blame.whole()
@@ -230,15 +245,15 @@ async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str,
     return [msgspec.to_builtins(Error(code=code, message=message)) for code, message in told]
 
 
-def _encoded(place: Place | None, found: Any, refused: list[dict[str, Any]]) -> bytes:
+def _encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:
     fields = {} if place is None else msgspec.to_builtins(place)
     fields |= found if isinstance(found, dict) else msgspec.to_builtins(found)
-    if refused:
-        fields["errors"] = refused
-    return msgspec.json.encode(fields)
+    return msgspec.json.encode({**fields, **more})
 
 
-async def _streamed(document: Document, answers: Answers, wanted: Any, verbose: bool) -> Stream:
+async def _streamed(
+    document: Document, answers: Answers, wanted: Any, paging: Paging, *, verbose: bool
+) -> Stream:
     pages = answers.pages()
     # What is refused is refused before the answer begins.
     first = await anext(pages)
@@ -253,7 +268,10 @@ async def _streamed(document: Document, answers: Answers, wanted: Any, verbose: 
         except MetadataLogError as error:
             yield _line({"error": Error(code=code_of(error), message=str(error))})
             return
-        if verbose:
+        following = paging.cursor_after(last)
+        if following is not None:
+            yield _line({NEXT: following})
+        elif verbose:
             yield _line(End(end=_place(last)))
 
     return Stream(lines(), media_type=LINES)

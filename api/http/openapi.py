@@ -13,9 +13,10 @@ from msgspec import UnsetType
 from api.documents.answers import Document
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
-from api.http.asking import HTML, LINES, MIN_OFFSET, ROUTES, Route, path_of
+from api.http.asking import HTML, LINES, ROUTES, Route, path_of
 from api.http.changing import APPEND, EXPECTED_END, Appended
-from api.http.parameters import Parameter
+from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
+from api.http.parameters import COUNT_MAX, Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
 from api.requests.commands import COMMANDS
@@ -194,6 +195,8 @@ def _placed(document: Document, of: Any, schemas: _Schemas) -> _Schema:
     parts = [schemas.of(Place)] if document.has_place else []
     if of is not dict:
         parts.append(schemas.of(of))
+    if is_paged(document):
+        parts.append(schemas.of(NextPage))
     return {"allOf": parts} if parts else {"type": "object"}
 
 
@@ -325,14 +328,23 @@ _OFFSET: _Schema = {"type": "integer", "minimum": 0}
 _FLAGS: dict[str, _Schema] = {
     "as": {"type": "string"},
     MIN_OFFSET: _OFFSET,
+    LIMIT: {"type": "integer", "minimum": 1, "maximum": COUNT_MAX},
+    CURSOR: {"type": "string"},
     growth.KNOWN: _OFFSET,
     growth.COLUMNS: {"type": "string"},
 }
 
 
+_DESCRIPTIONS = {
+    LIMIT: "Maximum of items in the answer; without it, the whole list.",
+    CURSOR: "The `next` of the page before.",
+}
+
+
 def _flag(name: str) -> _Schema:
     schema = _FLAGS.get(name, {"type": "boolean"})
-    return {"name": name, "in": "query", "schema": schema}
+    found = {"name": name, "in": "query", "schema": schema}
+    return found | ({"description": _DESCRIPTIONS[name]} if name in _DESCRIPTIONS else {})
 
 
 def _parameter(parameter: Parameter, operation: str, schemas: _Schemas) -> _Schema:

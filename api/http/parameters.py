@@ -27,6 +27,9 @@ from records.errors import RequestError
 _POINTS = {"first": "from", "before": "from"}
 """Fields that hold the first point of a range."""
 
+COUNT_MAX = 1_000_000_000
+"""Maximum of a number of items."""
+
 Values = Mapping[str, Sequence[str]]
 
 
@@ -134,6 +137,21 @@ def one_offset(values: Values, name: str) -> int | None:
     if found is not None and not is_offset(found):
         raise _wrong(name, "it is an offset")
     return None if found is None else int(found)
+
+
+def one_count(values: Values, name: str) -> int | None:
+    """Return the number in a parameter that may be given once; None if it is not given.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the parameter is repeated, or is not from 1 to COUNT_MAX.
+    """
+    found = one(values, name)
+    if found is None:
+        return None
+    count = _number(name, found)
+    if not 1 <= count <= COUNT_MAX:
+        raise _wrong(name, f"it is a number from 1 to {COUNT_MAX}")
+    return count
 
 
 def flag(values: Values, name: str) -> bool:

@@ -1,6 +1,5 @@
 """Outages: degraded partitions and brokers, how long they were degraded, and why."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -81,7 +80,7 @@ def _counted_until(past: Past, at: int, point: str) -> int | None:
     # Files may be a copy: they do not say what came after their last record.
     if is_end and not past.is_live:
         return None
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = past.now_ms()
     asked_ms = point_time(past.reader, point, now_ms)
     return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
 

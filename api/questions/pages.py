@@ -7,6 +7,7 @@ beginning.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -42,12 +43,16 @@ class Cursor(msgspec.Struct, frozen=True):
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Part of an answer, encoded by `controller.wire`.
 
-    The last page has `about`, all others have `cursor`.
+    The last page has `about`, all others have `cursor`. A page that ends at a limit may have both.
+
+    Attributes:
+        points: The offsets of the points in the request.
     """
 
     payload: bytes
     about: About | None = None
     cursor: Cursor | None = None
+    points: dict[str, int] = {}
 
 
 class PagedLog:
@@ -65,6 +70,7 @@ class PagedLog:
         at: str,
         cursor: Cursor | None = None,
         *,
+        limit: int | None = None,
         sql_history: str | None = None,
         by_name: bool = False,
     ) -> Page:
@@ -75,6 +81,7 @@ class PagedLog:
             payload: The request, encoded by `controller.wire`.
             at: The point of the question.
             cursor: The cursor of the previous page; None for the first page.
+            limit: Maximum of items in the page; of an answer of many items only.
             sql_history: URL of the database with the SQL history; None: that in the directory.
             by_name: Identify objects by their names alone; see `Past`.
 
@@ -99,16 +106,19 @@ class PagedLog:
                 )
                 told = question.answered(past, past.offset(at), request)
             if question.item is None:
-                return Page(payload=to_wire(told.answer), about=told.about())
+                answer = to_wire(told.answer)
+                return Page(payload=answer, about=told.about(), points=dict(past.points))
             reading = _Reading(past, told)
             if cursor is not None:
                 reading.skip(cursor.position)
-        items = reading.take(PAGE_BYTES)
+        items = reading.take(PAGE_BYTES, limit)
+        points = dict(reading.past.points)
         if not reading.has_more:
-            return Page(payload=to_wire(items), about=reading.told.about())
-        following = Cursor(reading.position, dict(reading.past.points))
+            return Page(payload=to_wire(items), about=reading.about, points=points)
+        following = Cursor(reading.position, points)
         self._keep(_key(key, following), reading)
-        return Page(payload=to_wire(items), cursor=following)
+        about = None if limit is None else reading.about
+        return Page(payload=to_wire(items), about=about, cursor=following, points=points)
 
     def _keep(self, key: bytes, reading: "_Reading") -> None:
         self._kept[key] = reading
@@ -124,7 +134,7 @@ class _Reading:
     """An answer of which some pages have been read."""
 
     def __init__(self, past: Past, told: Computed) -> None:
-        self.past, self.told = past, told
+        self.past, self._told = past, told
         self.position = 0
         self._items: Iterator[msgspec.Raw] = map(_raw, told.items)
         self._next = next(self._items, None)
@@ -133,13 +143,17 @@ class _Reading:
     def has_more(self) -> bool:
         return self._next is not None
 
+    @cached_property
+    def about(self) -> About:
+        return self._told.about()
+
     def skip(self, count: int) -> None:
         for _ in islice(self._taken(), count):
             pass
 
-    def take(self, size_bytes: int) -> list[msgspec.Raw]:
+    def take(self, size_bytes: int, limit: int | None) -> list[msgspec.Raw]:
         items, size = [], 0
-        for item in self._taken():
+        for item in islice(self._taken(), limit):
             items.append(item)
             size += len(memoryview(item))
             if size >= size_bytes:

@@ -45,6 +45,10 @@ Progress = Callable[[str, int, int], AbstractContextManager[Callable[[int], None
 """Shows progress: takes a title, the first offset, and the end offset (exclusive)."""
 
 
+_CLOCK = "clock"
+"""Where `Past.points` has the time of the question; no point has this text."""
+
+
 def server_clock(reader: LogReader, point: str, *, is_first: bool = False) -> int:
     """Return the offset of a point, using this machine's clock; times without a zone are in UTC."""
     resolved = resolve_first if is_first else resolve_point
@@ -173,6 +177,10 @@ class Past:
             raise UnknownHistoryError(f"offset {first} is not kept: history starts at {start}")
         return first
 
+    def now_ms(self) -> int:
+        """Return the time of the question, ms since 1970; the same for all pages of its answer."""
+        return self.points.setdefault(_CLOCK, time.time_ns() // 1_000_000)
+
     def _is_after(self, point: str, other: str) -> bool:
         """True if both are times, and the first is later.
 
@@ -180,7 +188,7 @@ class Past:
         """
         if is_zoneless(point) != is_zoneless(other):
             return False
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self.now_ms()
         found, before = (point_time(self.reader, each, now_ms) for each in (point, other))
         return found is not None and before is not None and found > before
 

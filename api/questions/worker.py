@@ -32,6 +32,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
     at: str
     cursor: Cursor | None = None
+    limit: int | None = None
     sql_history: str | None = None
     by_name: bool = False
 
@@ -110,6 +111,7 @@ def _reply(log: PagedLog, asked: Asked) -> Reply:
     try:
         page = log.page(
             *(asked.question, asked.payload, asked.at, asked.cursor),
+            limit=asked.limit,
             sql_history=asked.sql_history,
             by_name=asked.by_name,
         )

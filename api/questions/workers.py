@@ -52,7 +52,14 @@ class Workers:
         self._freed = asyncio.Event()
 
     async def page(
-        self, name: str, payload: bytes, at: str, cursor: Cursor | None, *, by_name: bool = False
+        self,
+        name: str,
+        payload: bytes,
+        at: str,
+        cursor: Cursor | None,
+        *,
+        limit: int | None = None,
+        by_name: bool = False,
     ) -> Page:
         """Return a page; see `PagedLog.page`.
 
@@ -68,6 +75,7 @@ class Workers:
             payload=payload,
             at=at,
             cursor=cursor and _here(cursor, 0),
+            limit=limit,
             # Not an argument of the process: it may contain a password, which `ps` would show.
             sql_history=self.sql_history,
             by_name=by_name,

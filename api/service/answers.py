@@ -112,11 +112,14 @@ class Answers:
         caller: Caller,
         at: str = END,
         cursor: Cursor | None = None,
+        limit: int | None = None,
         min_offset: int | None = None,
     ) -> Page:
         """Return a page of an answer; see `PagedLog.page`.
 
         Args:
+            cursor: The start of the page, at the offset of the page before. If the log has grown
+                since, the answer is that of the log: it has no information from heartbeats.
             min_offset: An offset that the answer must include; waits for a while until it is
                 committed.
 
@@ -131,8 +134,11 @@ class Answers:
         request = from_wire(payload, question.request)
         if min_offset is not None:
             await self.holds(min_offset, caller)
-        if question.tell is None and at == END:
-            return await self._of_present(question, request, caller)
+        pinned = None if cursor is None else cursor.points.get(at)
+        if question.tell is None and at == END and pinned in (None, self._last_offset):
+            page = await self._of_present(question, request, caller)
+            if pinned is None or page.points == {at: pinned}:
+                return page
         access = self._access(caller)
         guard_of(question).check_caller(access)
         by_name = not access.allows_all and not access.allows(Operation.DESCRIBE, CLUSTER)
@@ -149,7 +155,7 @@ class Answers:
                 return Page(payload=rows, about=self._about_feed())
         shown = guard_of(question).shown
         if shown is None or access.allows_all:
-            return await self._workers.page(name, payload, at, cursor, by_name=by_name)
+            return await self._workers.page(name, payload, at, cursor, limit=limit, by_name=by_name)
         if question.item is not None:
             return await self._visible.page(
                 (name, payload, at, caller.principal, caller.host, by_name),
@@ -157,6 +163,7 @@ class Answers:
                 partial(self._workers.page, name, payload, at, by_name=by_name),
                 partial(shown, access, request),
                 cursor,
+                limit=limit,
             )
         page = await self._workers.page(name, payload, at, cursor, by_name=by_name)
         response = from_wire(page.payload, question.response, lenient=True)
@@ -213,6 +220,10 @@ class Answers:
             return
         await first_of(self._feed().beyond(offset, wait_s), self._stopping.wait())
 
+    @property
+    def _last_offset(self) -> int:
+        return self._history.image.provenance.next_offset - 1
+
     def _about_feed(self) -> About:
         end = self._feed().end_offset
         return About(
@@ -254,7 +265,7 @@ class Answers:
             not_understood=found.not_understood,
             as_of_timestamp=found.timestamp,
         )
-        return Page(payload=to_wire(response), about=about)
+        return Page(payload=to_wire(response), about=about, points={END: about.as_of})
 
 
 def _seen(access: Access, names: Mapping[Uuid, str]) -> dict[Uuid, str]:

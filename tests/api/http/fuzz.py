@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from api.cli.main import run
-from api.http.asking import MIN_OFFSET
+from api.http.paging import MIN_OFFSET
 from tests.api.services import serving
 
 LEFT_OUT = ("/v1/events", "/v1/report/growth", "/v1/tail", "/v1/records/append")

@@ -43,6 +43,8 @@ def _calls(document: dict[str, Any]) -> list[dict[str, Any]]:
                 for each in of.get("parameters", [])
                 if "example" in each
             }
+            if any(each["name"] == "limit" for each in of.get("parameters", [])):
+                parameters["limit"] = 1  # answers have `next` then
             call = {
                 "name": of["operationId"],
                 "tag": of["tags"][0],
