@@ -73,6 +73,14 @@ place = client.append([records.note(text) for text in ("one", "two")])
 print(place["records"], place["last_offset"] == client.last_offset)
 print([line["data"].get("text") for line in client.ask("dump", from_=place["first_offset"])])
 print(client.ask("info")["log_end"] == place["last_offset"] + 1)
+for question, field in (("notes list", "notes"), ("features describe", "features"), ("dump", None)):
+    whole = client.ask(question)
+    pages = []
+    for page in client.pages(question, limit=1):
+        pages.append(page)
+        client.append([records.note("between two pages")])
+    items = [item for page in pages for item in (page if field is None else page[field])]
+    print(question, len(pages) > 1, items == (whole if field is None else whole[field]))
 print(client.ask("report")[:15], client.ask("acls list", filter={"principal": "User:a"})["acls"])
 try:
     Client("localhost:8080")
@@ -171,6 +179,7 @@ def test_answers_that_are_lost_half_way_are_asked_for_again(
         "2 True",
         "['one', 'two']",
         "True",
+        *[f"{question} True True" for question in ("notes list", "features describe", "dump")],
         "<!doctype html> []",
         "'localhost:8080' is not a URL such as http://127.0.0.1:8080",
     ]

@@ -143,6 +143,27 @@ class Client:
             named.setdefault("min_offset", self.last_offset)
         return self._answered(_path(question, **named), {}, take=_document)
 
+    def pages(self, question: str, limit: int, **parameters: Any) -> Iterator[Any]:
+        """Ask a question whose answer is a list; yield the answer in pages of `limit` items.
+
+        All pages are of one image, that of the first page, although the log grows meanwhile.
+
+        Args:
+            question: Such as `topics list`, or `history`.
+            parameters: As in `ask`.
+
+        Raises:
+            MetalogError: as `ask`. RESOURCE_GONE: the log does not hold this image any more; start
+                again for a new list.
+        """
+        cursor = None
+        while True:
+            page = self.ask(question, limit=limit, cursor=cursor, **parameters)
+            cursor = _next_cursor(page)
+            yield page
+            if cursor is None:
+                return
+
     def subscribe(self, from_offset: int, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Yield the committed records from an offset on, then each new record, without end.
 
@@ -238,6 +259,14 @@ def _changing(media_type: str, request_id: str | None, expect: Versions | None) 
         ]
         headers["If-Match"] = ", ".join(tags)
     return headers
+
+
+def _next_cursor(page: Any) -> str | None:
+    """Remove the cursor of the next page from a page, and return it; None on the last page."""
+    if not isinstance(page, list):
+        return cast("str | None", page.pop("next"))
+    has_next = bool(page) and set(page[-1]) == {"next"}
+    return cast(str, page.pop()["next"]) if has_next else None
 
 
 def _opened(response: HTTPResponse) -> HTTPResponse:
