@@ -102,8 +102,8 @@ class _Broker:
         between_brokers = _between_brokers(options)
         self._cluster = Cluster(between_brokers)
         self._authorization = Authorization(options.authorizer)
-        to_brokers = options.client.used_with(between_brokers.protocol)
-        self._following = Following(options.broker_id, replicas, self._cluster, to_brokers)
+        self._to_brokers = options.client.used_with(between_brokers.protocol)
+        self._following = Following(options.broker_id, replicas, self._cluster, self._to_brokers)
         self._health = Health(disk, directories, recovered=lambda: self.link.follow_anew())
         self._creation = TopicCreation(self._forward) if options.auto_create_topics else None
         self._own = self._handlers()
@@ -131,12 +131,13 @@ class _Broker:
         """Make the link to the controller, which announces the ports of the listeners."""
         options, ports = self._options, [listener.port for listener in self._listeners]
         at = server_address(options.server)
-        security = options.client.used_with(at.protocol)
-        renewal.add(partial(options.client.read_again, security))
+        to_service = options.client.used_with(at.protocol)
+        for security in (to_service, self._to_brokers):
+            renewal.add(partial(options.client.read_again, security))
         renewal.begin()
         self.link = ControllerLink(
             at,
-            security,
+            to_service,
             _identity(options, self._cluster_id, ports, self._directories),
             self._directories,
             self._cluster,

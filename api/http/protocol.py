@@ -35,6 +35,7 @@ from api.transport.limits import RECEIVE_BUFFER_BYTES
 from api.transport.log_limit import limited_logger
 from records.errors import RequestError, UnavailableError
 
+log = limited_logger(__name__)
 # Clients can cause any number of its lines about invalid requests.
 limited_logger("uvicorn.error")
 
@@ -89,7 +90,9 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             self._place = self._all.enter(self._quota, lambda _: self._abort())
             self.app_state[IS_RESERVED] = self._place.is_reserved
             self.app_state[MEMORY] = self._memory = BodyMemory(self._place)
-        except (RequestError, UnavailableError):
+        except (RequestError, UnavailableError) as error:
+            name = ":".join(map(str, self.client or ("a unix socket",)))
+            log.warning("%s: %s; the connection is closed", name, error)
             self._abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -27,7 +27,7 @@ import msgspec
 from api.security.listeners import SecurityProtocol
 from api.security.options import check_mechanisms
 from api.security.sasl import ClientLogin
-from api.security.tls import TlsFiles, client_context, load_certificate, unconnected
+from api.security.tls import TlsFiles, client_context, unconnected
 from controller.decisions.scram import ScramMechanism
 from records.errors import RequestError
 
@@ -113,7 +113,7 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def read_again(self, used: "ConnectionSecurity") -> Callable[[], None]:
-        """Check the TLS files; return a function that loads the certificate for later connections.
+        """Read the TLS files; return a function that uses them for later connections.
 
         Args:
             used: The security of the connections, as `used_with` returned it.
@@ -121,14 +121,13 @@ class ClientSecurity(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RequestError: as `used_with`.
         """
-        if used.tls is None or self.tls.certificate is None:
+        if used.tls is None:
             return lambda: None
-        client_context(self.tls)
-        return partial(load_certificate, used.tls, self.tls)
+        return partial(used.renew, client_context(self.tls))
 
 
-class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):
-    """The TLS context and the login of one connection.
+class ConnectionSecurity(msgspec.Struct, kw_only=True):
+    """The TLS context and the login of the connections to one server or group of servers.
 
     Attributes:
         tls: The TLS context; None: no TLS.
@@ -137,6 +136,10 @@ class ConnectionSecurity(msgspec.Struct, frozen=True, kw_only=True):
 
     tls: ssl.SSLContext | None = None
     login: ClientLogin | None = None
+
+    def renew(self, tls: ssl.SSLContext) -> None:
+        """Use another TLS context, with new certificates, for connections made from now on."""
+        self.tls = tls
 
 
 PLAIN_TEXT = ConnectionSecurity()

@@ -72,7 +72,7 @@ def server_context(
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    load_certificate(context, files, now=now)
+    _load_certificate(context, files, now=now)
     if files.ca is not None:
         _load_authorities(context, files.ca)
     context.verify_mode = _VERIFY_MODES[client_auth]
@@ -95,37 +95,8 @@ def client_context(
     else:
         _load_authorities(context, files.ca)
     if files.certificate is not None:
-        load_certificate(context, files, now=now)
+        _load_certificate(context, files, now=now)
     return context
-
-
-def load_certificate(
-    context: ssl.SSLContext, files: TlsFiles, *, now: dt.datetime | None = None
-) -> None:
-    """Load certificate and key into a context; called again when the files were renewed.
-
-    Open connections are not affected.
-
-    Raises:
-        RequestError: as `server_context`; the context is then unchanged.
-    """
-    path = files.certificate
-    assert path is not None
-    key = files.key or path
-    _check_validity(path, _first_certificate(path), now or dt.datetime.now(dt.UTC))
-    _read(key)
-    try:
-        # A context of its own first, because a failure may leave half of it loaded.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path, key, _no_password)
-        context.load_cert_chain(path, key, _no_password)
-    except _EncryptedKeyError:
-        raise _wrong(f"the private key {key} is encrypted; store it without a password") from None
-    except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            raise _wrong(f"the private key {key} is not that of certificate {path}") from error
-        if error.reason == "EE_KEY_TOO_SMALL":
-            raise _wrong(f"the key of certificate {path} is too short; use 2048 bits") from error
-        raise _wrong(f"{key} has no private key in PEM that can be used") from error
 
 
 def peer_certificate(transport: asyncio.BaseTransport) -> Certificate | None:
@@ -141,11 +112,17 @@ def peer_principal(
     """Return the principal of the other side's certificate, None if it presented none.
 
     Raises:
-        RequestError: SASL_AUTHENTICATION_FAILED, no rule gives the certificate a principal.
+        RequestError: SASL_AUTHENTICATION_FAILED, the certificate has expired, or no rule gives it
+            a principal.
     """
     certificate = peer_certificate(transport)
     if certificate is None:
         return None
+    # OpenSSL verifies the certificate when a TLS session begins, but not when it is resumed.
+    if dt.datetime.now(dt.UTC) > certificate.not_after:
+        raise RequestError(
+            "SASL_AUTHENTICATION_FAILED", f"certificate {certificate.subject!r} has expired"
+        )
     principal = (mapping or PrincipalMapping()).principal(certificate.subject)
     if principal is None:
         raise RequestError(
@@ -192,6 +169,24 @@ class _EncryptedKeyError(Exception):
 def _no_password() -> str:
     # Without this OpenSSL prompts on the terminal.
     raise _EncryptedKeyError
+
+
+def _load_certificate(context: ssl.SSLContext, files: TlsFiles, *, now: dt.datetime | None) -> None:
+    path = files.certificate
+    assert path is not None
+    key = files.key or path
+    _check_validity(path, _first_certificate(path), now or dt.datetime.now(dt.UTC))
+    _read(key)
+    try:
+        context.load_cert_chain(path, key, _no_password)
+    except _EncryptedKeyError:
+        raise _wrong(f"the private key {key} is encrypted; store it without a password") from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise _wrong(f"the private key {key} is not that of certificate {path}") from error
+        if error.reason == "EE_KEY_TOO_SMALL":
+            raise _wrong(f"the key of certificate {path} is too short; use 2048 bits") from error
+        raise _wrong(f"{key} has no private key in PEM that can be used") from error
 
 
 def _load_authorities(context: ssl.SSLContext, path: Path) -> None:

@@ -93,6 +93,10 @@ class Process:
         _, hard = resource.prlimit(self._process.pid, kind)
         resource.prlimit(self._process.pid, kind, (hard if soft is None else soft, hard))
 
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     async def stop(self) -> int:
         """Shut it down cleanly; return its exit code."""
         return await self._end(signal.SIGTERM)

@@ -15,7 +15,6 @@ from api.security.tls import (
     ClientAuth,
     TlsFiles,
     client_context,
-    load_certificate,
     peer_principal,
     server_context,
 )
@@ -182,14 +181,3 @@ def test_a_certificate_out_of_its_time_is_refused(
     files = ca.issue("server", not_before=NOW - DAY, not_after=NOW + DAY)
     with pytest.raises(RequestError, match=problem):
         server_context(files, now=now)
-
-
-async def test_a_renewed_certificate_is_loaded_into_the_same_context(
-    ca: Authority, tmp_path: Path
-) -> None:
-    server = server_context(ca.issue("server", "old.example"))
-    client = client_context(TlsFiles(ca=ca.path))
-    with pytest.raises(ssl.SSLCertVerificationError):
-        await principal_at_server(server, client, "new.example")
-    load_certificate(server, ca.issue("server", "new.example"))
-    assert await principal_at_server(server, client, "new.example") is None
