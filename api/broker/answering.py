@@ -1,6 +1,7 @@
 """The request handlers of a broker's listener: respond locally, or forward to the controller."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
@@ -61,7 +62,7 @@ def broker_answering(
     return Answering(
         handlers={
             **own,
-            **groups.handlers(authorization.access),
+            **groups.handlers(authorization.access, partial(cluster.nodes, listener)),
             **forwarding_handlers(forward),
             apis.METADATA: metadata,
         },

@@ -117,7 +117,7 @@ class ControllerListener:
             handlers={
                 **RecordsRequests(no_replicas, access).handlers(),
                 **ProducerIds(_no_producer_ids, access).handlers(),
-                **groups.handlers(access),
+                **groups.handlers(access, lambda: ImageCluster(self._service.image).nodes(address)),
                 apis.METADATA: partial(self._metadata, address),
                 **self._forwardable(),
                 apis.ENVELOPE: self._envelope,

@@ -1,16 +1,18 @@
-"""Responses to consumer group requests, as of a Kafka cluster without group coordinators.
+"""Responses to consumer group requests, as of a Kafka cluster that admits no member to any group.
 
-No node is a coordinator. FindCoordinator, and every request to a coordinator, is answered with
-COORDINATOR_NOT_AVAILABLE, as by a Kafka cluster that cannot create `__consumer_offsets`. Consumers
-that assign partitions to themselves work; consumers that subscribe to topics keep waiting. There
+FindCoordinator names a broker, because some consumers that assign themselves partitions look for
+the coordinator of their group id first. That broker, like every node, refuses members and their
+commits with GROUP_AUTHORIZATION_FAILED, which ends consumers that subscribe at once; and it has no
+committed offsets, so that consumers that assign themselves partitions start where they want. There
 are no groups to list, describe or delete. A lookup of a transaction coordinator gets
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which ends transactional producers immediately.
 
-Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; docs/clients.md.
+Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; trials in docs/clients.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 from api.kafka import apis
 from api.kafka.answering import Handler
@@ -47,20 +49,17 @@ from api.kafka.messages.group_offsets import (
     OffsetsTopicResult,
 )
 from api.kafka.messages.groups import (
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FoundCoordinator,
-    HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
     LeaveGroupResponse,
-    SyncGroupRequest,
     SyncGroupResponse,
 )
+from api.kafka.messages.metadata import MetadataBroker
 from controller.authorization.authorizer import (
     Access,
     Operation,
@@ -78,6 +77,9 @@ _NO_NODE = -1
 _NO_OFFSET = -1
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _DEAD = "Dead"
+# Of every member, whatever its rights: it is the one code with which all clients end at once.
+_REFUSED = code_of("GROUP_AUTHORIZATION_FAILED")
+_NO_MEMBERS = "this cluster keeps no groups; assign partitions instead of subscribing"
 
 # First versions of FindCoordinator with several keys and with share groups, of JoinGroup with a
 # null protocol, of DescribeGroups with an error for a group that does not exist.
@@ -86,11 +88,15 @@ _NULLABLE_PROTOCOL_SINCE = 7
 _NOT_FOUND_SINCE = 6
 
 
-def handlers(access: Callable[[Caller], Access]) -> dict[Api, Handler]:
+def handlers(
+    access: Callable[[Caller], Access], nodes: Callable[[], Sequence[MetadataBroker]]
+) -> dict[Api, Handler]:
     """Return the handlers of group requests for a node's listener.
 
     Args:
         access: Returns the current rights of a caller.
+        nodes: Returns the live brokers, ordered by id, with their addresses for the listener's
+            clients.
     """
 
     def handler(answer: Answer) -> Handler:
@@ -99,28 +105,44 @@ def handlers(access: Callable[[Caller], Access]) -> dict[Api, Handler]:
 
         return handle
 
-    return {api: handler(answer) for api, answer in _ANSWERS.items()}
+    async def find_coordinator(frame: RequestFrame, caller: Caller) -> Response:
+        assert isinstance(frame.body, FindCoordinatorRequest)
+        return _found(frame.body, frame.version, access(caller), nodes())
+
+    return {
+        apis.FIND_COORDINATOR: find_coordinator,
+        **{api: handler(answer) for api, answer in _ANSWERS.items()},
+    }
 
 
-def _find_coordinator(
-    request: FindCoordinatorRequest, version: int, access: Access
+def _found(
+    request: FindCoordinatorRequest, version: int, access: Access, nodes: Sequence[MetadataBroker]
 ) -> FindCoordinatorResponse:
     if version >= _BATCHED_SINCE:
         found = [
-            _coordinator(request.key_type, k, version, access) for k in request.coordinator_keys
+            _coordinator(request.key_type, k, version, access, nodes)
+            for k in request.coordinator_keys
         ]
         return FindCoordinatorResponse(coordinators=tuple(found))
-    only = _coordinator(request.key_type, request.key, version, access)
+    only = _coordinator(request.key_type, request.key, version, access, nodes)
     return FindCoordinatorResponse(
         error_code=only.error_code,
         error_message=only.error_message,
-        node_id=_NO_NODE,
-        port=_NO_NODE,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
     )
 
 
-def _coordinator(key_type: int, key: str, version: int, access: Access) -> FoundCoordinator:
+def _coordinator(
+    key_type: int, key: str, version: int, access: Access, nodes: Sequence[MetadataBroker]
+) -> FoundCoordinator:
     error = _no_coordinator(key_type, key, version, access)
+    if error is None and nodes:
+        # The same node for every client of the group, whichever broker is asked, as in Kafka.
+        node = nodes[crc32(key.encode()) % len(nodes)]
+        return FoundCoordinator(key=key, node_id=node.node_id, host=node.host, port=node.port)
+    error = error or RequestError("COORDINATOR_NOT_AVAILABLE", "no broker is live")
     return FoundCoordinator(
         key=key,
         node_id=_NO_NODE,
@@ -131,8 +153,8 @@ def _coordinator(key_type: int, key: str, version: int, access: Access) -> Found
     )
 
 
-def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError:
-    """Return the error for a coordinator lookup; no node is a coordinator."""
+def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> RequestError | None:
+    """Return the error for a coordinator lookup; None if any broker will do."""
     is_share = key_type == _SHARE and version >= _SHARE_SINCE
     if key_type not in (_GROUP, _TRANSACTION) and not is_share:
         return RequestError("INVALID_REQUEST", f"there is no coordinator of type {key_type}")
@@ -144,10 +166,7 @@ def _no_coordinator(key_type: int, key: str, version: int, access: Access) -> Re
             "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
             "this cluster has no transactions; use a producer without a transactional id",
         )
-    return _refusal(access, Operation.DESCRIBE, group_resource(key)) or RequestError(
-        "COORDINATOR_NOT_AVAILABLE",
-        "this cluster keeps no groups; consumers assign themselves partitions",
-    )
+    return _refusal(access, Operation.DESCRIBE, group_resource(key))
 
 
 def _refusal(access: Access, operation: Operation, resource: Resource) -> RequestError | None:
@@ -169,38 +188,31 @@ def _code(access: Access, operation: Operation, group: str, otherwise: str) -> i
     return code_of(otherwise if refusal is None else refusal.code)
 
 
-def _member_code(access: Access, group: str) -> int:
-    return _code(access, Operation.READ, group, "COORDINATOR_NOT_AVAILABLE")
-
-
-def _join(request: JoinGroupRequest, version: int, access: Access) -> JoinGroupResponse:
+def _join(request: JoinGroupRequest, version: int, _: Access) -> JoinGroupResponse:
     return JoinGroupResponse(
-        error_code=_member_code(access, request.group_id),
+        error_code=_REFUSED,
         protocol_name=None if version >= _NULLABLE_PROTOCOL_SINCE else "",
         member_id=request.member_id,
     )
 
 
-def _sync(request: SyncGroupRequest, _: int, access: Access) -> SyncGroupResponse:
-    return SyncGroupResponse(error_code=_member_code(access, request.group_id))
+def _sync(*_: Any) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=_REFUSED)
 
 
-def _heartbeat(request: HeartbeatRequest, _: int, access: Access) -> HeartbeatResponse:
-    return HeartbeatResponse(error_code=_member_code(access, request.group_id))
+def _heartbeat(*_: Any) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=_REFUSED)
 
 
-def _leave(request: LeaveGroupRequest, _: int, access: Access) -> LeaveGroupResponse:
-    return LeaveGroupResponse(error_code=_member_code(access, request.group_id))
+def _leave(*_: Any) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=_REFUSED)
 
 
-def _consumer_heartbeat(
-    request: ConsumerGroupHeartbeatRequest, _: int, access: Access
-) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(error_code=_member_code(access, request.group_id))
+def _consumer_heartbeat(*_: Any) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=_REFUSED, error_message=_NO_MEMBERS)
 
 
-def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommitResponse:
-    code = _member_code(access, request.group_id)
+def _commit(request: OffsetCommitRequest, *_: Any) -> OffsetCommitResponse:
     return OffsetCommitResponse(
         topics=tuple(
             [
@@ -210,7 +222,7 @@ def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommi
                     partitions=tuple(
                         [
                             CommittedPartitionResult(
-                                partition_index=partition.partition_index, error_code=code
+                                partition_index=partition.partition_index, error_code=_REFUSED
                             )
                             for partition in topic.partitions
                         ]
@@ -223,7 +235,7 @@ def _commit(request: OffsetCommitRequest, _: int, access: Access) -> OffsetCommi
 
 
 def _fetch_offsets(request: OffsetFetchRequest, _: int, access: Access) -> OffsetFetchResponse:
-    """Return an OffsetFetch response, which has an error instead of each offset.
+    """Return an OffsetFetch response without a committed offset, as for a group that is not there.
 
     Up to version 7 a request is about one group; from version 8 on it has a list of groups.
     """
@@ -243,7 +255,7 @@ def _fetch_offsets(request: OffsetFetchRequest, _: int, access: Access) -> Offse
 
 
 def _offsets_code(access: Access, group: str) -> int:
-    return _code(access, Operation.DESCRIBE, group, "COORDINATOR_NOT_AVAILABLE")
+    return _code(access, Operation.DESCRIBE, group, "NONE")
 
 
 def _group_offsets(group: FetchedOffsetsGroup, access: Access) -> GroupOffsetsResult:
@@ -279,7 +291,7 @@ def _delete_offsets(request: OffsetDeleteRequest, _: int, access: Access) -> Off
     topics = tuple(
         [ForgottenOffsetsTopicResult(name=topic.name, partitions=()) for topic in request.topics]
     )
-    code = _code(access, Operation.DELETE, request.group_id, "COORDINATOR_NOT_AVAILABLE")
+    code = _code(access, Operation.DELETE, request.group_id, "GROUP_ID_NOT_FOUND")
     return OffsetDeleteResponse(error_code=code, topics=topics)
 
 
@@ -339,7 +351,6 @@ def _delete(request: DeleteGroupsRequest, _: int, access: Access) -> DeleteGroup
 
 
 _ANSWERS: dict[Api, Answer] = {
-    apis.FIND_COORDINATOR: _find_coordinator,
     apis.JOIN_GROUP: _join,
     apis.SYNC_GROUP: _sync,
     apis.HEARTBEAT: _heartbeat,

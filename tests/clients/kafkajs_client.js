@@ -45,7 +45,10 @@ async function main() {
   await step("subscribe", async () => {
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
-    const read = new Promise((done) => consumer.run({ eachMessage: async () => done("yes") }).catch(done));
+    const read = new Promise((done) => {
+      consumer.on("consumer.crash", ({ payload }) => done(payload.error.type));
+      consumer.run({ eachMessage: async () => done("yes") });
+    });
     return Promise.race([read, waited()]);
   });
   await step("transact", async () => {

@@ -18,7 +18,7 @@ outcome offsets "$offset" 'offset 2'
 echo '"configs": "-",'
 outcome read "$read" '0 1 '
 echo '"groups": "-",'
-if [ "$waits" = 124 ]; then member=waits; fi
+case $waits in 0) ;; 124) member=waits ;; *) member="exit code $waits" ;; esac
 outcome subscribe "$member" 0
 echo '"transact": "-",'
 echo '"delete": "-"}'

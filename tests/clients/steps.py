@@ -49,6 +49,12 @@ class Steps:
         """Call `ask` until it returns True, at most 60 s, and record the last answer."""
         self.take(name, lambda: in_time(lambda: "yes" if ask() else "no", "yes"))
 
+    def take_for(self, name: str, action: Callable[[], object], seconds: float) -> None:
+        """Run an operation, and record whether it ended in time: yes, or "waits"."""
+        begin = time.monotonic()
+        action()
+        self._found[name] = "yes" if time.monotonic() - begin < seconds else "waits"
+
     def end(self) -> None:
         """Print all outcomes as JSON, and exit at once: clients that retry would not end."""
         sys.stdout.write(json.dumps(self._found) + "\n")

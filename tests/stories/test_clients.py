@@ -1,14 +1,12 @@
 """Clients with a service and three brokers: the tables in docs/clients.md."""
 
-from pathlib import Path
-
 import pytest
 
 from api.clients.client import MetadataClient
 from controller.decisions.topics import CreateTopics, NewTopic
 from tests.clients import promises
+from tests.clients.documented import table
 from tests.clients.processes import printed, require
-from tests.docs_console import ROOT
 from tests.stories.processes import World
 
 PROGRAMS = {
@@ -40,7 +38,8 @@ async def test_client_does_what_the_table_says(world: World, client: str) -> Non
     address = world.brokers[2].ready["listen"]
     if client == "kcat":
         await _create(address, "of-kcat")
-    assert await printed(PROGRAMS[client], address, f"of-{client}") == _documented()[client]
+    found = await printed(PROGRAMS[client], address, f"of-{client}")
+    assert found == table("client", "create")[client]
 
 
 @pytest.mark.parametrize(
@@ -78,16 +77,4 @@ async def _create(address: str, topic: str) -> None:
 
 
 async def test_table_has_every_client() -> None:
-    assert list(_documented()) == list(PROGRAMS)
-
-
-def _documented() -> dict[str, dict[str, str]]:
-    """Return the table: the outcome of each operation, by client."""
-    lines = Path(ROOT / "docs" / "clients.md").read_text().splitlines()
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in lines
-        if line.startswith("|")
-    ]
-    header, _, *body = rows[: 2 + len(PROGRAMS)]
-    return {row[0]: dict(zip(header[1:], row[1:], strict=True)) for row in body}
+    assert list(table("client", "create")) == list(PROGRAMS)

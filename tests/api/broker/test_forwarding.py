@@ -244,7 +244,7 @@ async def test_whatever_clients_ask_of_the_controller_is_forwarded(tmp_path: Pat
     answered_by_brokers = {
         apis.METADATA,
         apis.INIT_PRODUCER_ID,
-        *groups.handlers(lambda _: UNRESTRICTED),
+        *groups.handlers(lambda _: UNRESTRICTED, tuple),
         *RecordsRequests(NoReplicas(), lambda _: UNRESTRICTED).handlers(),
     }
     assert set(FORWARDED) == answering.handlers.keys() - FROM_BROKERS - answered_by_brokers
