@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from api.socket.changes import Changes
 from api.socket.in_flight_limit import InFlightLimit
 from api.socket.refusals import Refused, encode_refused
-from api.socket.requests import PlainAppend
+from api.socket.requests import PlainAppend, Question
 from api.transport.connections import Place
 from api.transport.log_limit import limited_logger
 from records.errors import MetadataLogError, Outcome, UnavailableError
@@ -42,6 +43,7 @@ class InFlight:
         # Appends that begin together, before any request that came after them; None: none wait.
         self._waiting: list[tuple[PlainAppend, _Request]] | None = None
         self._count = 0
+        self._changes = Changes()
 
     def __bool__(self) -> bool:
         """True if a request or login is in flight."""
@@ -57,7 +59,7 @@ class InFlight:
 
     def start(
         self,
-        answering: Awaitable[bytes] | PlainAppend,
+        answering: Awaitable[bytes] | PlainAppend | Question,
         correlation_id: int,
         size_bytes: int,
         place: Place,
@@ -71,7 +73,13 @@ class InFlight:
         place.request_begun()
         for limit in self._limits:
             limit.take(size_bytes)
-        request = _Request(correlation_id, size_bytes, place)
+        if isinstance(answering, Question):
+            question = answering.answer(self._changes.answered())
+            self._start_task(
+                self._answer(question, _Request(correlation_id, size_bytes, place, change=None))
+            )
+            return
+        request = _Request(correlation_id, size_bytes, place, self._changes.begin())
         if not isinstance(answering, PlainAppend):
             self._start_task(self._answer(answering, request))
             return
@@ -133,6 +141,8 @@ class InFlight:
         request.place.request_ended()
         for limit in self._limits:
             limit.give_back(request.size_bytes)
+        if request.change is not None:
+            self._changes.end(request.change)
 
     async def _log_in(self, checking: Coroutine[Any, Any, None]) -> None:
         try:
@@ -143,11 +153,15 @@ class InFlight:
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """A request that is not answered yet; `size_bytes` counts towards the limits."""
+    """A request that is not answered yet; `size_bytes` counts towards the limits.
+
+    `change` is the number of `Changes.begin`; None for a question.
+    """
 
     correlation_id: int
     size_bytes: int
     place: Place
+    change: int | None
 
 
 def _refused(request: _Request, error: BaseException) -> bytes:

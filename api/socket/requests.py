@@ -121,6 +121,34 @@ class PlainAppend:
         return encode_appended(Appended(correlation_id=self._request.correlation_id, result=result))
 
 
+class Question:
+    """A question: the changes before it on its connection are answered first."""
+
+    def __init__(self, session: CallerSession, run: Run, gone: asyncio.Event) -> None:
+        """Store the arguments.
+
+        Args:
+            gone: Set when the client has disconnected; the question is then abandoned.
+        """
+        self._session, self._run, self._gone = session, run, gone
+
+    async def answer(self, changes: Awaitable[None] | None) -> bytes:
+        """Wait for the changes, if there are any, and return the answer frame.
+
+        Raises:
+            MetadataLogError: there is no answer.
+        """
+        answer = await unless_set(self._gone, self._answer_after(changes))
+        if answer is None:
+            raise UnavailableError("the client sent nothing more, so its question was abandoned")
+        return encode_ran(Ran(correlation_id=self._run.correlation_id, answer=answer))
+
+    async def _answer_after(self, changes: Awaitable[None] | None) -> WireAnswer:
+        if changes is not None:
+            await changes
+        return await self._session.run_wire(self._run.request)
+
+
 class Requests:
     """Answers the requests of one connection."""
 
@@ -136,14 +164,17 @@ class Requests:
         self._layout = layout
         self._gone = gone
 
-    def begin(self, content: bytes) -> Awaitable[bytes] | PlainAppend:
-        """Read a request and return an awaitable of its answer frame, or an append to begin.
+    def begin(self, content: bytes) -> Awaitable[bytes] | PlainAppend | Question:
+        """Read a request; return what answers it: an awaitable, an append to begin, or a question.
 
         Raises:
             RequestError: the request cannot be decoded; nothing was started.
         """
         if content[0] == Kind.RUN:
-            return self._run(decode_run(content))
+            run = decode_run(content)
+            if run.request.is_question:
+                return Question(self._session, run, self._gone)
+            return self._run(run)
         request = decode_append(content, self._layout)
         if is_repeatable(request.batch.identified().origin):
             return self._append(request)
@@ -158,11 +189,5 @@ class Requests:
         return encode_appended(Appended(correlation_id=request.correlation_id, result=result))
 
     async def _run(self, run: Run) -> bytes:
-        answering = self._session.run_wire(run.request)
-        if not run.request.is_question:
-            answer: WireAnswer | None = await answering
-        else:
-            answer = await unless_set(self._gone, answering)
-        if answer is None:
-            raise UnavailableError("the client sent nothing more, so its question was abandoned")
+        answer = await self._session.run_wire(run.request)
         return encode_ran(Ran(correlation_id=run.correlation_id, answer=answer))
