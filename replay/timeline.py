@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from replay.incidents.outage import Outages
     from replay.incidents.reassigned import PartitionKey, ReplicasSince
     from replay.incidents.why import Chain
+    from replay.time_travel.asked_for import AskedFor
     from replay.time_travel.changes import Change, EffectiveChange
     from replay.time_travel.history import Event, LastSet
 
@@ -304,6 +305,12 @@ class Timeline(LogImages):
         from replay.time_travel.history import blame
 
         return blame(self.source, name, at, progress, self._index, self._past, by_name=by_name)
+
+    def asked_for(self, *, by_name: bool = False) -> "AskedFor":
+        """Return what finds the records that asked for others; see `AskedFor`."""
+        from replay.time_travel.asked_for import AskedFor
+
+        return AskedFor(self.source, self._past, by_name=by_name)
 
     def sql_history_end(self) -> int | None:
         """Return the end offset of the log's SQL history; None if there is none."""

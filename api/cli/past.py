@@ -24,7 +24,7 @@ from api.cli.quick import command
 from api.cli.reading import place_of
 
 if TYPE_CHECKING:
-    from api.questions.changes import FieldChange, ObjectChange, ObjectEvent
+    from api.questions.changes import FieldChange, FieldSetter, ObjectChange, ObjectEvent
 
 
 @command()
@@ -90,10 +90,12 @@ def history(
 
 def print_event(event: "ObjectEvent", *, verbose: bool = False) -> None:
     """Print a change of an object; `verbose`: with the client that requested it."""
-    from api.cli.rows import by_text
+    from api.cli.rows import asked_text, by_text
 
     by = by_text(event.origin, verbose=verbose)
-    print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{by and f' {by}'}")
+    asked = asked_text(event, verbose=verbose)
+    whom = f"{by and f' {by}'}{asked and f', {asked}'}"
+    print_line(f"{event.offset:>8} {time_text(event.timestamp)} {event.type}{whom}")
     indent = " " * 10
     if isinstance(event.object, str):
         print_line(f"{indent}{event.object}")
@@ -191,7 +193,7 @@ def blame(
     server: Server = None,
 ) -> None:
     """Show which record last set each field of an object, and who caused it."""
-    from api.cli.rows import origin_text, print_unknown_origin
+    from api.cli.rows import print_unknown_origin
     from api.questions.changes import BLAME, ShowBlame
 
     told = log.ask(BLAME, ShowBlame(object=object_, show_secrets=show_secrets), at=at)
@@ -208,7 +210,7 @@ def blame(
                 found.offset if found.known else before,
                 time_text(found.timestamp),
                 found.type or "-",
-                origin_text(found.origin, verbose=verbose),
+                _whom(found, verbose=verbose),
                 value_text(found.value),
             )
             for field, found in told.answer.fields.items()
@@ -216,6 +218,13 @@ def blame(
     )
     print_unknown_origin(found.origin for found in told.answer.fields.values() if found.known)
     print_remark(about)
+
+
+def _whom(found: "FieldSetter", *, verbose: bool) -> str:
+    from api.cli.rows import asked_text, origin_text
+
+    asked = asked_text(found, verbose=verbose)
+    return origin_text(found.origin, verbose=verbose) + (asked and f", {asked}")
 
 
 def _print_changes(changes: "Sequence[ObjectChange]") -> None:

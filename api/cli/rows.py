@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from api.cli.output import print_line, time_text, value_text
 from api.cli.parameters import bad_parameter
 from records import registry
 from records.json import default_fields
 
 if TYPE_CHECKING:
+    from api.questions.changes import FieldSetter, ObjectEvent
     from api.questions.rows import Row, RowByTable
 
 
@@ -33,6 +36,14 @@ def origin_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
 def by_text(origin: dict[str, Any] | None, *, verbose: bool = False) -> str:
     """Return ` by ` and the origin of a batch; empty if the origin is unknown."""
     return "" if origin is None else f" by {origin_text(origin, verbose=verbose)}"
+
+
+def asked_text(done: "ObjectEvent | FieldSetter", *, verbose: bool = False) -> str:
+    """Return who asked for what a record did, and where; empty if its own origin says it."""
+    if not isinstance(asked := done.asked, Struct) or (done.origin and asked.origin == done.origin):
+        return ""
+    whom = f"by {origin_text(asked.origin, verbose=verbose)}" if asked.origin else "for"
+    return f"asked {whom} at offset {asked.offset}"
 
 
 def print_unknown_origin(origins: Iterable[object | None]) -> None:

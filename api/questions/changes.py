@@ -18,6 +18,7 @@ from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.name_patterns import is_pattern
+from replay.time_travel.asked_for import AskedFor
 from replay.time_travel.changes import Change
 from replay.time_travel.kinds import VOTERS
 from replay.time_travel.objects import ObjectName, parse_object
@@ -89,11 +90,20 @@ class PinnedNote(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class AskedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """The record that asked for what another record did, such as a shrink for a removal."""
+
+    offset: int
+    timestamp: int
+    type: str
+    origin: dict[str, Any] | None
+
+
 class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     """A record that changed an object.
 
-    `object` is set if a pattern was requested. `notes` are the notes about the record, if notes
-    were requested.
+    `object` is set if a pattern was requested. `asked` is set if the record carried out what an
+    earlier record asked for. `notes` are the notes about the record, if notes were requested.
     """
 
     object: str | UnsetType = UNSET
@@ -101,6 +111,7 @@ class ObjectEvent(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int
     type: str
     origin: dict[str, Any] | None
+    asked: AskedBy | UnsetType = UNSET
     changes: tuple[FieldChange, ...]
     notes: tuple[PinnedNote, ...] | UnsetType = UNSET
 
@@ -161,9 +172,10 @@ _WITH_WILDCARDS = frozenset({"config", "quota", "scram", "note"})
 def _of_object(
     past: Past, name: ObjectName, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
+    event_of = _Events(past, request, name)
     with past.progress("reading", at + 1) as advance:
         for event in past.timeline.history(name, at + 1, advance, from_offset=first):
-            yield _event(event.row, event.changes, request)
+            yield event_of(event.row, event.changes)
 
 
 def _is_whole_voter(name: ObjectName) -> bool:
@@ -190,7 +202,8 @@ def _or_static_voters(
         named = list(static_voter_changes(past.reader, at + 1, voter_id))
         if not named or past.reader.kind is not Kind.MIRROR:
             raise
-        yield from (_event(row, [change], request) for row, change in named if row.offset >= first)
+        event_of = _Events(past, request, name)
+        yield from (event_of(row, [change]) for row, change in named if row.offset >= first)
 
 
 def _matching(
@@ -199,12 +212,13 @@ def _matching(
     start = past.image(first - 1)
     # A pattern must not find out letter by letter what is not shown.
     name_of = _label if request.show_secrets else redact_label
+    event_of = _Events(past, request, name)
     with past.progress("reading", at + 1) as advance:
         for label, row, changes in history_matching(
             past.reader, name, first, at + 1, start, shown=name_of, progress=advance
         ):
             of = f"{name.kind.name}:{name_of(name.kind.name, label)}"
-            yield _event(row, changes, request, of)
+            yield replace(event_of(row, changes, label), object=of)
 
 
 def _label(_kind: str, label: str) -> str:
@@ -234,30 +248,49 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
         with past.progress("reading", last + 1) as advance:
             event = step(name, at, advance)
         if event is not None:
-            yield _event(event.row, event.changes, request)
+            yield _Events(past, request, name)(event.row, event.changes)
 
     return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(last))
 
 
-def _event(
-    row: Envelope,
-    found: Iterable[Change],
-    request: ShowHistory,
-    name: str | UnsetType = UNSET,
-) -> ObjectEvent:
-    changes = [shown(change, request) for change in found]
-    return ObjectEvent(
-        object=name,
-        offset=row.offset,
-        timestamp=row.timestamp,
-        type=type(row.payload).__name__,
-        origin=origin_json(row.origin),
-        changes=tuple(
-            [
-                FieldChange(field=c.field, before=c.before, after=c.after, fate=c.fate)
-                for c in changes
-            ]
-        ),
+class _Events:
+    """Makes the events of an object, or of those of a pattern."""
+
+    def __init__(self, past: Past, request: ShowHistory, name: ObjectName) -> None:
+        self._request = request
+        self._name = name
+        self._asked_for = past.timeline.asked_for(by_name=past.by_name)
+
+    def __call__(
+        self, row: Envelope, found: Iterable[Change], label: str | None = None
+    ) -> ObjectEvent:
+        """Return the event of a row; `label` is the object's name if a pattern was requested."""
+        kind = self._name.kind.name
+        changes = [shown(change, self._request) for change in found]
+        return ObjectEvent(
+            offset=row.offset,
+            timestamp=row.timestamp,
+            type=type(row.payload).__name__,
+            origin=origin_json(row.origin),
+            asked=_asked_by(self._asked_for, row, kind, label or self._name.name),
+            changes=tuple(
+                [
+                    FieldChange(field=c.field, before=c.before, after=c.after, fate=c.fate)
+                    for c in changes
+                ]
+            ),
+        )
+
+
+def _asked_by(asked_for: AskedFor, row: Envelope, kind: str, label: str) -> AskedBy | UnsetType:
+    asked = asked_for.of(row, kind, label)
+    if asked is None:
+        return UNSET
+    return AskedBy(
+        offset=asked.offset,
+        timestamp=asked.timestamp,
+        type=type(asked.payload).__name__,
+        origin=origin_json(asked.origin),
     )
 
 
@@ -294,13 +327,17 @@ class ShowBlame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FieldSetter(msgspec.Struct, frozen=True, kw_only=True):
-    """A field's value and the record that set it; the record is null if it is no longer kept."""
+    """A field's value and the record that set it; the record is null if it is no longer kept.
+
+    `asked` is set if the record carried out what an earlier record asked for.
+    """
 
     value: Any
     offset: int | None
     timestamp: int | None
     type: str | None
     origin: dict[str, Any] | None
+    asked: AskedBy | UnsetType = UNSET
     known: bool
 
 
@@ -320,6 +357,7 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
     name = parse_object(request.object)
     with past.progress("reading", at + 1) as advance:
         found = past.timeline.blame(name, at, advance, by_name=past.by_name)
+    asked_for = past.timeline.asked_for(by_name=past.by_name)
     fields = {
         field: FieldSetter(
             value=setter.value
@@ -329,6 +367,9 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
             timestamp=setter.timestamp,
             type=setter.type,
             origin=origin_json(setter.origin),
+            asked=UNSET
+            if setter.row is None
+            else _asked_by(asked_for, setter.row, name.kind.name, name.name),
             known=setter.known,
         )
         for field, setter in found.items()

@@ -51,6 +51,9 @@ SCHEMA = {
     "command": "string, null if unknown",
     "reason": "string, null if none was given",
     "in_effect": "boolean, false if the record's transaction was aborted",
+    "asked_offset": "long, of the record that asked for it; null: no other record did",
+    "asked_principal": "string, of that record's request",
+    "asked_reason": "string, of that record's request",
 }
 """Columns of `changes`."""
 
@@ -139,8 +142,11 @@ def changes(
         The selected columns of `SCHEMA`.
     """
     fields = selection.fields or FIELDS
-    find = needed(partial(partition_changes, fields=fields), first, selection.where)
-    others = needed(workers.other_changes, first, selection.where)
+    kept_from = history.replayed_from
+    of_partitions = partial(partition_changes, fields=fields, kept_from=kept_from)
+    find = needed(of_partitions, first, selection.where)
+    of_others = partial(workers.other_changes, kept_from=kept_from)
+    others = needed(of_others, first, selection.where)
     work = _Work(SCHEMA, CHANGES, find, others)
     return work.rows(history, selection, show_secrets=show_secrets)
 

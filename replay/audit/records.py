@@ -20,7 +20,10 @@ Batches = Iterable[pyarrow.RecordBatch]
 Work = Callable[[Batches], Iterator[pyarrow.RecordBatch]]
 
 _WHOLE_ONLY = ("leader_epoch", "partition_epoch")
-_OF_TOPIC = ("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "RemovePartitionsRecord")
+_OF_TOPIC = (
+    *("TopicRecord", "MoveTopicRecord", "RemoveTopicRecord", "RemovePartitionsRecord"),
+    *("DeleteTopicPartitionsRecord", "CancelDeleteTopicPartitionsRecord"),
+)
 _ORIGIN = pyarrow.schema(
     [
         ("timestamp", pyarrow.int64()),

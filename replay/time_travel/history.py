@@ -48,21 +48,35 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class LastSet(msgspec.Struct, frozen=True):
-    """The record that last set a field.
-
-    If that record is older than the kept history, all fields but `value` are None.
-    """
+    """A field's value and the row that last set it; None if that is older than the kept history."""
 
     value: Any
-    offset: int | None = None
-    timestamp: int | None = None
-    type: str | None = None
-    origin: Origin | None = None
+    row: Envelope | None = None
 
     @property
     def known(self) -> bool:
         """True if the record is in the kept history."""
-        return self.offset is not None
+        return self.row is not None
+
+    @property
+    def offset(self) -> int | None:
+        """Offset of the record."""
+        return None if self.row is None else self.row.offset
+
+    @property
+    def timestamp(self) -> int | None:
+        """Time of the record, ms since 1970."""
+        return None if self.row is None else self.row.timestamp
+
+    @property
+    def type(self) -> str | None:
+        """Type of the record."""
+        return None if self.row is None else type(self.row.payload).__name__
+
+    @property
+    def origin(self) -> Origin | None:
+        """Origin of the record."""
+        return None if self.row is None else self.row.origin
 
 
 @explains
@@ -233,12 +247,7 @@ def blame(
         watch, last, _ = _last_setters(source, _by_key(name, key), at, progress, index, past)
     if not watch.fields:
         raise absence(source, name, at, index)
-    return {
-        field: LastSet(value, row.offset, row.timestamp, type(row.payload).__name__, row.origin)
-        if (row := last.get(field))
-        else LastSet(value)
-        for field, value in watch.fields.items()
-    }
+    return {field: LastSet(value, last.get(field)) for field, value in watch.fields.items()}
 
 
 def _own_row(event: Event, field: str) -> Envelope | None:

@@ -5,27 +5,16 @@ Most changes are of partitions; these are computed by operations on columns (par
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow
 
 from replay.audit.fold.objects import ABORT, BEGIN, CONTROL, END
+from replay.audit.fold.plans import Plans
+from replay.audit.fold.said import Said
 from replay.audit.fold.settings import Setting, config, settings, voter
 from replay.audit.fold.texts import id_text
 from replay.audit.fold.topic_names import TOPIC_RESOURCE, Fields
-
-
-class Said(NamedTuple):
-    """A record: its position, time, type, fields, and the origin of its request."""
-
-    position: int
-    timestamp: int
-    principal: str | None
-    command: str | None
-    reason: str | None
-    name: str
-    fields: Fields
-
 
 CHANGES = pyarrow.schema(
     [
@@ -34,12 +23,17 @@ CHANGES = pyarrow.schema(
         *((name, pyarrow.string()) for name in ("kind", "id", "name", "field", "before", "after")),
         *((name, pyarrow.string()) for name in ("record", "principal", "command", "reason")),
         ("in_effect", pyarrow.bool_()),
+        ("asked_offset", pyarrow.int64()),
+        *((name, pyarrow.string()) for name in ("asked_principal", "asked_reason")),
     ]
 )
-"""The columns of changes."""
+"""The columns of changes; the last ones are null unless the record carries out another's plan."""
 
 Row = tuple[Any, ...]
 """The values of `CHANGES`."""
+
+_Asked = tuple[int | None, str | None, str | None]
+_NOBODY: _Asked = (None, None, None)
 
 _Key = tuple[str, str | None, str, str]
 """kind, topic, head, rest."""
@@ -48,7 +42,10 @@ _Key = tuple[str, str | None, str, str]
 class Changes:
     """Computes the changes that records make, except to partitions; takes records in log order."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_from: int = 0) -> None:
+        """Begin before the first record; what is before `kept_from` is a state, no requests."""
+        self._kept_from = kept_from
+        self._plans = Plans()
         self._spaces: dict[str, str] = {}
         self._values: dict[_Key, dict[str, str]] = defaultdict(dict)
         # What the records of an aborted transaction would have set.
@@ -99,6 +96,8 @@ class Changes:
         else:
             for each in settings(name, fields):
                 yield from self._set(said, each, in_effect)
+        if in_effect and said.position >= self._kept_from:
+            self._plans.apply(said)
 
     def _take_name(self, topic: Fields) -> Iterator[Row]:
         topic_id, namespace_id = topic["topic_id"], topic.get("namespace_id")
@@ -134,7 +133,7 @@ class Changes:
         kind, fields, topic, head, rest = setting
         key = (kind, topic, head, rest)
         values, aborted = self._values[key], self._aborted
-        id_ = name = ""
+        id_, name, asked = "", "", _NOBODY
         for field, after in fields.items():
             before = values.get(field)
             if not in_effect:
@@ -150,6 +149,7 @@ class Changes:
                     if topic is not None and kind != "replica_deletions":
                         self._of_topics[topic][key] = None
                     id_, name = self._labels(setting)
+                    asked = self._asked(said, setting) if in_effect else _NOBODY
                 yield (
                     said.position,
                     said.timestamp,
@@ -164,7 +164,14 @@ class Changes:
                     said.command,
                     said.reason,
                     in_effect,
+                    *asked,
                 )
+
+    def _asked(self, said: Said, setting: Setting) -> _Asked:
+        if setting.kind not in ("pending_partition_removals", "replica_deletions"):
+            return _NOBODY
+        found = self._plans.asked(said.name, said.fields, int(setting.rest.split("/")[1]))
+        return _NOBODY if found is None else (found.position, found.principal, found.reason)
 
     def _labels(self, setting: Setting) -> tuple[str, str]:
         topic = setting.topic

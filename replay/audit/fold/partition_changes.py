@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from replay.audit.fold.changes import CHANGES
 from replay.audit.fold.objects import FOR_EVER
 from replay.audit.fold.partitions import rows_of
+from replay.audit.fold.plans import BEGIN, CANCEL, REMOVAL
 from replay.audit.fold.texts import id_text
 from replay.audit.fold.topic_names import Fields
 
@@ -31,6 +32,9 @@ _UNSET, _REMOVED = -2, -1
 """In place of a text's number: the event does not set the field; the field has no value then."""
 
 _ORIGIN = ("principal", "command", "reason")
+ASKED = {"asked_offset": "position", "asked_principal": "principal", "asked_reason": "reason"}
+"""For each column about the record that asked for a change, that record's own column."""
+
 _SAID = ("position", "timestamp", *_ORIGIN, "topic_id")
 """Columns of a record that an event has too."""
 
@@ -57,6 +61,11 @@ class Values(NamedTuple):
     def settled(self) -> Any:
         """Return the number of the value after each event; negative if there is no value."""
         return numpy.where(self.after == _UNSET, self.before, self.after)
+
+    def is_some(self, numbers: Any) -> Any:
+        """Return a mask of the numbers whose text is that of a list with items."""
+        is_empty = pc.equal(self.texts, "[]").to_numpy(zero_copy_only=False)
+        return (numbers >= 0) & ~numpy.append(is_empty, True)[numbers]
 
     def texts_of(self, numbers: Any) -> pyarrow.Array:
         """Return the texts for some numbers; null for a negative number."""
@@ -91,6 +100,7 @@ class Events:
         self._span = self._events["span"].to_numpy()[self._order]
         self.in_effect = self._span < 0
         self._is_removal = self._events["is_removal"].to_numpy(zero_copy_only=False)
+        self._planned = self._events["planned"].to_numpy(zero_copy_only=False)
 
     def said(self, rows: Any, columns: Collection[str]) -> dict[str, pyarrow.Array]:
         """Return, for some events, those of `columns` that are the same for all fields of an event.
@@ -118,6 +128,69 @@ class Events:
         after[self._is_removal] = _REMOVED
         after = after[self._order]
         return Values(_before(after, self._span, self._first), after, texts)
+
+    def asked(
+        self, rows: Any, kept_from: int, columns: Collection[str]
+    ) -> dict[str, pyarrow.Array]:
+        """Return, for some events, those columns of `ASKED` that are in `columns`.
+
+        Args:
+            rows: The indices of the events.
+            kept_from: The first offset of a record; what is before it is a state.
+        """
+        wanted = [name for name in ASKED if name in columns]
+        if not wanted:
+            return {}
+        by = self._asked_by[rows]
+        by = numpy.where((by < 0) | (self.offset[by] < kept_from), -1, by)
+        places = pyarrow.array(self._order[by], mask=by < 0)
+        return {name: self._events[ASKED[name]].take(places) for name in wanted}
+
+    @cached_property
+    def _asked_by(self) -> Any:
+        """By event, the index of the event whose plan it carries out; -1 if there is none."""
+        records = self._events["record"].take(pyarrow.array(self._order))
+        is_change, is_whole, is_removal = (
+            pc.equal(records, name).to_numpy(zero_copy_only=False) & self.in_effect
+            for name in ("PartitionChangeRecord", "PartitionRecord", REMOVAL)
+        )
+        has_mode = self._events["mode"].is_valid().to_numpy(zero_copy_only=False)[self._order]
+        planned = self._planned[self._order]
+        begun = _last_before((planned != NO_PLAN) & self.in_effect, self._first)
+        is_planned = (begun >= 0) & (planned[begun] == BEGUN)
+        found = numpy.where((is_change & has_mode | is_removal) & is_planned, begun, -1)
+        rows, by = self._reassignments_done(is_change, is_whole)
+        found[rows] = by
+        return found
+
+    def _reassignments_done(self, is_change: Any, is_whole: Any) -> tuple[Any, Any]:
+        """Return the events that finish a reassignment, and those that began it.
+
+        Args:
+            is_change, is_whole: Masks of the events of a PartitionChangeRecord, and of a
+                PartitionRecord, in effect.
+        """
+        adding, removing, replicas = (
+            self.values(name) for name in ("adding_replicas", "removing_replicas", "replicas")
+        )
+        was, is_ = (
+            adding.is_some(adding.before) | removing.is_some(removing.before),
+            adding.is_some(adding.settled()) | removing.is_some(removing.settled()),
+        )
+        changed = (adding.changed() | removing.changed()) & is_change
+        # What a PartitionRecord says about a reassignment is a state.
+        begun = _last_before((changed & is_) | is_whole, self._first)
+        (rows,) = numpy.nonzero(changed & was & ~is_ & (begun >= 0) & ~is_whole[begun])
+        texts = (
+            adding.texts_of(adding.before[rows]),
+            removing.texts_of(removing.before[rows]),
+            replicas.texts_of(replicas.settled()[rows]),
+        )
+        lists = zip(*(map(_json_list, each.to_pylist()) for each in texts), strict=True)
+        # Else it was called off.
+        done = [added <= now and removed.isdisjoint(now) for added, removed, now in lists]
+        rows = rows[numpy.array(done, bool)]
+        return rows, begun[rows]
 
     @cached_property
     def _label(self) -> Any:
@@ -165,6 +238,7 @@ def partition_changes(
     spaces: dict[str, str],
     *,
     fields: Sequence[str] = FIELDS,
+    kept_from: int = 0,
     columns: Sequence[str] = CHANGES.names,
 ) -> Iterator[pyarrow.Table]:
     """Yield the changes of partitions, one table per field.
@@ -175,6 +249,7 @@ def partition_changes(
         undone: The first and the last position of each aborted or still open transaction.
         spaces: The names of all namespaces, by id.
         fields: The fields whose changes are needed.
+        kept_from: The first offset of a record; what is before it is a state.
         columns: The columns of `CHANGES` that are needed.
     """
     events = Events(records, undone, spaces)
@@ -182,7 +257,7 @@ def partition_changes(
     for field in fields:
         values = events.values(field)
         (changed,) = numpy.nonzero(values.changed())
-        rows = events.said(changed, columns)
+        rows = events.said(changed, columns) | events.asked(changed, kept_from, columns)
         for name, numbers in (("before", values.before), ("after", values.after)):
             if name in columns:
                 rows[name] = values.texts_of(numbers[changed])
@@ -234,7 +309,14 @@ _Names = dict[bytes, list[tuple[int, str]]]
 """By topic, each position where it took a name, ascending, and the full name."""
 
 _Removals = list[tuple[int, str, int]]
-"""Index of a record that removes a partition, the record's type, and the partition's id."""
+"""Index of a record that removes a partition, or begins or cancels that; its type, and the
+partition's id.
+"""
+
+BEGUN, OVER, NO_PLAN = 1, 0, -1
+"""What an event does to the plan to remove its partition."""
+
+_PLANNED = {BEGIN: BEGUN, CANCEL: OVER}
 
 
 def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple[_Names, _Removals]:
@@ -250,7 +332,7 @@ def _names_and_removals(records: pyarrow.Table, spaces: dict[str, str]) -> tuple
         ((name, fields),) = decoder.decode(other["record"]).items()
         if name == "RemoveTopicRecord":
             removals += [(row, name, each) for each in known.get(other["topic_id"], ())]
-        elif name == "RemovePartitionsRecord":
+        elif name in (REMOVAL, *_PLANNED):
             removals += [(row, name, each) for each in fields["partition_ids"]]
         elif other["span"] < 0:
             space = spaces.get(fields.get("namespace_id", ""))
@@ -270,7 +352,10 @@ def _partition_ids(records: pyarrow.Table, topics: pyarrow.ChunkedArray) -> dict
 
 
 def _events(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
-    """Return the events, with the columns of `_SAID` and `rows_of`, record, span and is_removal."""
+    """Return the events.
+
+    They have the columns of `_SAID` and `rows_of`, record, span, is_removal and planned.
+    """
     of_partitions = _batch(records.filter(records["record"].is_null()))
     values = rows_of(of_partitions)
     kept = pyarrow.table({name: of_partitions[name] for name in (*_SAID, "span")})
@@ -284,9 +369,13 @@ def _events(records: pyarrow.Table, removals: _Removals) -> pyarrow.RecordBatch:
     gone = records.select([*_SAID, "span"]).take(pyarrow.array(rows, pyarrow.int64()))
     gone = gone.append_column("record", pyarrow.array(types, pyarrow.string()))
     gone = gone.append_column("partition_id", pyarrow.array(ids, pyarrow.int32()))
-    is_removal = numpy.arange(kept.num_rows + gone.num_rows) >= kept.num_rows
+    planned = numpy.full(kept.num_rows + gone.num_rows, NO_PLAN)
+    planned[kept.num_rows :] = [_PLANNED.get(name, OVER) for name in types]
+    is_removal = numpy.zeros(len(planned), bool)
+    is_removal[kept.num_rows :] = [name not in _PLANNED for name in types]
     events = pyarrow.concat_tables([kept, gone], promote_options="default")
-    return _batch(events.append_column("is_removal", pyarrow.array(is_removal)))
+    events = events.append_column("is_removal", pyarrow.array(is_removal))
+    return _batch(events.append_column("planned", pyarrow.array(planned)))
 
 
 def _batch(table: pyarrow.Table) -> pyarrow.RecordBatch:
@@ -305,6 +394,10 @@ def _numbered(values: pyarrow.Array) -> tuple[Any, pyarrow.Array]:
     rows = numpy.empty(len(keys.dictionary), numpy.int64)
     rows[keys.indices.to_numpy()] = numpy.arange(len(values))
     return numbers, _texts(values.take(pyarrow.array(rows)))
+
+
+def _json_list(text: str | None) -> set[int]:
+    return set() if text is None else msgspec.json.decode(text, type=set[int])
 
 
 def _keys(values: pyarrow.Array) -> pyarrow.Array:

@@ -10,12 +10,13 @@ import pyarrow
 import pyarrow.compute as pc
 
 from replay.audit.fold.changed_objects import OBJECTS, changed_objects
-from replay.audit.fold.changes import CHANGES, Changes, Row, Said
+from replay.audit.fold.changes import CHANGES, Changes, Row
 from replay.audit.fold.net_changes import NET, net_changes
 from replay.audit.fold.objects import ABORT, BEGIN, END, Objects
 from replay.audit.fold.packing import packed, packed_by_topic, unpacked
 from replay.audit.fold.partition_changes import partition_changes
 from replay.audit.fold.partitions import SCHEMA, ended, rows_of
+from replay.audit.fold.said import Said
 from replay.audit.fold.summed_changes import AddUp, summed_others
 from replay.audit.fold.texts import Sums
 from replay.audit.fold.transactions import TransactionFold
@@ -172,10 +173,10 @@ def pack_others(batches: Batches) -> Iterator[pyarrow.RecordBatch]:
 
 
 def other_changes(
-    batches: Batches, columns: Sequence[str] = CHANGES.names
+    batches: Batches, kept_from: int = 0, columns: Sequence[str] = CHANGES.names
 ) -> Iterator[pyarrow.RecordBatch]:
     """Return the changes of all objects except partitions; the records must be in order."""
-    return _selected(Changes().of_all(_said(unpacked(batches))), CHANGES, columns)
+    return _selected(Changes(kept_from).of_all(_said(unpacked(batches))), CHANGES, columns)
 
 
 def other_objects(

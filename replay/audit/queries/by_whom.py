@@ -2,6 +2,7 @@
 
 from replay.audit.fold.needed import removed, unexplained
 from replay.audit.queries.query import (
+    ASKED,
     ID,
     KIND,
     NAME,
@@ -25,7 +26,7 @@ CHANGES = Query(
     "every field that changed, with who changed it and why",
     """
     SELECT offset, time, kind, name, id, field, before, after, record, principal, command, reason,
-           in_effect
+           asked_offset, asked_principal, asked_reason, in_effect
     FROM (SELECT /*+ REPARTITION(1) */ * FROM changes)  -- sorted without a sample
     ORDER BY offset, kind, name, field
     """,
@@ -38,6 +39,7 @@ CHANGES = Query(
         "after": Column("string", "value after, lists as JSON", null="it was removed"),
         "record": RECORD_TYPE,
         **ORIGIN,
+        **ASKED,
         "in_effect": Column("boolean", "false if the record's transaction was aborted"),
     },
 )
@@ -129,7 +131,7 @@ DELETIONS = Query(
     "who deleted what",
     """
     SELECT offset, time, record, kind, name, id, if(kind = 'configs', field, null) AS config,
-           principal, command, reason
+           principal, command, reason, asked_offset, asked_principal, asked_reason
     FROM changes
     WHERE in_effect AND after IS null AND kind <> 'pending_partition_removals'
           AND (record LIKE 'Remove%' OR record LIKE 'Unregister%'
@@ -146,6 +148,7 @@ DELETIONS = Query(
         **OBJECT,
         "config": Column("string", "name of the config", null="the object is no config"),
         **ORIGIN,
+        **ASKED,
     },
     fields=("replicas",),  # a partition that is removed loses all its fields
     where=removed,

@@ -81,4 +81,11 @@ ORIGIN: Columns = {
     "command": Column("string", "what was asked", null="unknown"),
     "reason": Column("string", "why, as given by the caller", null="none was given"),
 }
+ASKED: Columns = {
+    "asked_offset": Column(
+        "bigint", "of the record that asked for what this one did", null="no other record did"
+    ),
+    "asked_principal": Column("string", "who asked there", null="unknown, or nobody did"),
+    "asked_reason": Column("string", "why", null="none was given, or nobody asked"),
+}
 HOUR = Column("timestamp", "start of the hour, in UTC")

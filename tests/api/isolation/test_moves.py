@@ -121,6 +121,8 @@ def _move(tenant: Tenant, next_holder: Tenant, name: str) -> Iterator[tuple[Orig
         value=None,
     )
     yield _of(tenant), config
+    # It is carried out where the topic is moved to; who asked for it stays here.
+    yield _of(tenant), change(name, 1, replicas=(2, 3), adding_replicas=(3,))
     yield (
         _ADMIN,
         CancelDeleteTopicPartitionsRecord(topic_id=uid(name), partition_ids=(1,)),
@@ -129,6 +131,7 @@ def _move(tenant: Tenant, next_holder: Tenant, name: str) -> Iterator[tuple[Orig
         _ADMIN,
         MoveTopicRecord(topic_id=uid(name), namespace_id=uid(next_holder.name), name=name),
     )
+    yield _ADMIN, change(name, 1, adding_replicas=())
 
 
 def _steps() -> Iterator[tuple[Origin, Record]]:
@@ -396,6 +399,22 @@ async def test_what_was_set_elsewhere_is_set_by_the_move_in_blame(world: _World)
     by_id = f"partition:@{uuid_text(uid('kept'))}/1"
     ((blame, *_),) = await _told(world, ALPHA, "blame", ShowBlame(object=by_id), last_move)
     assert {field["offset"] for field in blame["fields"].values()} == {last_move}
+
+
+async def test_who_asked_is_told_to_those_who_may_see_where(world: _World) -> None:
+    by_id = f"partition:@{uuid_text(uid('kept'))}/1"
+    for caller, is_told in ((ALPHA, False), ("User:admin", True)):
+        ((events, *_),) = await _told(
+            world, caller, "history", ShowHistory(object=by_id), world.end - 1
+        )
+        done = [event for event in events if event["origin"]["principal"] == "User:admin"]
+        finished = [
+            event
+            for event in done
+            if [c["field"] for c in event["changes"]][:1] == ["adding_replicas"]
+        ]
+        assert finished
+        assert {"asked" in event for event in finished} == {is_told}
 
 
 async def test_a_tenant_sees_the_deletions_of_replicas_of_its_own_time(world: _World) -> None:

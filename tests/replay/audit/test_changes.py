@@ -1,7 +1,8 @@
 """The table of effective changes, compared with computations in plain Python."""
 
+import dataclasses
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,24 @@ from replay.audit.log_frame import LogFiles
 from replay.audit.queries import QUERIES
 from replay.image.configs import NAMESPACE, RESOURCE_NAMES, TOPIC
 from replay.loader import BatchSource
+from replay.time_travel.asked_for import AskedFor
 from replay.timeline import Timeline
+from replay.transactions import effective_rows
 from tests.histories import random_history
+from tests.replay.asked_log import asked_log, who_asked
 from tests.replay.audit import replayed
-from tests.replay.audit.log_on_disk import write_log
-from tests.replay.builders import FakeLog, batches, change, namespace, partition, topic, uid
+from tests.replay.audit.log_on_disk import write_base, write_log
+from tests.replay.builders import (
+    Base,
+    FakeLog,
+    batches,
+    change,
+    image_after,
+    namespace,
+    partition,
+    topic,
+    uid,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -246,3 +260,69 @@ def test_sorting_changes_computes_them_once(
     assert computed > 0
     assert sampled < 0 or sampled < plan.find("hashpartitioning(id") < computed
     assert found == sorted(found) and len(set(found)) == 3
+
+
+def test_change_carries_the_request_that_caused_it(spark: "SparkSession", tmp_path: Path) -> None:
+    log = asked_log()
+    found = changes_in(spark, write_log(tmp_path, log))
+    offsets: dict[int, set[str]] = defaultdict(set)
+    for row in found:
+        if row["asked_offset"] is not None:
+            who = row["asked_principal"].removeprefix("User:")
+            assert row["asked_reason"] == f"{who} said so"
+            offsets[row["offset"]].add(who)
+    assert offsets == {offset: set(who.split()) for offset, who in who_asked().items()}
+    asked_alike(found, FakeLog(log))
+
+
+@pytest.mark.parametrize("cut", range(2, 26, 4))
+def test_what_was_asked_before_the_kept_history_is_not_known(
+    spark: "SparkSession", tmp_path: Path, cut: int
+) -> None:
+    log = asked_log()[:cut], asked_log()[cut:]
+    base = Base.of(image_after(log[0]))
+    path = write_base(tmp_path, base.end_offset, base.records)
+    files = dataclasses.replace(write_log(tmp_path, log[1]), base=path)
+    asked_alike(changes_in(spark, files, base.end_offset), FakeLog(log[1], base=base))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_who_asked_equals_that_of_replay_on_a_random_history(
+    spark: "SparkSession", tmp_path: Path, seed: int
+) -> None:
+    history = random_history(random.Random(seed), 600)
+    assert asked_alike(changes_in(spark, write_log(tmp_path, history)), FakeLog(history)) > 3
+
+
+def test_who_asked_in_the_demo_equals_that_of_replay(spark: "SparkSession", demo_log: Path) -> None:
+    with LogReader.open(demo_log) as reader:
+        assert asked_alike(changes_in(spark, committed_files(reader)), reader) > 5
+
+
+def asked_alike(found: "list[Row]", source: BatchSource) -> int:
+    """Compare who asked for each change in effect with replay; return how many others asked for."""
+    rows = {
+        row.offset: row
+        for row in effective_rows(
+            source.batches(source.history_start, source.end_offset),
+            source.history_start,
+            source.end_offset,
+        )
+    }
+    asked_for = AskedFor(source)
+    kinds = {part: word for word, part in replayed.NAMED.items()}
+    count = 0
+    for row in found:
+        expected = None
+        if row["in_effect"] and row["kind"] in kinds and row["offset"] in rows:
+            # Deletions go by the topic's id, whose name has no slash.
+            label = row["id"] if row["kind"] != "topics" else row["name"]
+            expected = asked_for.of(rows[row["offset"]], kinds[row["kind"]], label)
+        origin = None if expected is None else expected.origin
+        assert (row["asked_offset"], row["asked_principal"], row["asked_reason"]) == (
+            expected and expected.offset,
+            origin and origin.principal,
+            origin and origin.reason,
+        ), row
+        count += expected is not None
+    return count

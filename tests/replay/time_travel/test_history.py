@@ -21,7 +21,7 @@ from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.time_travel.history import LastSet, blame, history
+from replay.time_travel.history import blame, history
 from replay.time_travel.kinds import KINDS
 from replay.time_travel.objects import parse_object
 from replay.transactions import effective_rows
@@ -140,7 +140,9 @@ def test_blame_of_a_config_that_moved_with_its_topic_names_the_record_that_set_i
     )
     for name in ("org:orders", f"@{uuid_text(uid('orders'))}"):
         found = blame(log, parse_object(f"config:topic/{name}"), 5)
-        assert found["retention.ms"] == LastSet("1", 3, 3_000, "ConfigRecord", None), name
+        last = found["retention.ms"]
+        assert (last.value, last.offset, last.timestamp) == ("1", 3, 3_000), name
+        assert (last.type, last.origin) == ("ConfigRecord", None)
         assert found[set_later.name].offset == 5
 
 
