@@ -77,7 +77,7 @@ OBJECT: Columns = {"name": NAME, "id": ID}
 KIND = Column("string", "the object's part in docs/digest.md")
 RECORD_TYPE = Column("string", "type of the record")
 ORIGIN: Columns = {
-    "principal": Column("string", "who asked for the change", null="unknown"),
+    "principal": Column("string", "by whose request the record was written", null="unknown"),
     "command": Column("string", "what was asked", null="unknown"),
     "reason": Column("string", "why, as given by the caller", null="none was given"),
 }
