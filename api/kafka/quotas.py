@@ -16,10 +16,22 @@ from api.kafka.messages.quotas import (
 )
 from controller.decisions.outcome import Refusal
 from controller.decisions.quotas import AlterQuotas, EntityChange, QuotaChange, QuotaResult
-from controller.descriptions.quotas import DescribeQuotas, EntityQuotas, Match, QuotaFilter
+from controller.descriptions.quotas import (
+    DescribeQuotas,
+    EntityQuotas,
+    Match,
+    QuotaFilter,
+    QuotaValue,
+)
+from controller.results.quota_charges import MUTATION_RATE
 from records.errors import RequestError
 
 Entity = tuple[tuple[str, str | None], ...]
+
+# An entity's quotas are a hash map in Kafka. This is its order for up to three keys, which the
+# suite of @platformatic/kafka 1.35 compares; unknown keys of imported logs come last.
+_KEYS = ("consumer_byte_rate", MUTATION_RATE, "request_percentage", "producer_byte_rate")
+_RANKS = {key: rank for rank, key in enumerate(_KEYS)}
 
 
 def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
@@ -35,15 +47,20 @@ def description(request: DescribeClientQuotasRequest) -> DescribeQuotas:
 
 
 def description_response(found: Iterable[EntityQuotas]) -> DescribeClientQuotasResponse:
-    """Return the response with the quotas of each matching entity."""
+    """Return the response with the quotas of each matching entity, in the order of Kafka's."""
     return DescribeClientQuotasResponse(
         entries=tuple(
             [
                 QuotaEntryData(
                     entity=_entity_data(each.entity),
-                    values=tuple([ValueData(key=q.key, value=q.value) for q in each.quotas]),
+                    values=tuple(
+                        [
+                            ValueData(key=q.key, value=q.value)
+                            for q in sorted(each.quotas, key=_rank)
+                        ]
+                    ),
                 )
-                for each in found
+                for each in sorted(found, key=lambda each: len(each.entity))
             ]
         )
     )
@@ -73,7 +90,7 @@ def alteration(request: AlterClientQuotasRequest) -> AlterQuotas:
 
 
 def alteration_response(results: Iterable[QuotaResult]) -> AlterClientQuotasResponse:
-    """Return the response with the result of each entity."""
+    """Return the response with the result of each entity, whose types are sorted, as in Kafka."""
     return AlterClientQuotasResponse(
         entries=tuple(
             [
@@ -98,6 +115,10 @@ def alteration_refused(
     )
 
 
+def _rank(quota: QuotaValue) -> int:
+    return _RANKS.get(quota.key, len(_RANKS))
+
+
 def _filter(component: ComponentData) -> QuotaFilter:
     try:
         match = Match(component.match_type)
@@ -113,4 +134,5 @@ def _entity(data: Iterable[EntityData]) -> Entity:
 
 
 def _entity_data(entity: Entity) -> tuple[EntityData, ...]:
-    return tuple([EntityData(entity_type=kind, entity_name=name) for kind, name in entity])
+    pairs = sorted(entity, key=lambda pair: pair[0])
+    return tuple([EntityData(entity_type=kind, entity_name=name) for kind, name in pairs])

@@ -65,6 +65,23 @@ await step("describeClientQuotas", async () => {
   return described.values.map((each) => `${each.key}=${each.value}`).join(", ");
 });
 await alter(true);
+const both = [{ entityType: "user", entityName: "promised" }, ...entities];
+const keys = ["producer_byte_rate", "consumer_byte_rate", "request_percentage"];
+const alterAll = (remove) =>
+  Promise.all(
+    [both.slice(0, 1), both].map((entities) =>
+      admin.alterClientQuotas({ entries: [{ entities, ops: keys.map((key) => ({ key, value: 1, remove })) }] })
+    )
+  );
+const types = (each) => each.entity.map((part) => part.entityType).join("+");
+await step("alterClientQuotas, order", async () => (await alterAll(false)).map(([each]) => types(each)).join(", "));
+await step("describeClientQuotas, order", async () => {
+  const components = [{ entityType: "user", matchType: 0, match: "promised" }];
+  const described = await admin.describeClientQuotas({ components });
+  const values = described[1].values.map((each) => each.key).join(", ");
+  return `${described.map(types).join(", ")}: ${values}`;
+});
+await alterAll(true);
 await step("listGroups", async () => (await admin.listGroups()).size);
 await step("deleteTopics", async () => {
   await admin.deleteTopics({ topics: [topic] });

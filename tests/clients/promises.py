@@ -22,6 +22,7 @@ JAVA = "javadoc of Kafka's Admin"
 GUIDE = "its guide"
 TYPES = "its types"
 HELP = "its help"
+SUITE = "its suite"
 
 
 class Promise(msgspec.Struct, frozen=True):
@@ -312,6 +313,18 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise("alterClientQuotas", "the entities that changed", GUIDE, "1"),
         Promise(
             "describeClientQuotas", "the quotas of the entity", GUIDE, "producer_byte_rate=1000"
+        ),
+        Promise(
+            "alterClientQuotas, order",
+            "an entity's types are sorted",
+            SUITE,
+            "user, client-id+user",
+        ),
+        Promise(
+            "describeClientQuotas, order",
+            "a user before the user with a client id; quotas in the order of Kafka's hash map",
+            SUITE,
+            "user, client-id+user: consumer_byte_rate, request_percentage, producer_byte_rate",
         ),
         Promise("listGroups", "the groups", GUIDE, "0"),
         Promise("deleteTopics", "void", GUIDE, "gone"),
