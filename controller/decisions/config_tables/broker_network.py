@@ -1,7 +1,7 @@
 """Configs of brokers: process, network, quorum, metrics. Source: KafkaConfig of Kafka 4.0."""
 
 BROKER_NETWORK = """
-advertised.listeners | list | | | broker
+advertised.listeners | list | | | file
     Addresses that clients are told.
 alter.config.policy.class.name | class | | | file
     Class that checks changes of configs.

@@ -214,7 +214,7 @@ async def test_a_broker_has_the_configs_that_it_registered_and_the_static_ones(
     static = {"log.retention.ms": "7", "super.users": "User:ann", "num.partitions": "4"}
     expected = {
         "node.id": ("1", 4, True),
-        "advertised.listeners": ("PLAINTEXT://h:9001", 4, False),
+        "advertised.listeners": ("PLAINTEXT://h:9001", 4, True),
         "listener.security.protocol.map": ("PLAINTEXT:PLAINTEXT", 4, False),
         "log.retention.ms": ("7", 4, False),
         "num.partitions": ("4", 4, True),

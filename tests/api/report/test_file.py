@@ -34,7 +34,7 @@ def with_secrets(demo_log: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     shutil.copytree(demo_log, log)
     password = log.parent / "password"
     password.write_text(f"{SECRET}\n")
-    listeners = f"advertised.listeners=PLAINTEXT://{HOSTS[0]}:9092"
+    listeners = f"listeners=PLAINTEXT://{HOSTS[0]}:9092"
     commands = [
         ["configs", "set", "broker/1", f"ssl.keystore.password={SECRET}"],
         ["configs", "set", "broker/1", listeners],
