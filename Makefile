@@ -16,7 +16,7 @@ demo: .venv/installed ## Run the main job on a generated history and say what to
 test: lint ## Run everything that CI runs
 	@$(MAKE) --no-print-directory --jobs=2 types suite
 
-suite: .venv/installed .venv/generators/installed
+suite: .venv/installed .venv/generators/installed .venv/suites/installed
 	$(BIN)/pytest --numprocesses $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: .venv/installed ## Check style and the direction of imports
@@ -77,4 +77,13 @@ clean: ## Remove the environment and what the demo and the mutants made
 .venv/generators/installed: requirements/generators.txt | .venv/installed
 	$(BIN)/uv venv --quiet --clear .venv/generators
 	$(BIN)/uv pip install --quiet --python .venv/generators/bin/python --require-hashes -r $<
+	@touch $@
+
+# The suite of kafka-python is in its source distribution; the hash is that of the installed version.
+.venv/suites/installed: requirements/lock.txt | .venv/installed
+	rm -rf .venv/suites && mkdir -p .venv/suites/kafka-python
+	sed -n '/^kafka-python==/,/# via/p' requirements/lock.txt | $(BIN)/python -m pip download --quiet \
+	  --disable-pip-version-check --require-hashes --no-deps --no-build-isolation --no-binary :all: \
+	  --dest .venv/suites --requirement /dev/stdin
+	tar --extract --strip-components=1 --directory .venv/suites/kafka-python --file .venv/suites/kafka_python-*.tar.gz
 	@touch $@
