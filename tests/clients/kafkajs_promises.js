@@ -1,5 +1,6 @@
 // kafkajs does what it promises: node tests/clients/kafkajs_promises.js HOST:PORT TOPIC.
 const { Kafka, logLevel } = require("../../requirements/node_modules/kafkajs");
+const { produce } = require("./kafkajs_producer");
 
 const [server, topic] = process.argv.slice(2);
 const kafka = new Kafka({ brokers: [server], logLevel: logLevel.NOTHING, retry: { retries: 3 } });
@@ -78,6 +79,7 @@ async function main() {
     await admin.createPartitions({ topicPartitions: [{ topic, count: 2 }] });
     return inTime(async () => `${(await partitions(topic)).length} partitions`, "2 partitions");
   });
+  await produce(kafka, admin, `${topic}-written`, step);
   await step("listPartitionReassignments", async () => {
     return (await admin.listPartitionReassignments({})).topics.length;
   });

@@ -20,11 +20,14 @@ PROGRAMS = {
 PROMISING = {
     "kafka-python": "kafka_python_promises.py",
     "librdkafka": "librdkafka_promises.py",
+    "aiokafka": "aiokafka_promises.py",
     "kafkajs": "kafkajs_promises.js",
     "platformatic": "platformatic_promises.mjs",
     "kcat": "kcat_promises.sh",
 }
 
+EVERY_RUN = {"kafka-python", "aiokafka", "kafkajs"}
+"""Those that take less than a second of CPU, or stand for a suite that the package lacks."""
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -45,7 +48,7 @@ async def test_client_does_what_the_table_says(world: World, client: str) -> Non
 @pytest.mark.parametrize(
     "client",
     [
-        each if each == "kafka-python" else pytest.param(each, marks=pytest.mark.heavy)
+        each if each in EVERY_RUN else pytest.param(each, marks=pytest.mark.heavy)
         for each in PROMISING
     ],
 )
