@@ -8,6 +8,7 @@ from replay.audit.avro_types import UNION_MEMBER_PREFIX
 from replay.audit.digest import id_text
 from replay.audit.history import History
 from replay.audit.log_frame import LogFiles, open_log
+from replay.audit.payload_ids import with_ids_as_text
 from replay.audit.redaction import redact_part
 from replay.audit.selection import Selection
 from replay.audit.state import PARTS, part
@@ -78,9 +79,12 @@ def log_view(
         offset long, leader_epoch int, time timestamp (UTC), timestamp long (ms), batch_offset
         long, record_version int, type string, topic_id string (null for records without a topic),
         partition_id int, principal, command, reason, request_id, client, trace_parent, and
-        payload, the struct with one member per record type.
+        payload, the struct with one member per record type, its ids as text.
     """
-    return open_log(spark, files, start=start, end=end, show_secrets=show_secrets).selectExpr(
+    rows = open_log(spark, files, start=start, end=end, show_secrets=show_secrets)
+    payload = rows.schema["payload"].dataType
+    assert isinstance(payload, T.StructType)
+    return rows.selectExpr(
         "offset",
         "leader_epoch",
         "timestamp_millis(timestamp) AS time",
@@ -91,7 +95,7 @@ def log_view(
         f"{id_text(_common_field('topic_id'))} AS topic_id",
         f"{_common_field('partition_id')} AS partition_id",
         *(f"origin.{name}" for name in _ORIGIN),
-        "payload",
+        f"{with_ids_as_text(payload)} AS payload",
     )
 
 
