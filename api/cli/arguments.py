@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from api.cli.asking import Source, log_path, log_place
+from api.cli.asking import Source, log_path, log_place, server_url
 from api.cli.parameters import Argument, Option
 
 OFFSET_MAX = 2**63 - 1
@@ -47,6 +47,7 @@ Server = Annotated[
         "--server",
         metavar="URL",
         help="A running service to ask instead, such as kafka://HOST:PORT; else METALOG_SERVER.",
+        parser=server_url,
     ),
 ]
 """What the command line does with it is in `typer_app`: the verb finds it in its `LogOrServer`."""

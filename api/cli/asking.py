@@ -37,6 +37,18 @@ def log_place(text: str) -> str:
     return text
 
 
+def server_url(text: str) -> str:
+    """Check the URL of a service, before a command begins."""
+    from api.clients.connecting import check_url
+    from records.errors import RequestError
+
+    try:
+        check_url(text)
+    except RequestError as error:
+        raise bad_parameter(str(error), param_hint="--server") from error
+    return text
+
+
 def log_path(text: str) -> Path:
     """Parse the path of a log directory; reject a URL."""
     if "://" in log_place(text):
@@ -64,7 +76,7 @@ class Source(NamedTuple):
     def parse(cls, text: str) -> "Source":
         """Parse a path, the URL of an archive, or the URL of a service marked by `SERVER_MARK`."""
         if text.startswith(SERVER_MARK):
-            return cls(server=text.removeprefix(SERVER_MARK))
+            return cls(server=server_url(text.removeprefix(SERVER_MARK)))
         return cls(log=log_place(text))
 
     def place(self, verb: str) -> Path | str:

@@ -8,6 +8,7 @@ import typer
 
 from api.cli.app import app
 from api.cli.arguments import Json
+from api.cli.asking import server_url
 from api.cli.authorizer_options import (
     ALLOW_ALL_NAME,
     AuthorizerName,
@@ -46,6 +47,7 @@ _Server = Annotated[
         "--server",
         metavar="URL",
         help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
+        parser=server_url,
     ),
 ]
 _BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Id of this broker.", min=0)]

@@ -12,7 +12,7 @@ import typer
 from api.cli.admin.options import LogOption, TraceParent
 from api.cli.app import app
 from api.cli.arguments import Json, LogOrServer, Server, ShowAsked, ShowSecrets
-from api.cli.asking import Source, print_end
+from api.cli.asking import Source, print_end, server_url
 from api.cli.errors import DONE, reads_only
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.output import count_text, note, print_json, print_json_line, print_line
@@ -42,6 +42,7 @@ _Server = Annotated[
         "--server",
         metavar="URL",
         help="A running service, as kafka://HOST:PORT or socket://HOST:PORT.",
+        parser=server_url,
     ),
 ]
 _Batch = Annotated[

@@ -96,11 +96,17 @@ class Command(core.TyperCommand):
             ctx.fail(f"LOG is an argument here, not an option: {ctx.command_path} LOG")
 
     def _point_at_log_option(self, ctx: Any, args: Sequence[str], error: TyperException) -> None:
-        """Extend the error of an argument too many if LOG is an option, and was left out."""
+        """Extend an error if LOG is an option and was left out, but a folder was an argument.
+
+        An argument too many is taken for the folder whether it exists or not.
+        """
         takes_log = any("--log" in param.opts for param in self.params)
         given = any(arg.startswith(("--log", "--server")) for arg in args)
-        if takes_log and not given and error.message.startswith("Got unexpected extra argument"):
-            error.message += f"; LOG is an option here: {ctx.command_path} --log LOG"
+        if not takes_log or given:
+            return
+        text = error.format_message().rstrip(".")
+        if text.startswith("Got unexpected extra argument") or any(map(os.path.isdir, args)):
+            ctx.fail(f"{text}; LOG is an option here: {ctx.command_path} --log LOG")
 
     def _with_file(self, ctx: Any, args: list[str]) -> list[str]:
         """Apply the options of a file given as --config FILE; return the arguments without it."""

@@ -41,6 +41,7 @@ _PROTOCOLS = {
     "kafka": SecurityProtocol.PLAINTEXT,
     **{protocol.name.lower(): protocol for protocol in SecurityProtocol},
 }
+_HTTP = ("http", "https")
 
 ANSWER_TIMEOUT_S = 600.0
 """Some questions require reading all of a long log."""
@@ -72,6 +73,12 @@ def server_address(url: str) -> ServerAddress:
     except ValueError:
         host, port = None, None
     protocol = _PROTOCOLS.get(scheme)
+    if scheme.lower() in _HTTP:
+        raise RequestError(
+            "INVALID_REQUEST",
+            f"{url!r} is a service's address for HTTP, which this does not speak; name that of its "
+            "Kafka listener, such as kafka://127.0.0.1:9092",
+        )
     if not host or protocol is None or (separator and not scheme):
         raise RequestError(
             "INVALID_REQUEST", f"{url!r} is not a server; name one such as kafka://127.0.0.1:9092"

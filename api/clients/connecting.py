@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from api.clients.client import MetadataClient, server_address
+from api.clients.client import MetadataClient, ServerAddress, server_address
 from api.security.client import ClientSecurity
 from api.socket.client import SocketClient
 from api.transport.unix_sockets import UNIX
@@ -28,10 +28,27 @@ async def connect(url: str) -> MetadataClient | SocketClient:
     """
     if url.startswith(UNIX):
         return await SocketClient.connect_at(Path(url.removeprefix(UNIX)), client_id=_CLIENT_ID)
-    scheme, _, rest = url.partition("://")
-    if scheme != SOCKET and not scheme.startswith(f"{SOCKET}+"):
+    at = _socket_address(url)
+    if at is None:
         return await MetadataClient.connect(url)
-    protocol = scheme.removeprefix(SOCKET).removeprefix("+")
-    at = server_address(f"{protocol}://{rest}" if protocol else rest)
     security = ClientSecurity.of_environment().used_with(at.protocol)
     return await SocketClient.connect(at.host, at.port, client_id=_CLIENT_ID, security=security)
+
+
+def check_url(url: str) -> None:
+    """Refuse a URL that `connect` does not take.
+
+    Raises:
+        RequestError: INVALID_REQUEST, the URL is malformed.
+    """
+    if not url.startswith(UNIX) and _socket_address(url) is None:
+        server_address(url)
+
+
+def _socket_address(url: str) -> ServerAddress | None:
+    """Return the address of a service's socket; None if the URL is not one of a socket."""
+    scheme, _, rest = url.partition("://")
+    if scheme != SOCKET and not scheme.startswith(f"{SOCKET}+"):
+        return None
+    protocol = scheme.removeprefix(SOCKET).removeprefix("+")
+    return server_address(f"{protocol}://{rest}" if protocol else rest)

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
-import typer
 
-from api.cli.app import complete_app
-from api.cli.main import load_commands, run
+from api.cli.main import run
 from api.http.asking import ROUTES
 from metadata_log.log_reader import LogReader
+from tests.api.commands_walk import commands
 from tests.api.conftest import Metalog
 from tests.api.services import Served, serving
 
@@ -330,17 +329,8 @@ def test_every_http_parameter_that_names_an_object_is_tried() -> None:
 
 
 def _parameters() -> Iterator[tuple[str, Any]]:
-    load_commands()
-
-    def walk(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-        if not hasattr(command, "list_commands"):
-            yield from ((" ".join(path), each) for each in command.params)
-            return
-        context = typer.Context(command)
-        for name in command.list_commands(context):
-            yield from walk(command.get_command(context, name), (*path, name))
-
-    yield from walk(typer.main.get_command(complete_app()), ())
+    for words, command in commands():
+        yield from ((" ".join(words), each) for each in command.params)
 
 
 def test_id_means_the_topic_through_all_its_names(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.asking import log_path
+from api.cli.asking import log_path, server_url
 
 LogOption = Annotated[
     Path | None,
@@ -33,6 +33,7 @@ ServerOption = Annotated[
         "--server",
         metavar="URL",
         help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; else METALOG_SERVER.",
+        parser=server_url,
     ),
 ]
 
