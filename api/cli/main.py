@@ -73,6 +73,7 @@ def run(arguments: list[str]) -> int:
     stranger = _foreign_package()
     if stranger:
         return fail("INSTALLATION", stranger, USAGE)
+    arguments = _with_verb(arguments)
     load_commands(arguments)
     try:
         call = quick_call(arguments)
@@ -88,6 +89,22 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         return report(error)
     return result if isinstance(result, int) else DONE
+
+
+def _with_verb(arguments: list[str]) -> list[str]:
+    """Return the arguments with a command's name in logs replaced by its verb."""
+    from records.command_names import LOGGED_NAMES
+
+    start = len(_global_options(arguments))
+    for verb, logged in LOGGED_NAMES.items():
+        end = start + len(logged.split())
+        if arguments[start:end] == logged.split():
+            return [*arguments[:start], *verb.split(), *arguments[end:]]
+    return arguments
+
+
+def _global_options(arguments: Sequence[str]) -> list[str]:
+    return list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
 
 
 def _by_typer(arguments: list[str]) -> Any:
@@ -114,7 +131,7 @@ def load_commands(arguments: Sequence[str] = ()) -> None:
 
     If the command's name is unknown, registers all commands.
     """
-    options = list(itertools.takewhile(lambda argument: argument == "--debug", arguments))
+    options = _global_options(arguments)
     command = arguments[len(options)] if len(options) < len(arguments) else None
     named = [module for module, commands in _MODULES.items() if command in commands]
     if named:

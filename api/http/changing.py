@@ -29,6 +29,7 @@ from controller.wire import to_wire
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX
+from records.command_names import LOGGED_NAMES
 from records.errors import RequestError
 from replay.about import About
 
@@ -37,8 +38,10 @@ T = TypeVar("T")
 APPEND = "records append"
 """The command that takes JSON lines."""
 
-ROUTES = {path_of(name): command for name, command in COMMANDS.items() if name != APPEND}
-"""The commands by path."""
+ROUTES = {
+    path_of(name): find_command(name) for name in (*COMMANDS, *LOGGED_NAMES) if name != APPEND
+}
+"""The commands by path; a command with two names has two."""
 
 HEADERS = ("as", "reason")
 """Parameters of every command."""

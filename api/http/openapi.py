@@ -19,7 +19,7 @@ from api.http.paging import CURSOR, LIMIT, MIN_OFFSET, NextPage, is_paged
 from api.http.parameters import COUNT_MAX, Parameter
 from api.http.problems import MEDIA_TYPE, Problem
 from api.http.replies import JSON
-from api.requests.commands import COMMANDS
+from api.requests.commands import COMMANDS, find_command
 from api.requests.json_requests import (
     branches,
     is_code,
@@ -30,6 +30,7 @@ from api.requests.json_requests import (
 )
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
+from records.command_names import LOGGED_NAMES, logged_name
 
 PATH = "/openapi.json"
 
@@ -59,7 +60,7 @@ def openapi() -> bytes:
     paths: dict[str, Any] = {
         path: {"get": _asked(route, schemas)} for path, route in ROUTES.items()
     }
-    for name in COMMANDS:
+    for name in (*COMMANDS, *LOGGED_NAMES):
         operation = _append(schemas) if name == APPEND else _changed(name, schemas)
         paths.setdefault(path_of(name), {})["post"] = operation
     paths[events.PATH] = {"get": _followed(schemas)}
@@ -237,7 +238,7 @@ def _growth(schemas: _Schemas) -> _Schema:
 
 
 def _changed(name: str, schemas: _Schemas) -> _Schema:
-    response_type = COMMANDS[name].response
+    response_type = find_command(name).response
     response = {"description": "Always null."}
     if response_type not in (None, type(None)):
         response = schemas.of(response_type)
@@ -260,8 +261,10 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
     }
     request = request_class(name)
     found = _operation(name, _first_line(request), content, schemas)
+    if name in LOGGED_NAMES.values():
+        found["deprecated"] = True
     found["parameters"] = _common()
-    body = {"schema": schemas.of(request), "example": examples.COMMANDS[name]}
+    body = {"schema": schemas.of(request), "example": examples.COMMANDS[logged_name(name)]}
     found["requestBody"] = {"required": True, "content": {JSON: body}}
     return found
 

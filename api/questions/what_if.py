@@ -18,6 +18,7 @@ from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
 from controller.forks.fork import Fork, Remark
 from controller.forks.recorded import settings_before
+from records.command_names import logged_name
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.care.saved_fork import ForkRows
@@ -52,7 +53,7 @@ class AskWhatIf(msgspec.Struct, frozen=True, kw_only=True):
         return Changes(
             drop=frozenset(self.drop),
             drop_records=frozenset(self.drop_records),
-            drop_commands=frozenset(self.drop_commands),
+            drop_commands=frozenset(map(logged_name, self.drop_commands)),
             without=tuple([Without.parse(text) for text in self.without]),
             replaced=self.replaced,
             edited=self.edited,

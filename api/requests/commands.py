@@ -76,6 +76,7 @@ from controller.raw_appends.raw_append import AppendRows, append_rows
 from controller.results.result import ControllerResult
 from controller.rights import namespace_rights, rights, subscription_rights
 from controller.wire import from_wire
+from records.command_names import logged_name
 from records.errors import RequestError
 
 
@@ -213,7 +214,7 @@ ALL_COMMANDS = _FOR_CLIENTS | BROKER_COMMANDS
 
 
 def find_command(name: str) -> Command:
-    """Return the command of this name that clients may run.
+    """Return the command that clients may run, by either of its names (`command_names`).
 
     Raises:
         RequestError: INVALID_REQUEST, there is no such command.
@@ -227,7 +228,7 @@ def any_command(name: str) -> Command:
 
 
 def _named(commands: Mapping[str, Command], name: str) -> Command:
-    found = commands.get(name)
+    found = commands.get(logged_name(name))
     if found is None:
         raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
     return found

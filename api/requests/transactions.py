@@ -14,6 +14,7 @@ from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 from controller.steps import Steps
 from controller.wire import from_wire, to_wire
+from records.command_names import logged_name
 from records.errors import RequestError
 
 NAME = "transaction"
@@ -24,10 +25,17 @@ STEPS_MAX = 1_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A command's name, and its request encoded by `controller.wire`."""
+    """A command's name, and its request encoded by `controller.wire`.
+
+    The name is that in logs, also if the step is made with the verb's.
+    """
 
     command: str
     request: bytes
+
+    def __post_init__(self) -> None:
+        """Replace the verb's name, so that both names give one request and one hash."""
+        msgspec.structs.force_setattr(self, "command", logged_name(self.command))
 
     @classmethod
     def of(cls, command: str, request: Any) -> "Step":

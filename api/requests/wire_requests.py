@@ -154,7 +154,7 @@ class CommandClient(ABC):
         found = find_command(command)
         answer = await self.run_wire(
             WireRequest(
-                command=command,
+                command=found.name,
                 request=to_wire(request),
                 reason=reason,
                 request_id=request_id,

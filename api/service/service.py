@@ -234,7 +234,7 @@ class Service:
         """Run a command within the caller's rights; answer once it is committed.
 
         Args:
-            command: A name of `api.requests.commands`.
+            command: A name of `api.requests.commands`, or the verb's of the command line.
             origin: Stored in the log; None: the caller's, without a request id. A request id gets
                 the request's hash, if it has none.
             expected_versions: Objects, and the versions they must have when the command is decided.
@@ -245,7 +245,9 @@ class Service:
             UnavailableError, FencedError: as `submit`.
         """
         found = any_command(command)
-        origin = origin or caller.origin(command)
+        origin = origin or caller.origin(found.name)
+        if origin.command == command:
+            origin = replace(origin, command=found.name)
         if origin.request_id is not None and origin.request_hash is None:
             origin = identified(origin, origin.request_id, found.name, to_wire(request))
         if isinstance(request, AppendRows):

@@ -4,6 +4,7 @@ import asyncio
 
 from api.questions.pages import Cursor
 from api.requests.commands import find_command
+from api.requests.transactions import Transact
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.service.service import Service
 from controller.asked.repeated_requests import identified
@@ -44,7 +45,9 @@ class Session(CommandClient):
         origin = caller.origin(
             command.name, reason=request.reason, trace_parent=request.trace_parent
         )
-        origin = identified(origin, request.request_id, command.name, request.request)
+        # The steps of a transaction may have been sent under other names.
+        payload = to_wire(wanted) if isinstance(wanted, Transact) else request.request
+        origin = identified(origin, request.request_id, command.name, payload)
         answer = await self._service.run(command.name, wanted, caller=caller, origin=origin)
         return WireAnswer.of(answer)
 

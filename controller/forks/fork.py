@@ -30,6 +30,7 @@ from controller.invariants.checks import Violation, check_affected
 from controller.pipeline.latest import State
 from controller.wire import from_wire
 from metadata_log.batch import Batch
+from records.command_names import logged_name
 from records.control import NoOpRecord
 from records.envelope import Asked, Envelope
 from records.errors import ContradictionError, RequestError
@@ -188,7 +189,7 @@ class Fork:
         Raises:
             RequestError: INVALID_REQUEST, there is no such command, or its request is not valid.
         """
-        command = self._commands.all.get(name)
+        command = self._commands.all.get(logged_name(name))
         if command is None:
             raise RequestError("INVALID_REQUEST", f"there is no command {name!r}")
         return Trigger(bound_to(command, from_wire(raw, command.request)), name)

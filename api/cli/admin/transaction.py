@@ -12,13 +12,6 @@ if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
     from api.requests.transactions import Step
 
-_COMMANDS = {
-    "configs set": "configs alter",
-    "elect-leaders": "leaders elect",
-    "namespaces move": "topics move",
-}
-"""Names of the commands that verbs of the command line run, where the two differ."""
-
 
 @changing(app, "transaction")
 def transaction(
@@ -80,8 +73,7 @@ def _steps(file: IO[bytes]) -> "list[Step]":
             step = json.loads(line)
             if not isinstance(step, dict) or set(step) != {"command", "request"}:
                 raise RequestError("INVALID_REQUEST", "a step has a command and a request")
-            named: str = step["command"]
-            command = find_command(_COMMANDS.get(named, named))
+            command = find_command(step["command"])
             steps.append(Step.of(command.name, request_from_json(step["request"], command.request)))
         except (ValueError, TypeError, RecursionError) as error:
             raise RequestError("INVALID_REQUEST", f"line {number}: not JSON: {error}") from error

@@ -14,6 +14,7 @@ from api.questions.table import QUESTIONS
 from api.requests.commands import COMMANDS
 from api.requests.json_requests import request_class, request_from_json
 from controller.decisions.config_resources import ConfigResourceType
+from records.command_names import LOGGED_NAMES
 from replay.image.configs import RESOURCE_TYPES
 from tests.api.http.conftest import Web
 
@@ -21,7 +22,8 @@ from tests.api.http.conftest import Web
 async def test_every_operation_is_described(web: Web) -> None:
     document = (await web.http.get("/openapi.json")).json()
     paths = document["paths"]
-    assert {path_of(name) for name in COMMANDS} == {p for p, of in paths.items() if "post" in of}
+    names = {*COMMANDS, *LOGGED_NAMES}
+    assert {path_of(name) for name in names} == {p for p, of in paths.items() if "post" in of}
     assert {path_of(name) for name in QUESTIONS} < {p for p, of in paths.items() if "get" in of}
     assert {path for path in paths if not path.startswith("/v1/")} == {
         "/health",
