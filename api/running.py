@@ -62,7 +62,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     log: Path | str
     kafka: tuple[ListenerAddress, ...] = (LOCAL,)
-    socket: ListenerAddress | Path | None = None
+    socket: ListenerAddress | Path | str | None = None
     security: SecurityOptions = SecurityOptions()
     http: HttpOptions | None = None
     strict_modes: bool = False
@@ -77,6 +77,11 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
     def directory(self) -> Path:
         """The directory of the log."""
         return Path(self.log)
+
+    @property
+    def at_socket(self) -> ListenerAddress | Path | None:
+        """The address of the socket; a text is the path of a unix socket."""
+        return Path(self.socket) if isinstance(self.socket, str) else self.socket
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,7 @@ async def serving(
     connections = Connections.within(raise_descriptor_limit(), wanted)
     async with contextlib.AsyncExitStack() as closing:
         # Before the log is written to, and before anyone can connect to one of them.
-        at_socket = () if options.socket is None else (options.socket,)
+        at_socket = () if options.at_socket is None else (options.at_socket,)
         bound = await bind_all((*options.kafka, *at_socket))
         for at in bound:
             closing.callback(at.close)
@@ -188,13 +193,13 @@ async def serving(
         for listener in listeners:
             closing.push_async_callback(listener.close)
         socket = None
-        if options.socket is not None:
+        if options.at_socket is not None:
             socket = await _take_appends(
-                service, connections, options.socket, bound[count], securities
+                service, connections, options.at_socket, bound[count], securities
             )
             closing.push_async_callback(socket.close)
-            if isinstance(options.socket, ListenerAddress):
-                renewal.add(partial(securities.read_again, options.socket, socket.renew))
+            if isinstance(options.at_socket, ListenerAddress):
+                renewal.add(partial(securities.read_again, options.at_socket, socket.renew))
         jobs = _work_in_background(options, service, closing)
         if http is not None:
             from api.http.metrics import Sources
@@ -295,10 +300,10 @@ async def _take_appends(
 def _ready(options: ServeOptions, running: Serving) -> Ready:
     service = running.service
     socket: str | UnsetType = UNSET
-    if isinstance(options.socket, Path):
-        socket = f"{UNIX}{options.socket}"
-    elif options.socket is not None and running.socket is not None:
-        socket = options.socket.url(running.socket.port)
+    if isinstance(options.at_socket, Path):
+        socket = f"{UNIX}{options.at_socket}"
+    elif options.at_socket is not None and running.socket is not None:
+        socket = options.at_socket.url(running.socket.port)
     urls = tuple(
         [
             address.url(listener.port)

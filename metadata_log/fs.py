@@ -236,13 +236,13 @@ class OsLock:
 
 
 class OsFs:
-    """The operating system's file system."""
+    """The operating system's file system. A path may also be a string."""
 
     def open(self, path: Path, *, write: bool = False, create: bool = False) -> File:
         flags = os.O_RDWR if write or create else os.O_RDONLY
         if create:
             flags |= os.O_CREAT | os.O_EXCL
-        return OsFile(path, flags)
+        return OsFile(Path(path), flags)
 
     def list(self, directory: Path) -> list[str]:
         return sorted(os.listdir(directory))
@@ -251,7 +251,7 @@ class OsFs:
         return os.path.lexists(path)
 
     def make_directory(self, path: Path) -> None:
-        missing = takewhile(lambda parent: not parent.exists(), path.absolute().parents)
+        missing = takewhile(lambda parent: not parent.exists(), Path(path).absolute().parents)
         for parent in reversed(list(missing)):
             with suppress(FileExistsError):
                 os.mkdir(parent, DIRECTORY_MODE)
@@ -272,7 +272,7 @@ class OsFs:
             os.close(descriptor)
 
     def lock(self, path: Path, owner: str) -> Lock:
-        return OsLock(path, owner)
+        return OsLock(Path(path), owner)
 
 
 if sys.platform == "darwin":  # pragma: no cover

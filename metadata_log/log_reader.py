@@ -62,7 +62,8 @@ class LogReader:
             from here on.
     """
 
-    def __init__(self, fs: ByteStore, directory: Path) -> None:
+    def __init__(self, fs: ByteStore, directory: Path | str) -> None:
+        directory = Path(directory)
         self.fs = fs
         self.directory = directory
         manifest = read_manifest(fs, directory)
@@ -170,9 +171,9 @@ class LogReader:
         """
         return [self.directory / segment_name(base) for base in self._segments]
 
-    def header(self, path: Path) -> SegmentHeader:
+    def header(self, path: Path | str) -> SegmentHeader:
         """Return a segment's header, checked."""
-        with kept_segment(self.fs, path) as segment:
+        with kept_segment(self.fs, Path(path)) as segment:
             return segment.header
 
     def batches(

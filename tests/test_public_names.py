@@ -9,9 +9,15 @@ import rlcompleter
 import subprocess
 import sys
 from pathlib import Path
-from typing import NewType
+from typing import Any, NewType, get_args
 
 import pytest
+
+from api import ServeOptions, SocketClient, serving
+from api.questions.log_info import ShowInfo
+from metadata_log import LogReader, OsFs, create_log, open_store
+from records import RequestError
+from replay import SnapshotStore
 
 ROOMS = ("records", "metadata_log", "replay", "controller", "api")
 ROOT = Path(__file__).parents[1]
@@ -90,6 +96,54 @@ def test_help_and_signature_of_every_export(room: str, name: str) -> None:
     for each in callables:
         if not isinstance(each, NewType):  # Python knows no signature of those
             assert inspect.signature(each)
+
+
+@pytest.mark.parametrize(
+    # Subclasses of OsFs would have to take both; what it does with text is tested below.
+    ("room", "name"),
+    [each for each in EXPORTS if each[1] != "OsFs"],
+)
+def test_every_export_takes_paths_as_text_too(room: str, name: str) -> None:
+    value = getattr(importlib.import_module(room), name)
+    members = [getattr(value, name) for name in dir(value) if not name.startswith("_")]
+    for each in (value, *members):
+        if not callable(each) or isinstance(each, NewType) or not _has_signature(each):
+            continue
+        for parameter in inspect.signature(each).parameters.values():
+            kinds = [parameter.annotation, *get_args(parameter.annotation)]
+            assert Path not in kinds or str in kinds, (each, parameter)
+
+
+def _has_signature(value: Any) -> bool:
+    try:
+        inspect.signature(value)
+    except ValueError:  # some of Python's own
+        return False
+    return True
+
+
+async def test_paths_as_text_and_as_paths_do_the_same(tmp_path: Path) -> None:
+    fs: Any = OsFs()
+    for kind in (str, Path):
+        folder = kind(tmp_path / kind.__name__ / "a" / "b")
+        fs.make_directory(folder)
+        fs.open(f"{folder}/file" if kind is str else Path(folder) / "file", create=True).close()
+        lock = fs.lock(kind(f"{folder}/lock"), "the test")
+        assert fs.list(folder) == ["file", "lock"]
+        lock.release()
+        assert open_store(folder).directory == Path(folder)
+        log = kind(tmp_path / kind.__name__ / "log")
+        create_log(log, "AAECAwQFBgcICQoLDA0ODw")
+        with LogReader(fs, log) as reader:
+            assert reader.header(kind(reader.segment_paths[0])).base_offset == 0
+        socket = kind(tmp_path / kind.__name__ / "socket")
+        async with (
+            serving(ServeOptions(log=log, socket=socket)),
+            await SocketClient.connect_at(socket) as client,
+        ):
+            await client.page("info", ShowInfo())
+    with pytest.raises(RequestError, match="expected sqlite:///FILE"):
+        SnapshotStore.open(Path("snapshots.db"), "x")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("room", ROOMS)

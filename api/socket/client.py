@@ -78,7 +78,7 @@ class SocketClient(CommandClient):
 
     @classmethod
     async def connect_at(
-        cls, path: Path, *, cluster_id: str | None = None, client_id: str | None = None
+        cls, path: Path | str, *, cluster_id: str | None = None, client_id: str | None = None
     ) -> Self:
         """Connect to a unix socket, as the user of this process; otherwise like `connect`."""
         loop = asyncio.get_running_loop()

@@ -124,13 +124,15 @@ def put_checked(
     return found
 
 
-def open_store(place: str, fs: Fs | None = None) -> Store:
+def open_store(place: Path | str, fs: Fs | None = None) -> Store:
     """Return the store for a path or `s3://bucket/prefix`.
 
     Raises:
         RequestError: the URL is not supported, or the optional dependency `archive` is not
             installed.
     """
+    if isinstance(place, Path):
+        return DirectoryStore(fs or OsFs(), place.absolute())
     if not place:
         # An unset shell variable gives an empty path; it must not mean the working directory.
         message = "the path is empty; write . for the working directory"

@@ -81,6 +81,7 @@ def open_database(
         RequestError: `url` cannot be opened as a database, the database does not exist, or it has
             the table `never_beside`.
     """
+    url = url if isinstance(url, URL) else str(url)  # of a Path, the error is about the text
     try:
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite":
