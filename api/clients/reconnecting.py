@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Self, TypeVar
 
 from api.clients.client import MetadataClient
-from api.clients.connecting import connect
+from api.clients.connecting import check_url, connect
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
@@ -41,7 +41,11 @@ class ReconnectingClient(CommandClient):
 
         Args:
             patience_s: How long each request is retried, in s.
+
+        Raises:
+            RequestError: INVALID_REQUEST, the URL is malformed.
         """
+        check_url(url)
         self._url = url
         self._patience_s = patience_s
         self._client: Client | None = None

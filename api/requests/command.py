@@ -13,6 +13,8 @@ from controller.decisions.versions import ExpectedVersion, check_version
 from controller.results.result import ControllerResult
 from controller.rights.guard import Guard
 from controller.rights.object_rights import require_seen
+from controller.wire import from_wire, to_wire
+from records.errors import RequestError
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -34,6 +36,30 @@ class Command(msgspec.Struct, frozen=True):
     def response(self) -> Any:
         """The type of the decision's response."""
         return response_type(self.decide) if self.answer is None else self.answer
+
+    def check_type(self, request: Any) -> None:
+        """Check the type of a request, but not of its fields.
+
+        Raises:
+            RequestError: INVALID_REQUEST.
+        """
+        if isinstance(self.request, type) and not isinstance(request, self.request):
+            wanted, given = self.request.__name__, type(request).__name__
+            raise RequestError(
+                "INVALID_REQUEST", f"{self.name}: the request is {given}, not {wanted}"
+            )
+
+    def check_fields(self, request: Any) -> None:
+        """Check the types of a request's fields.
+
+        Raises:
+            RequestError: INVALID_REQUEST, names the wrong field.
+        """
+        try:
+            payload = to_wire(request)
+        except TypeError as error:
+            raise RequestError("INVALID_REQUEST", f"{self.name}: {error}") from error
+        from_wire(payload, self.request)
 
     def bound(
         self, request: Any, caller: Caller, expected_versions: tuple[ExpectedVersion, ...] = ()

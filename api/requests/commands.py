@@ -248,9 +248,17 @@ def bare_request(name: str) -> Any:
 
 
 def named(request: Request[Any]) -> tuple[str, Any]:
-    """Return the name of the command for a request, and the argument that the command takes."""
+    """Return the name of the command for a request, and the argument that the command takes.
+
+    Raises:
+        RequestError: INVALID_REQUEST, it is the request of no command.
+    """
     name = _BARE.get(type(request))
     if name is None:
-        return _BY_REQUEST[type(request)], request
+        name = _BY_REQUEST.get(type(request))
+        if name is None:
+            kind = type(request).__name__
+            raise RequestError("INVALID_REQUEST", f"no command has a request of the type {kind}")
+        return name, request
     (field,) = request.__struct_fields__
     return name, getattr(request, field)

@@ -241,13 +241,29 @@ class Service:
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
-                request; or as `submit`; or INVALID_UPDATE_VERSION; or as `check_lockout`.
+                request; or as `submit`; or INVALID_UPDATE_VERSION; or as `check_lockout`; or
+                INVALID_REQUEST, a type in the request is wrong.
             UnavailableError, FencedError: as `submit`.
         """
         found = any_command(command)
+        found.check_type(request)
         origin = origin or caller.origin(found.name)
         if origin.command == command:
             origin = replace(origin, command=found.name)
+        try:
+            return await self._run(found, request, caller, origin, expected_versions)
+        except (AttributeError, TypeError):
+            found.check_fields(request)  # a request made in this process was never decoded
+            raise
+
+    async def _run(
+        self,
+        found: Command,
+        request: Any,
+        caller: Caller,
+        origin: Origin,
+        expected_versions: tuple[ExpectedVersion, ...],
+    ) -> Answer[Any]:
         if origin.request_id is not None and origin.request_hash is None:
             origin = identified(origin, origin.request_id, found.name, to_wire(request))
         if isinstance(request, AppendRows):
