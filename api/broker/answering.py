@@ -61,9 +61,9 @@ def broker_answering(
 
     return Answering(
         handlers={
-            **own,
             **groups.handlers(authorization.access, partial(cluster.nodes, listener)),
             **forwarding_handlers(forward),
+            **own,
             apis.METADATA: metadata,
         },
         is_from_broker=_is_from_follower,

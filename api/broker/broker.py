@@ -17,11 +17,13 @@ from api.broker.directory_reports import report_directories
 from api.broker.disk import Disk, check_writable
 from api.broker.fencing import Fencing
 from api.broker.following import Following
+from api.broker.forwarding import forwarding_handlers
 from api.broker.health import Health
 from api.broker.isr import keep_isr
 from api.broker.log_directory import LogDirectory
 from api.broker.log_dirs import LogDirsRequests
 from api.broker.options import BrokerOptions
+from api.broker.own_configs import own_configs, with_own_configs
 from api.broker.producer_ids import ProducerIds
 from api.broker.records_requests import RecordsRequests
 from api.broker.registration import Identity
@@ -29,6 +31,7 @@ from api.broker.replicas import Replicas
 from api.broker.stale_folders import now_ms
 from api.broker.topic_creation import TopicCreation
 from api.clients.client import server_address
+from api.kafka import apis
 from api.kafka.answering import Answering, Handler
 from api.kafka.apis import Api
 from api.kafka.frames import RequestFrame
@@ -180,7 +183,14 @@ class _Broker:
         records = RecordsRequests(Fencing(self._replicas, self._cluster), access, self._is_live)
         producer_ids = ProducerIds(lambda: self.link.allocate_producer_ids(), access)
         log_dirs = LogDirsRequests(self._directories, self._replicas, self._disk, access)
-        return {**records.handlers(), **producer_ids.handlers(), **log_dirs.handlers()}
+        describe = forwarding_handlers(self._forward)[apis.DESCRIBE_CONFIGS]
+        own = with_own_configs(describe, self._options.broker_id, self._described_configs)
+        return {
+            **records.handlers(),
+            **producer_ids.handlers(),
+            **log_dirs.handlers(),
+            apis.DESCRIBE_CONFIGS: own,
+        }
 
     def _answering(self, address: ListenerAddress) -> Answering:
         return broker_answering(
@@ -193,6 +203,11 @@ class _Broker:
             strict_modes=self._options.strict_modes,
             creation=self._creation,
         )
+
+    def _described_configs(self) -> dict[str, str]:
+        ports = [listener.port for listener in self._listeners]
+        between_brokers = _between_brokers(self._options)
+        return own_configs(self._options, between_brokers, ports, self._directories)
 
     async def _forward(self, frame: RequestFrame, caller: Caller) -> bytes:
         return await self.link.forward(frame, caller)

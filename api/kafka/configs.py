@@ -23,6 +23,7 @@ from api.kafka.messages.configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from controller.decisions.broker_configs import OF_BROKERS
 from controller.decisions.config_definitions import ConfigType
 from controller.decisions.config_resources import find_definition
 from controller.decisions.configs import (
@@ -110,7 +111,7 @@ def _entry(
     first = levels[0] if levels else None
     value: str | None = config.value
     if resource.resource_type == BROKER:
-        value = None if first is None else first.value
+        value = None if first is None or _is_of_the_broker(config, first) else first.value
     # Names of loggers are of any kind, and their levels no secrets.
     is_sensitive = resource.resource_type != BROKER_LOGGER and is_secret_config(config.name)
     if is_sensitive or (value == "" and config.type not in _TEXTS):
@@ -128,6 +129,11 @@ def _entry(
         config_type=_TYPES[ConfigType(config.type)],
         documentation=config.doc if request.include_documentation else None,
     )
+
+
+def _is_of_the_broker(config: ConfigExplained, level: ConfigAtLevel) -> bool:
+    """True if the value is an option of the broker's process, which adds it to its own answers."""
+    return config.name in OF_BROKERS and level.source_code == ConfigSource.DEFAULT.code
 
 
 def _levels(resource: DescribeConfigsResource, config: ConfigExplained) -> Sequence[ConfigAtLevel]:

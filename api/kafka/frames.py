@@ -202,7 +202,20 @@ def decode_response(frame: bytes, api: Api, version: int) -> Response:
         MalformedFrameError: the frame is not a response to this request; the message gives the bad
             byte.
     """
-    position = _response_body_at(frame, api, version)
+    return _response(frame, _response_body_at(frame, api, version), api, version)
+
+
+def decode_response_body(body: bytes, api: Api, version: int) -> Response:
+    """Decode what `raw_response_body` returns.
+
+    Raises:
+        MalformedFrameError: the body is not of a response to this request; the message gives the
+            bad byte.
+    """
+    return _response(body, 0, api, version)
+
+
+def _response(frame: bytes, position: int, api: Api, version: int) -> Response:
     body, _ = _decode(api, version, api.response, frame, position, unusual=reference.decode)
     assert isinstance(body, Response)
     return body

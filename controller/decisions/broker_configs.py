@@ -34,6 +34,26 @@ SESSION_MS_MAX = "connections.max.reauth.ms"
 OF_EACH_PROCESS = frozenset([SUPER_USERS, ALLOW_EVERYONE, SESSION_MS_MAX])
 """Static configs that the controller and every broker have for themselves."""
 
+AUTO_CREATE_TOPICS = "auto.create.topics.enable"
+BROKER_HEARTBEAT = "broker.heartbeat.interval.ms"
+BETWEEN_BROKERS = "inter.broker.listener.name"
+LISTENERS = "listeners"
+LOG_DIR, LOG_DIRS = "log.dir", "log.dirs"
+REPLICA_LAG = "replica.lag.time.max.ms"
+
+OF_BROKERS = frozenset(
+    [
+        AUTO_CREATE_TOPICS,
+        BROKER_HEARTBEAT,
+        BETWEEN_BROKERS,
+        LISTENERS,
+        LOG_DIR,
+        LOG_DIRS,
+        REPLICA_LAG,
+    ]
+)
+"""Configs that each broker has as options of its own process, which no other node knows."""
+
 _LISTENER_PREFIX = "listener.name."
 
 _OF_TOPICS = frozenset(

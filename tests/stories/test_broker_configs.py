@@ -4,7 +4,16 @@ from datetime import UTC, datetime
 
 import pytest
 
+from api.clients.client import MetadataClient
+from api.kafka.messages.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+)
+from controller.decisions.broker_configs import OF_BROKERS
 from records.text import uuid_text
+from replay.image.configs import BROKER
 from tests.stories.partition_client import partitions
 from tests.stories.processes import World, soon
 
@@ -52,3 +61,56 @@ async def test_delay_that_is_set_before_the_start_counts_from_the_first_moment(
         year = int(line.rpartition("deleted at ")[2][:4])
         assert year > datetime.now(UTC).year
         await world.ask("configs", "delete", "cluster", DELAY)
+
+
+async def test_a_broker_that_is_asked_describes_the_options_of_its_process(world: World) -> None:
+    listen = f"PLAINTEXT://{world.brokers[2].ready['listen']}"
+    expected = {
+        "auto.create.topics.enable": ("false", 4),
+        "broker.heartbeat.interval.ms": ("300", 4),
+        "inter.broker.listener.name": ("PLAINTEXT", 4),
+        "listeners": (listen, 4),
+        "log.dir": (str(world.log_dir(2)), 4),
+        "log.dirs": (str(world.log_dir(2)), 4),
+        "replica.lag.time.max.ms": ("1500", 4),
+    }
+    assert expected.keys() == OF_BROKERS
+    assert await _described(world, 2, asked=2) == expected
+    # As far as other nodes know, they have no values, least of all Kafka's defaults.
+    assert {value for value, _ in (await _described(world, 2, asked=3)).values()} == {None}
+
+
+async def test_a_value_in_the_log_stays_in_effect_before_the_brokers_own(world: World) -> None:
+    await world.ask("configs", "set", "broker/2", "listeners=PLAINTEXT://h:1")
+    try:
+        assert (await _described(world, 2, asked=2))["listeners"] == ("PLAINTEXT://h:1", 2)
+        (config,) = await _describe(world, 2, asked=2, names=("listeners",))
+        own = f"PLAINTEXT://{world.brokers[2].ready['listen']}"
+        assert [(each.value, each.source) for each in config.synonyms] == [
+            ("PLAINTEXT://h:1", 2),
+            (own, 4),
+            ("PLAINTEXT://:9092", 5),
+        ]
+    finally:
+        await world.ask("configs", "delete", "broker/2", "listeners")
+
+
+async def _described(world: World, broker: int, *, asked: int) -> dict[str, tuple[str | None, int]]:
+    """Ask a broker for the options of a broker's process; return values and sources."""
+    configs = await _describe(world, broker, asked=asked, names=tuple(sorted(OF_BROKERS)))
+    return {config.name: (config.value, config.config_source) for config in configs}
+
+
+async def _describe(
+    world: World, broker: int, *, asked: int, names: tuple[str, ...]
+) -> tuple[DescribeConfigsResourceResult, ...]:
+    resource = DescribeConfigsResource(
+        resource_type=BROKER, resource_name=str(broker), configuration_keys=names
+    )
+    request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True)
+    at = f"kafka://{world.brokers[asked].ready['listen']}"
+    async with await MetadataClient.connect(at) as client:
+        answer = await client.connection.request(request, DescribeConfigsResponse)
+    (result,) = answer.results
+    assert result.error_code == 0, result.error_message
+    return result.configs
