@@ -34,6 +34,7 @@ from replay.audit.committed_files import committed_files
 from replay.audit.log_frame import LogFiles, base_offset, open_log
 from replay.audit.queries import QUERIES
 from replay.loader import load_image
+from tests.replay.asked_log import asked_log
 from tests.replay.audit.log_on_disk import write_log
 from tests.replay.builders import batches, namespace, topic, uid
 
@@ -134,6 +135,18 @@ def test_conditions_on_offset_and_time_leave_out_segments(
         twice = "WHERE offset = 1 AND EXISTS (SELECT 1 FROM log AS other WHERE other.offset = 3)"
         assert opened(twice)[1] == 1
         assert opened("WHERE offset * 2 = 4") == ([0, 1, 2, 3, 4, 5], 1)
+
+
+def test_deletions_say_who_asked_beside_who_did_it(spark: "SparkSession", tmp_path: Path) -> None:
+    files = write_log(tmp_path, asked_log())
+    with Audit(spark, files) as audit:
+        rows = audit.query(QUERIES["deletions"], Range(0, files.end_offset - 1)).collect()
+    found = [(r.kind, r.name, r.principal, r.asked_principal, r.asked_reason) for r in rows]
+    assert found == [
+        ("partitions", "orders/1", "User:broker-1", "User:gus", "gus said so"),
+        ("partitions", "orders/2", "User:broker-1", "User:eve", "eve said so"),
+        ("topics", "sales", "User:hal", None, None),
+    ]
 
 
 def test_deletions_name_topics_as_they_were_called(spark: "SparkSession", tmp_path: Path) -> None:
