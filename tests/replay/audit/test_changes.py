@@ -282,7 +282,8 @@ def test_what_was_asked_before_the_kept_history_is_not_known(
     log = asked_log()[:cut], asked_log()[cut:]
     base = Base.of(image_after(log[0]))
     path = write_base(tmp_path, base.end_offset, base.records)
-    files = dataclasses.replace(write_log(tmp_path, log[1]), base=path)
+    found = write_log(tmp_path, log[1])
+    files = dataclasses.replace(found, base=path, base_end_offset=base.end_offset)
     asked_alike(changes_in(spark, files, base.end_offset), FakeLog(log[1], base=base))
 
 
