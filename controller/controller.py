@@ -33,6 +33,7 @@ from controller.decisions.features import bootstrap_records
 from controller.decisions.heartbeats import Heartbeat, HeartbeatReply, heartbeat
 from controller.decisions.levels import NEW_CLUSTER_LEVELS, TRANSACTIONS_LEVEL
 from controller.decisions.sessions import Sessions
+from controller.decisions.topic_configs import MIN_ISR
 from controller.descriptions.view import View
 from controller.pipeline.log_port import LogPort
 from controller.pipeline.pending_answers import Answer
@@ -350,8 +351,10 @@ class Controller:
 
 def bootstrap(context: Context, levels: Mapping[str, int]) -> ControllerResult[None]:
     """Return the records of a new log's feature levels; none if the log is not empty."""
-    records = bootstrap_records(levels) if _is_empty(context.image) else ()
-    return ControllerResult(response=None, records=tuple(records))
+    if not _is_empty(context.image):
+        return ControllerResult(response=None)
+    records = bootstrap_records(levels, context.settings.static_number(MIN_ISR))
+    return ControllerResult(response=None, records=records)
 
 
 def _not_active() -> RequestError:

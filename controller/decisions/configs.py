@@ -22,6 +22,7 @@ from controller.decisions.context import Context, PlannedConfigs, RecordList
 from controller.decisions.effective_configs import BROKER, CLUSTER_DEFAULT
 from controller.decisions.items import decide_each
 from controller.decisions.lookup import TopicRef, find_namespace, is_broker_id, ref_text
+from controller.decisions.min_isr_changes import check_one_minimum, cleared_elrs
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
@@ -129,6 +130,7 @@ def _alter(
     """
     twice = named_more_than_once([_resource_text(resource) for resource in named])
     records = RecordList()
+    changes: list[ConfigRecord] = []
 
     def alter(requested: ResourceChange) -> ResourceResult:
         if _resource_text(requested) in twice:
@@ -139,6 +141,7 @@ def _alter(
         _check_existence(context, resource)
         check_policy(context, requested, made)
         records.add(*made)
+        changes.extend(made)
         result = _result(resource)
         key = resource.resource_type, result.resource_name
         count = topics_changed(context, key, [c.name for c in resource.changes], made)
@@ -147,6 +150,7 @@ def _alter(
         return msgspec.structs.replace(result, topics_changed=count, deleted=deleted)
 
     results = decide_each(named, alter, _result)
+    records.add(*cleared_elrs(context, changes))
     return records.result(results, validate_only=validate_only)
 
 
@@ -208,6 +212,7 @@ def config_records(context: Context, resource: ResourceChange) -> list[ConfigRec
     _check_resource_name(key)
     old = context.image.config(type_, name)
     new = {c.name: _new_value(type_, c, old.get(c.name)) for c in resource.changes}
+    check_one_minimum(context, key, new)
     after = {n: value for n, value in {**old, **new}.items() if value is not None}
     check_configs(context, key, [n for n, value in new.items() if value != old.get(n)], after)
     return [

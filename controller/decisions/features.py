@@ -16,6 +16,7 @@ from controller.decisions.levels import (
     SUPPORTED_LEVELS,
     TRANSACTIONS_LEVEL,
 )
+from controller.decisions.min_isr_changes import cluster_minimum, safety_records
 from controller.decisions.names import named_more_than_once
 from controller.decisions.record_levels import feature_in_use
 from controller.decisions.request import Request
@@ -57,16 +58,21 @@ class UpdateFeatures(Request[None], frozen=True, kw_only=True):
     validate_only: bool = False
 
 
-def bootstrap_records(levels: Mapping[str, int]) -> tuple[Record, ...]:
+def bootstrap_records(levels: Mapping[str, int], min_isr: int = 1) -> tuple[Record, ...]:
     """Return the first records of a new log: its feature levels, metadata.version first.
 
     They form one transaction if the metadata.version allows transactions.
+
+    Args:
+        min_isr: Static min.insync.replicas, stored as the cluster's if ELRs are tracked.
     """
     others = sorted((name, level) for name, level in levels.items() if name != METADATA_VERSION)
     version = levels[METADATA_VERSION]
     content: list[Record] = [FeatureLevelRecord(name=METADATA_VERSION, feature_level=version)]
     content.extend(FeatureLevelRecord(name=name, feature_level=level) for name, level in others)
     content.append(ZkMigrationStateRecord(zk_migration_state=_ZK_MIGRATION_NONE))
+    if levels.get(ELR_FEATURE):
+        content.append(cluster_minimum(min_isr))
     if version < TRANSACTIONS_LEVEL:
         return tuple(content)
     return (
@@ -87,13 +93,13 @@ def update_features(context: Context, request: UpdateFeatures) -> ControllerResu
         raise named_twice(min(twice))
     for update in request.updates:
         _check(context, update)
-    records = tuple(
-        [
-            FeatureLevelRecord(name=update.name, feature_level=update.level)
-            for update in request.updates
-            if update.level != _level(context, update.name)
-        ]
-    )
+    levels = [
+        FeatureLevelRecord(name=update.name, feature_level=update.level)
+        for update in request.updates
+        if update.level != _level(context, update.name)
+    ]
+    enables_elr = any(each.name == ELR_FEATURE and each.level > 0 for each in request.updates)
+    records = (*(safety_records(context) if enables_elr else ()), *levels)
     return ControllerResult(response=None, records=records).unless(request.validate_only)
 
 

@@ -112,8 +112,8 @@ def _configs(admin: KafkaAdminClient, arguments: list[str]) -> bool:
         parser.add_argument(f"--{name}")
     given = parser.parse_args(arguments)
     (kind, *others) = given.entity_type
-    if others or kind not in _CONFIGS:
-        return False  # quotas, which kafka-python cannot set
+    if others or kind not in _CONFIGS or given.entity_default:
+        return False  # quotas and the cluster's configs, which kafka-python cannot set
     name = given.entity_name or ""
     if given.add_config:
         values = dict(each.split("=", 1) for each in _SEPARATOR.split(given.add_config))
