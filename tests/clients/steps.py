@@ -1,10 +1,11 @@
 """The outcomes of a client's operations: yes, no, a text, or the name of the error."""
 
+import asyncio
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 WAIT_S = 4
 """How long a member of a group waits for a first record."""
@@ -54,6 +55,19 @@ class Steps:
         begin = time.monotonic()
         action()
         self._found[name] = "yes" if time.monotonic() - begin < seconds else "waits"
+
+    async def take_async(
+        self, name: str, action: Awaitable[bool | str | None], seconds: float = 60
+    ) -> None:
+        """Await an operation, and record its outcome: "waits" if it did not end in time."""
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                result = await action
+        except Exception as error:
+            outcome = "waits" if limit.expired() else type(error).__name__
+            self.take(name, lambda: outcome)
+        else:
+            self.take(name, lambda: True if result is None else result)
 
     def end(self) -> None:
         """Print all outcomes as JSON, and exit at once: clients that retry would not end."""

@@ -12,6 +12,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     "librdkafka": ("librdkafka_groups.py",),
     "librdkafka, `group.protocol=consumer`": ("librdkafka_groups.py", "consumer"),
     "kafka-python": ("kafka_python_groups.py",),
+    "aiokafka": ("aiokafka_groups.py",),
     "kafkajs": ("kafkajs_groups.js",),
     "platformatic": ("platformatic_groups.mjs",),
     "kcat": ("kcat_groups.sh",),
