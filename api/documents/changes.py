@@ -3,7 +3,6 @@
 There is one type per kind of item, and one for the fields common to all results.
 """
 
-import enum
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -234,20 +233,6 @@ class StepDone(msgspec.Struct, frozen=True, kw_only=True):
 def warnings_of(found: Sequence[Subscription] | None) -> Warnings:
     """Return the subscriptions to warn about; UNSET if the list is empty."""
     return UNSET if found is not None and not found else found
-
-
-def plain(value: Any) -> Any:
-    """Return the response of any command as JSON values, with ids as text."""
-    match value:
-        case bytes():
-            return uuid_text(Uuid(value))
-        case enum.Enum():
-            return value.name
-        case tuple():
-            return [plain(item) for item in value]
-        case msgspec.Struct():
-            return {field: plain(getattr(value, field)) for field in value.__struct_fields__}
-    return value
 
 
 def _id(topic_id: Uuid | None) -> str | None:

@@ -5,6 +5,8 @@ from typing import Self
 
 import msgspec
 
+from api.documents.errors import Error
+from controller.decisions.outcome import Refusal
 from controller.decisions.scram import ScramMechanism
 from controller.decisions.subscriptions import Subscription
 from controller.decisions.tokens import TokenCreated
@@ -21,11 +23,11 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """A user and its credentials; `error` is the error code if the request was refused."""
+    """A user and its credentials; `error` says why there are none, if the request was refused."""
 
     user: str
     credentials: tuple[Credential, ...]
-    error: str | None
+    error: Error | None
 
     @classmethod
     def of(cls, user: UserDescription) -> Self:
@@ -38,7 +40,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
                     for c in user.credentials
                 ]
             ),
-            error=None if user.refusal is None else user.refusal.code,
+            error=None if user.refusal is None else _error(user.refusal),
         )
 
 
@@ -141,3 +143,7 @@ def mechanism_title(number: int) -> str:
     """Return the name of a SCRAM mechanism, such as SCRAM-SHA-512; its number if it is unknown."""
     known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
     return known.get(number, str(number))
+
+
+def _error(refusal: Refusal) -> Error:
+    return Error(code=refusal.code, message=refusal.message)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from api.documents.changes import Change
+from api.documents.errors import Error
 from api.http.asking import LINES, path_of
 from api.http.limits import PARSED_AT_ONCE_BYTES_MAX
 from api.http.parameters import one_offset
@@ -22,6 +23,7 @@ from api.requests.commands import COMMANDS, find_command, named
 from api.requests.json_errors import json_error
 from api.requests.json_requests import json_value, request_class, request_from_json
 from api.requests.record_lines import LineBatch, line_batches
+from api.requests.transactions import NAME as TRANSACTION
 from controller.asked.repeated_requests import check_request_id, identified
 from controller.decisions.outcome import Refusal
 from controller.pipeline.pending_answers import Answer as Done
@@ -43,6 +45,9 @@ ROUTES = {
 }
 """The commands by path; a command with two names has two."""
 
+_REFUSAL = "refusal"
+"""What earlier releases call an item's `error`."""
+
 HEADERS = ("as", "reason")
 """Parameters of every command."""
 
@@ -51,8 +56,12 @@ EXPECTED_END = "expected_end_offset"
 
 
 class Changed(msgspec.Struct, frozen=True, kw_only=True):
-    """The response of a command; see docs/http.md."""
+    """The results of a command, one for each item; see docs/http.md.
 
+    `response` has them in the form of earlier releases.
+    """
+
+    results: list[dict[str, Any]]
     response: Any
 
 
@@ -107,13 +116,42 @@ def _reply_of(command: Command, asked: Asked, wanted: Any, done: Done[Any]) -> R
     response = json_value(done.response, find_command(command.name).response)
     refused = _refused(done.response)
     if refused is not None:
-        return reply_with(problem_of_refusal(refused, response))
+        return reply_with(problem_of_refusal(refused, _items_refused(response)))
     change_ = Change(
         committed_at=done.end_offset - 1 if done.wrote else None,
         validated_only=getattr(wanted, "validate_only", False),
         versions=done.versions,
     )
-    return _reply(_about(asked, done), change_, Changed(response=response))
+    changed = Changed(results=results_of(command, response), response=response)
+    return _reply(_about(asked, done), change_, changed)
+
+
+def results_of(command: Command, response: Any) -> list[dict[str, Any]]:
+    """Return the results of a command from its response as JSON.
+
+    An item has the fields of its response and, as on the command line, an `error` instead of a
+    refusal. A command without items has one result, or none if it answers nothing.
+    """
+    if response is None:
+        return []
+    if command.name == TRANSACTION:
+        response = response["steps"]
+    return [_with_error(item) for item in (response if isinstance(response, list) else [response])]
+
+
+def _with_error(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: of for name, of in item.items() if name != _REFUSAL} | {"error": _error_of(item)}
+
+
+def _items_refused(response: Any) -> list[dict[str, Any]]:
+    """Return the results of items that were all refused, also with the refusal."""
+    items = response if isinstance(response, list) else [response]
+    return [item | {"error": _error_of(item)} for item in items]
+
+
+def _error_of(item: dict[str, Any]) -> Error | None:
+    refusal = item.get(_REFUSAL)
+    return refusal and Error(code=refusal["code"], message=refusal["message"])
 
 
 def append(scope: Mapping[str, Any]) -> Answer:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UnsetType
 
 from api.documents.answers import Document
+from api.documents.errors import Error
 from api.documents.logs import Place
 from api.http import events, examples, growth, web_page
 from api.http.asking import HTML, LINES, ROUTES, Route, path_of
@@ -28,6 +29,7 @@ from api.requests.json_requests import (
     request_class,
     typed_fields,
 )
+from api.requests.transactions import StepDone, Transacted
 from controller.results.changed_versions import ObjectVersion
 from records.base import Uuid
 from records.command_names import LOGGED_NAMES, logged_name
@@ -152,11 +154,15 @@ class _Schemas:
             self.found[name] = self._fields(cls)
         return {"$ref": f"#/components/schemas/{name}"}
 
+    def field(self, field: msgspec.structs.FieldInfo, hint: Any) -> _Schema:
+        """Return the schema of a field of a struct."""
+        is_inner = field.name in ("request", "response") and hint is bytes
+        return {} if is_inner else self.of(hint)
+
     def _fields(self, cls: type[msgspec.Struct]) -> _Schema:
         properties, required = {}, []
         for field, hint in typed_fields(cls):
-            is_inner = field.name in ("request", "response") and hint is bytes
-            properties[field.encode_name] = {} if is_inner else self.of(hint)
+            properties[field.encode_name] = self.field(field, hint)
             if field.required:
                 required.append(field.encode_name)
         return {"type": "object", "properties": properties, "required": required}
@@ -242,6 +248,7 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
     response = {"description": "Always null."}
     if response_type not in (None, type(None)):
         response = schemas.of(response_type)
+    results = {"type": "array", "items": _result(response_type, schemas)}
     versions = {"type": ["array", "null"], "items": schemas.of(ObjectVersion)}
     content = {
         JSON: {
@@ -253,9 +260,10 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
                     "committed_at": {"type": ["integer", "null"]},
                     "validated_only": {"type": "boolean"},
                     "versions": versions,
-                    "response": response,
+                    "results": results,
+                    "response": response | {"deprecated": True},
                 },
-                "required": ["as_of", "log_end", "committed_at", "versions", "response"],
+                "required": ["as_of", "log_end", "committed_at", "versions", "results", "response"],
             }
         }
     }
@@ -267,6 +275,17 @@ def _changed(name: str, schemas: _Schemas) -> _Schema:
     body = {"schema": schemas.of(request), "example": examples.COMMANDS[logged_name(name)]}
     found["requestBody"] = {"required": True, "content": {JSON: body}}
     return found
+
+
+def _result(response: Any, schemas: _Schemas) -> _Schema:
+    """Return the schema of one result, from the type of the response; see `results_of`."""
+    if response is Transacted:
+        response = StepDone
+    of = next(iter(typing.get_args(response)), response)
+    fields = typed_fields(of) if isinstance(of, type) and issubclass(of, msgspec.Struct) else ()
+    own = {f.encode_name: schemas.field(f, hint) for f, hint in fields if f.name != "refusal"}
+    error = {"anyOf": [schemas.of(Error), {"type": "null"}]}
+    return {"type": "object", "properties": own | {"error": error}, "required": ["error"]}
 
 
 def _append(schemas: _Schemas) -> _Schema:

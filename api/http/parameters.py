@@ -18,6 +18,7 @@ from api.requests.json_requests import (
     branches,
     enum_of,
     is_name_or_id,
+    member_named,
     request_from_json,
     typed_fields,
 )
@@ -190,7 +191,7 @@ def _scalar(name: str, text: str, of: Any) -> Any:
         return _number(name, text)
     names = enum_of(of)
     if names is not None and not isinstance(next(iter(names)).value, str):
-        return text if text in names.__members__ else _number(name, text)
+        return text if member_named(names, text) is not None else _number(name, text)
     assert of in (str, Uuid, bytes) or names is not None, of
     return text
 

@@ -1,8 +1,9 @@
 """Converts requests and responses of commands and questions to and from JSON values, by type.
 
 In JSON, a topic is given by its name, or by its id as `@ID`. Other ids are text, and other bytes
-are base64. A code, of a type `Annotated[int, SomeEnum]`, is given by name or number. A struct
-may contain the name and the encoded request of a command: that request is then JSON, too.
+are base64. A code, of a type `Annotated[int, SomeEnum]`, is given by its name, in any case, or as a
+number, and comes back as the name. A struct may contain the name and the encoded request of a
+command: that request is then JSON, too.
 """
 
 import enum
@@ -56,6 +57,8 @@ def request_from_json(plain: Any, as_type: Any) -> Any:
 def json_value(value: Any, as_type: Any) -> Any:
     """Return a request or response as a JSON value, which `request_from_json` can parse."""
     as_type = _branch(value, as_type)
+    if is_code(as_type) and isinstance(value, int):
+        return _code_name(value, as_type)
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -72,6 +75,14 @@ def json_value(value: Any, as_type: Any) -> Any:
             of = (typing.get_args(as_type) or (Any, Any))[1]
             return {str(key): json_value(item, of) for key, item in value.items()}
     return msgspec.to_builtins(value)
+
+
+def _code_name(value: int, as_type: Any) -> str | int:
+    """Return the name of a code; the number if it has none, as in an imported log."""
+    names = enum_of(as_type)
+    assert names is not None, "a code has an enum"
+    found: str | int = next((each.name for each in names if each.value == value), value)
+    return found
 
 
 def _bytes_json(value: bytes, as_type: Any) -> str:
@@ -123,6 +134,11 @@ def enum_of(as_type: Any) -> type[enum.Enum] | None:
     """Return the enum that names the values of a type, itself an enum or a code; else None."""
     found = typing.get_args(as_type)[1] if is_code(as_type) else as_type
     return found if isinstance(found, type) and issubclass(found, enum.Enum) else None
+
+
+def member_named(names: type[enum.Enum], text: str) -> enum.Enum | None:
+    """Return the member of a name in any case, also with hyphens: `SCRAM-SHA-256`, `topic`."""
+    return names.__members__.get(text.upper().replace("-", "_"))
 
 
 def is_code(as_type: Any) -> bool:
@@ -178,8 +194,9 @@ def _text(value: str, as_type: Any) -> Any:
     if of is bytes:
         return parse_bytes(value)
     names = enum_of(of)
-    if names is not None and value in names.__members__:
-        return names[value].value
+    member = None if names is None else member_named(names, value)
+    if member is not None:
+        return member.value
     if names is not None and is_code(of):
         raise ValueError(f"{value!r} is none of {', '.join(names.__members__)}, nor a number")
     return value

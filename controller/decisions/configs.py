@@ -93,7 +93,7 @@ class ResourceResult(msgspec.Struct, frozen=True, kw_only=True):
     configs. `deleted` are the configs that a replacement deletes because the request omits them.
     """
 
-    resource_type: int
+    resource_type: ConfigResourceCode
     resource_name: str
     refusal: Refusal | None = None
     topics_changed: int | None = None

@@ -12,6 +12,7 @@ import msgspec
 
 from controller.authorization.authorizer import ResourceType
 from controller.decisions.acls import AclFound, in_order
+from controller.decisions.config_resources import ConfigResourceCode
 from controller.decisions.configs import removed_configs
 from controller.decisions.context import Context, RecordList
 from controller.decisions.counted_records import CountedRecordList
@@ -94,7 +95,7 @@ class MoveTopics(Request["NamespaceResult"], frozen=True, kw_only=True):
 class DeletedConfigs(msgspec.Struct, frozen=True):
     """The configs that a deleted topic or namespace set itself."""
 
-    resource_type: int
+    resource_type: ConfigResourceCode
     resource_name: str
     names: tuple[str, ...]
 

@@ -8,6 +8,7 @@ import msgspec
 from controller.decisions.names import named_more_than_once
 from controller.decisions.outcome import Refusal
 from controller.decisions.request import Request
+from controller.decisions.users import MechanismCode
 from controller.descriptions.view import View
 
 
@@ -20,7 +21,7 @@ class DescribeUsers(Request["tuple[UserDescription, ...]"], frozen=True, kw_only
 class CredentialDescription(msgspec.Struct, frozen=True, kw_only=True):
     """A credential: the number of its mechanism, and its iteration count."""
 
-    mechanism: int
+    mechanism: MechanismCode
     iterations: int
 
 

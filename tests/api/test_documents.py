@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.generate_kraft import generate
 from tests.api.conftest import Metalog
+from tests.api.vocabulary import check_vocabulary
 from tests.test_docs import command_names
 
 # In the order in which they run; {log} has a history that begins after 0, {tmp} is empty.
@@ -187,9 +188,11 @@ def test_every_document_says_where_in_the_log_it_stands(
         is_past = any(word in arguments for word in ("{at}", "{end}"))
         as_of = int(filled["at"]) if is_past else end - 1
         assert _place(answer.json) == (as_of, start, end), name
+        check_vocabulary(answer.json, name)
     for name, arguments in STREAMS.items():
         command = [argument.format(**filled) for argument in arguments]
-        *_, last = metalog(*command, "--json", "--verbose").lines
+        *_, last = lines = metalog(*command, "--json", "--verbose").lines
+        check_vocabulary(lines, name)
         as_of = int(filled["at"]) if "{at}" in arguments else end - 1
         assert _place(last["end"]) == (as_of, start, end), name
 
@@ -204,6 +207,7 @@ def test_every_document_of_a_new_log_says_where_it_stands(
         end = metalog("info", made, "--json").json["log_end"]
         start = end if name == "fork" else 0
         assert _place(document) == (end - 1, start, end), name
+        check_vocabulary(document, name)
 
 
 def test_every_document_of_a_change_says_where_the_log_stands_after_it(
@@ -218,6 +222,8 @@ def test_every_document_of_a_change_says_where_the_log_stands_after_it(
         assert answer.code == (3 if name == "elect-leaders" else 0), (name, answer)
         end = metalog("info", log, "--json").json["log_end"]
         assert _place(answer.json) == (end - 1, start, end), name
+        check_vocabulary(answer.json, name)
+        assert name == "append" or all("error" in each for each in answer.json["results"]), name
 
 
 @pytest.mark.spark

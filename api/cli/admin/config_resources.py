@@ -21,7 +21,7 @@ ConfigResourceArgument = Annotated[
 ]
 
 # As in the names of objects, a colon does as well.
-_FORM = re.compile(r"([a-z-]+)[/:](.+)", re.DOTALL)
+_FORM = re.compile(r"([A-Za-z_-]+)[/:](.+)", re.DOTALL)
 
 
 def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
@@ -37,7 +37,7 @@ def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
     if text == "cluster":
         return BROKER, CLUSTER_DEFAULT
     form = _FORM.fullmatch(text)
-    type_ = RESOURCE_TYPES.get(form[1]) if form else None
+    type_ = RESOURCE_TYPES.get(form[1].lower().replace("_", "-")) if form else None
     if form is None or type_ is None:
         known = ", ".join(f"{name}/NAME" for name in RESOURCE_TYPES)
         raise typer.BadParameter(f"{text!r} is none of {known} and cluster")

@@ -33,8 +33,9 @@ def transaction(
     nothing is done, and the error names the step.
     """
     from api.cli.admin.admin_client import Item
-    from api.documents.changes import StepDone, plain
-    from api.requests.commands import step_responses
+    from api.documents.changes import StepDone
+    from api.requests.commands import find_command, step_responses
+    from api.requests.json_requests import json_value
     from api.requests.transactions import Transact
 
     request = Transact(steps=tuple(_steps(file)), validate_only=validate_only)
@@ -42,7 +43,10 @@ def transaction(
     verb = "can be done" if validate_only else "done"
     items = [
         Item(
-            answer=StepDone(command=step.command, response=plain(response)),
+            answer=StepDone(
+                command=step.command,
+                response=json_value(response, find_command(step.command).response),
+            ),
             lines=(f"step {number}, {step.command}: {verb}",),
         )
         for number, (step, response) in enumerate(

@@ -1,5 +1,6 @@
 """A client of the HTTP interface with the same methods as the clients of the other interfaces."""
 
+import typing
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +87,10 @@ def _changed(response: httpx.Response, command: str) -> Answer[Any]:
         return Answer(request_from_json(told["response"], of), told["log_end"])
     if "results" not in told:
         raise RequestError(told["code"], told["detail"])
-    return Answer(request_from_json(told["results"], of), -1)
+    for result in told["results"]:
+        del result["error"]  # in place of `refusal`, which the other clients have
+    is_list = typing.get_origin(of) is tuple
+    return Answer(request_from_json(told["results"] if is_list else told["results"][0], of), -1)
 
 
 def _described(response: httpx.Response) -> Answer[Any]:

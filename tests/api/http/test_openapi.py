@@ -1,10 +1,12 @@
 """The OpenAPI document, its examples, and the page that shows it."""
 
 import asyncio
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from api.http import examples
@@ -17,6 +19,7 @@ from controller.decisions.config_resources import ConfigResourceType
 from records.command_names import LOGGED_NAMES
 from replay.image.configs import RESOURCE_TYPES
 from tests.api.http.conftest import Web
+from tests.api.vocabulary import check_vocabulary
 
 
 async def test_every_operation_is_described(web: Web) -> None:
@@ -112,9 +115,27 @@ async def test_examples_are_answered_as_declared(web: Web) -> None:
                     method, path, params=given, content=content, headers=headers
                 )
             assert str(response.status_code) in of["responses"], response.text
+            _check_vocabulary(response, method, path)
             is_told = response.status_code != 200 and method != "head"
             problem = response.json() if is_told else {}
             assert problem.get("code") not in ("INVALID_REQUEST", "INVALID_RECORD"), response.text
+
+
+def _check_vocabulary(response: httpx.Response, method: str, path: str) -> None:
+    if method == "head" or "json" not in response.headers["content-type"]:
+        return
+    if "ndjson" in response.headers["content-type"]:
+        check_vocabulary([json.loads(line) for line in response.text.splitlines()], path)
+        return
+    if path == "/openapi.json":
+        return
+    answer = response.json()
+    if response.status_code == 200 and method == "post" and "records" not in answer:
+        assert all("error" in item for item in answer["results"]), path
+    for item in answer.get("results", []) if response.status_code != 200 else []:
+        assert item.pop("refusal")["code"] == item["error"]["code"]  # of earlier releases
+    answer.pop("response", None)  # of earlier releases
+    check_vocabulary(answer, path)
 
 
 async def test_codes_are_described_by_name_and_as_numbers(web: Web) -> None:
