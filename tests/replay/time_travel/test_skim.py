@@ -191,7 +191,15 @@ def test_notes_are_found_in_the_blocks_that_hold_them(seed: int, cut: bool) -> N
     at = rng.randrange(skimmed.history_start - 1, skimmed.end_offset)
     found = {copied(note, Note) for note in notes_until(skimmed, at + 1)}
     assert found == set(load_image(FakeLog(log, base), at).notes())
-    assert len(skimmed.decoded) <= len(log) / 2
+
+
+def test_few_blocks_are_decoded_for_the_notes() -> None:
+    decoded = 0
+    for seed in range(20):
+        log = SkimmedLog(random_history(random.Random(seed), 60))
+        list(notes_until(log, log.end_offset))
+        decoded += len(log.decoded)
+    assert decoded <= 20 * 60 / 3
 
 
 def _cut(log: list[Batch], at: int) -> tuple[list[Batch], Base | None]:
