@@ -34,7 +34,7 @@ from tests.replay.builders import broker, change, namespace, partition, topic, u
 HOSTILE = (
     "\"><img src=x onerror=window.hit=1><script>window.hit=1</script>' onmouseover=window.hit=1 "
     "javascript:window.hit=1\x1b]0;title\x07\x1b[201~\x1b[31m\x9b31m\x7f\u202egnp.exe\u2066\u200f"
-    "\u2028\r\n\tmetalog $(touch hit) `touch hit`" + "\\"
+    "\u2028\r\n\t&lt;script&gt;&amp; metalog $(touch hit) `touch hit`" + "\\"
 )
 """Markup, attributes, a shell's words, and characters that a terminal obeys."""
 
