@@ -72,7 +72,7 @@ def upgrade(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
         UnavailableError: the database cannot be reached or written.
     """
     with reading(engine) as connection:
-        revision = _revision(connection, engine, schema)
+        revision = revision_of(connection, engine, schema)
         if revision == schema.revision:
             return
         if revision is None:
@@ -98,7 +98,7 @@ def check(engine: Engine, schema: Schema = SNAPSHOTS) -> None:
         UnavailableError: the database cannot be reached.
     """
     with reading(engine) as connection:
-        revision = _revision(connection, engine, schema)
+        revision = revision_of(connection, engine, schema)
     if revision is None:
         raise RequestError(
             schema.absent,
@@ -123,8 +123,12 @@ def _check_not_foreign(connection: Connection, engine: Engine, schema: Schema) -
         )
 
 
-def _revision(connection: Connection, engine: Engine, schema: Schema) -> str | None:
-    """Return the revision of the database's schema, None if no migration was applied yet."""
+def revision_of(connection: Connection, engine: Engine, schema: Schema) -> str | None:
+    """Return the revision of the database's schema, None if no migration was applied yet.
+
+    Raises:
+        RequestError: UNSUPPORTED_VERSION, a newer release has migrated the database.
+    """
     if not inspect(connection).has_table(schema.version_table):
         return None
     version = table(schema.version_table, column("version_num"))

@@ -16,9 +16,9 @@ from metadata_log.log_reader import LogReader
 from metadata_log.position import Position
 from records.base import Uuid
 from records.errors import CorruptLogError, RequestError, UnavailableError
-from replay.image.rules import RULES_VERSION
 from replay.loader import BatchSource
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
+from replay.sql_history.made_under import check_rules
 from replay.sql_history.record_offsets import FINDERS, Ask, RecordOffsets
 from replay.time_travel.change_index import FoundChanges, FoundStates
 from replay.time_travel.objects import ObjectName
@@ -126,6 +126,8 @@ class HistoryIndex(ABC):
             RequestError: the tables are of another release, of other replay rules, or of another
                 log.
         """
+        (rules,) = next(iter(ask("SELECT rules FROM history_position", {})), (None,))
+        check_rules(rules)
         query = f"SELECT version_num FROM {HISTORY_VERSION_TABLE}"
         (revision,) = next(iter(ask(query, {})), ("",))
         if revision != HISTORY_REVISION:
@@ -135,13 +137,13 @@ class HistoryIndex(ABC):
                 f"{HISTORY_REVISION}",
             )
         query = (
-            "SELECT rules, cluster_id, start_offset, end_offset, leader_epoch, last_crc32c "
+            "SELECT cluster_id, start_offset, end_offset, leader_epoch, last_crc32c "
             "FROM history_position"
         )
         found = next(iter(ask(query, {})), None)
-        if found is None or found[0] != RULES_VERSION:
-            raise RequestError("UNSUPPORTED_VERSION", "made under other replay rules, or empty")
-        _, cluster_id, start, end, epoch, crc = found
+        if found is None:
+            raise RequestError("HISTORY_NOT_FOUND", "it is empty")
+        cluster_id, start, end, epoch, crc = found
         stored = Position(
             cluster_id=cluster_id, end_offset=end, leader_epoch=epoch, last_crc32c=crc
         )

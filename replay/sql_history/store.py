@@ -11,10 +11,11 @@ from sqlalchemy import URL, Connection, Engine, or_, select
 from metadata_log.position import Position
 from records.errors import RequestError, UnknownHistoryError
 from replay.image.digest import digest_of_parts, digest_of_rows, row_text
-from replay.snapshot.database import open_database, reading
+from replay.snapshot.database import open_database, reading, shown_url
 from replay.snapshot.revision import VERSION_TABLE
-from replay.snapshot.schema import HISTORY, check, upgrade
+from replay.snapshot.schema import HISTORY, check, revision_of, upgrade
 from replay.sql_history.columns import row_decoder
+from replay.sql_history.made_under import check_rules
 from replay.sql_history.tables import VERSION_TABLES, VersionTable, position
 from replay.time_travel.change_index import HISTORY_NAME
 
@@ -62,7 +63,8 @@ class HistoryStore:
             create: Create the database and its tables, or migrate them, if necessary.
 
         Raises:
-            RequestError: there is no database, or it is not one of this release.
+            RequestError: there is no database, it is not one of this release, or its tables were
+                made under other replay rules.
             UnavailableError: the database cannot be reached.
         """
         engine = open_database(
@@ -73,6 +75,7 @@ class HistoryStore:
             never_beside=VERSION_TABLE,
         )
         try:
+            _check_rules(engine)
             if create:
                 upgrade(engine, HISTORY)
             else:
@@ -116,6 +119,17 @@ class HistoryStore:
                     for name, each in VERSION_TABLES.items()
                 }
             )
+
+
+def _check_rules(engine: Engine) -> None:
+    with reading(engine) as connection:
+        if revision_of(connection, engine, HISTORY) is None:
+            return
+        rules = connection.scalar(select(position.c.rules))
+    try:
+        check_rules(rules)
+    except RequestError as error:
+        raise RequestError(error.code, f"{shown_url(engine.url)}: {error}") from None
 
 
 def read_position(connection: Connection) -> HistoryPosition | None:

@@ -64,8 +64,7 @@ def sync(
             end.
 
     Raises:
-        RequestError: WRONG_LOG, the tables are of another log, or of another history of this one;
-            UNSUPPORTED_VERSION, the tables were made under other replay rules.
+        RequestError: WRONG_LOG, the tables are of another log, or of another history of this one.
         UnknownHistoryError: the log no longer has the offsets that follow the tables.
         UnavailableError: the database cannot be reached, or another process is syncing too.
         ContradictionError: a record of a mirror contradicts the state before it. The records before
@@ -199,12 +198,6 @@ def check_same_log(source: BatchSource, store: HistoryStore) -> HistoryPosition 
     found, where = store.position(), shown_url(store.engine.url)
     if found is None:
         return None
-    if found.rules != RULES_VERSION:
-        raise RequestError(
-            "UNSUPPORTED_VERSION",
-            f"{where}: made under version {found.rules} of the replay rules, this release has "
-            f"version {RULES_VERSION}; remove the database and sync again",
-        )
     here = source.position(source.history_start)
     if here.cluster_id != found.cluster_id:
         raise _wrong_log(

@@ -1,5 +1,6 @@
 """Migrations create the tables and views that the code and the documents use."""
 
+import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -8,12 +9,17 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 from sqlalchemy import text as sql
 
+from records.errors import RequestError
 from replay.image.parts import PARTS
+from replay.image.rules import RULES_VERSION
 from replay.snapshot.database import writing
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.snapshot.schema import HISTORY, upgrade
 from replay.sql_history.store import HistoryStore
+from replay.sql_history.sync import sync
 from replay.sql_history.tables import VERSION_TABLES, metadata
+from replay.timeline import Timeline
+from tests.replay.builders import FakeLog, batches, topic
 from tests.replay.sql_history.conftest import ON_BOTH
 
 
@@ -49,10 +55,42 @@ def test_the_schema_text_of_sqlite_explains_every_table_and_column(store: Histor
             assert f"/* {each.comment} */" in schemas[name], each
 
 
-@ON_BOTH
-def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
+def _config() -> Config:
     config = Config()
     config.set_main_option("script_location", str(HISTORY.migrations))
+    return config
+
+
+@pytest.mark.parametrize("revision", ["0001", HISTORY_REVISION])
+@pytest.mark.parametrize(
+    ("rules", "todo"), [(RULES_VERSION - 1, "remove the database"), (10**6, "a newer release")]
+)
+@ON_BOTH
+def test_tables_of_other_rules_get_one_answer_whatever_their_schema(
+    store: HistoryStore, revision: str, rules: int, todo: str
+) -> None:
+    log = FakeLog(batches((topic("orders"),)))
+    sync(Timeline(log), log, store)
+    url, config = store.engine.url, _config()
+    with writing(store.engine) as connection:
+        config.attributes["connection"] = connection
+        connection.execute(sql(f"UPDATE history_position SET rules = {rules}"))
+        command.downgrade(config, revision)
+    for create in (False, True, False):
+        with (
+            pytest.raises(RequestError, match=f"version {rules} of the replay rules.*{todo}"),
+            HistoryStore.open(url, create=create),
+        ):
+            pass
+    # For the tests that use the same PostgreSQL database.
+    upgrade(store.engine, HISTORY)
+    with writing(store.engine) as connection:
+        connection.execute(sql("DELETE FROM history_position"))
+
+
+@ON_BOTH
+def test_downgrade_leads_back_to_nothing_and_upgrade_to_all(store: HistoryStore) -> None:
+    config = _config()
     assert ScriptDirectory.from_config(config).get_heads() == [HISTORY_REVISION]
     with writing(store.engine) as connection:
         config.attributes["connection"] = connection
