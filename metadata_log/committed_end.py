@@ -33,14 +33,28 @@ class ProvenEnd(msgspec.Struct, frozen=True):
         mark: The newest commit mark, advanced to the end that later blocks prove acknowledged.
         has_more: True if complete blocks follow, which may have been acknowledged: a writer is
             writing them now, or was cut off, and then the next writer keeps them.
+        damaged_byte: Where the commit mark has a damaged slot, if complete blocks follow.
     """
 
     mark: CommitMark
     has_more: bool
+    damaged_byte: int | None = None
+
+    def warn(self, directory: Path) -> None:
+        """Log a warning if a slot of the commit mark is damaged and complete blocks follow."""
+        if self.damaged_byte is not None:
+            _LOG.warning(
+                "%s byte %s: this slot of the commit mark is not whole, by a crash or damage; "
+                "shown are the records that are proven to be acknowledged, up to offset %d "
+                "(exclusive); the next writer keeps the complete blocks that follow",
+                directory / COMMIT_MARK,
+                self.damaged_byte,
+                self.mark.end_offset,
+            )
 
 
 def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> ProvenEnd:
-    """Return the end that is proven; warn if a slot of the commit mark is damaged and more follows.
+    """Return the end that is proven.
 
     In a mirror, only a mark shows what Kafka committed, so `confirmed_end` is not advanced.
 
@@ -65,21 +79,9 @@ def find_end(fs: ByteStore, directory: Path, manifest: Manifest) -> ProvenEnd:
         if newer.newest.sequence == marks.newest.sequence:
             if error is not None:
                 raise error
-            _warn(directory, marks.damaged_byte, found.mark.end_offset)
-            return found
+            return msgspec.structs.replace(found, damaged_byte=marks.damaged_byte)
         marks = newer
     return ProvenEnd(marks.newest, has_more=True)
-
-
-def _warn(directory: Path, byte: int | None, end_offset: int) -> None:
-    _LOG.warning(
-        "%s byte %s: this slot of the commit mark is not whole, by a crash or damage; shown are "
-        "the records that are proven to be acknowledged, up to offset %d (exclusive); the next "
-        "writer keeps the complete blocks that follow",
-        directory / COMMIT_MARK,
-        byte,
-        end_offset,
-    )
 
 
 def _confirmed(proven: CommitMark, mark: CommitMark, kind: Kind) -> CommitMark:

@@ -71,6 +71,7 @@ class LogReader:
         self.cluster_id: str = manifest.cluster_id
         self._published = read_mark(fs, directory) if self.kind is Kind.MIRROR else None
         end = find_end(fs, directory, manifest)
+        end.warn(directory)
         self.mark: CommitMark = end.mark
         self.awaits_writer: bool = end.has_more
         self.end_offset: int = self.mark.end_offset

@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+from metadata_log.committed_end import ProvenEnd, find_end
+from metadata_log.fs import OsFs
 from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
-from metadata_log.log_reader import LogReader
+from metadata_log.manifest import read_manifest
+from metadata_log.missing_files import missing_as_unavailable
 from records.envelope import Asked
 
 
@@ -27,6 +30,16 @@ async def settle(directory: Path, *, asked: Asked | None = None) -> None:
         await log.close()
 
 
+def seen_end(directory: Path) -> ProvenEnd:
+    """Return the end that readers see, for the next writer: without a warning about what it mends.
+
+    Raises:
+        RequestError, CorruptLogError, UnavailableError: as `LogReader.open`.
+    """
+    fs, directory = OsFs(), directory.absolute()
+    with missing_as_unavailable(directory):
+        return find_end(fs, directory, read_manifest(fs, directory))
+
+
 def _awaits_writer(directory: Path) -> bool:
-    with LogReader.open(directory) as reader:
-        return reader.awaits_writer and writer_process(directory) is None
+    return seen_end(directory).has_more and writer_process(directory) is None

@@ -212,13 +212,13 @@ def serve(
     import asyncio
     from contextlib import ExitStack
 
-    from api.cli.reading import open_reader
     from api.http.options import HttpOptions
     from api.running import ServeOptions, serve_until_stopped
     from api.socket.options import parse_socket
     from api.upkeep.upkeep import UpkeepOptions
     from controller.decisions.context import Settings
     from controller.decisions.tokens import SECRET_KEY
+    from metadata_log.settling import seen_end
     from replay.time_travel.points import age_in
 
     if http_tokens is not None and http is None:
@@ -263,8 +263,7 @@ def serve(
         ),
     )
 
-    with open_reader(log) as reader:
-        log_end = reader.end_offset
+    log_end = seen_end(log).mark.end_offset
     loading = ExitStack()
 
     def ready(running: "Ready") -> None:

@@ -56,10 +56,13 @@ async def test_reader_shows_what_is_proven_and_warns(
     assert f"up to offset {end - 1} (exclusive)" in message
 
 
-async def test_writer_keeps_what_a_reader_could_not_show(tmp_path: Path) -> None:
+async def test_writer_keeps_what_a_reader_could_not_show(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     end = await cut_off(tmp_path / "log")
     tear(tmp_path / "log")
     await settle(tmp_path / "log")
+    assert caplog.records == [], "nothing is wrong any more"
     with LogReader.open(tmp_path / "log") as reader:
         # The leader change of the new writer follows.
         assert (reader.end_offset, reader.awaits_writer) == (end + 1, False)

@@ -212,7 +212,9 @@ PASSED_OVER: dict[str, Callable[[Path], object]] = {
     "revision 9999": lambda path: _execute(
         path, "UPDATE metalog_history_alembic_version SET version_num = '9999'"
     ),
-    "version 0 of the replay rules": lambda path: _execute(path, "UPDATE history_position SET rules = 0"),
+    "version 0 of the replay rules": lambda path: _execute(
+        path, "UPDATE history_position SET rules = 0"
+    ),
     "another log": lambda path: _execute(path, "UPDATE history_position SET last_crc32c = 7"),
     "other offsets": lambda path: _execute(path, "UPDATE history_position SET end_offset = 99"),
 }
