@@ -1,5 +1,6 @@
 """Metrics in the Prometheus text format."""
 
+import asyncio
 from pathlib import Path
 
 import httpx
@@ -112,17 +113,37 @@ async def test_requests_are_counted_by_route_method_and_status(web: Web) -> None
     }
 
 
-async def test_partitions_process_and_build_are_told(web: Web) -> None:
-    topic = {"topics": [{"name": "a", "partitions": 3}]}
-    await web.http.post("/v1/topics/create", json=topic)
+async def test_duration_of_a_request_includes_its_waiting(web: Web) -> None:
+    end = web.at.service.image.provenance.next_offset
+    waiting = asyncio.create_task(web.http.get("/v1/topics/list", params={"min_offset": end}))
+    await asyncio.sleep(0.5)
+    await web.http.post("/v1/notes/add", json={"at_offset": 0, "text": "x"})
+    assert (await waiting).status_code == 200
     found = await _samples(web)
-    assert found["metalog_partitions",] == 3
-    assert (
-        found["metalog_partitions_offline",] == found["metalog_partitions_under_replicated",] == 0
-    )
-    fence = {"broker_id": 1, "fenced": True}
-    assert (await web.http.post("/v1/brokers/fence", json=fence)).status_code == 200
-    fenced = await _samples(web)
-    assert fenced["metalog_partitions_offline",] == 3
+    of = ("GET", "/v1/topics/list", "200")
+    assert found["metalog_http_request_seconds_sum", *of] > 0.4
+    assert found["metalog_http_request_seconds_bucket", "0.25", *of] == 0
+
+
+async def test_partitions_process_and_build_are_told(web: Web) -> None:
+    await web.at.register(2)
+    both = [{"partition_id": number, "broker_ids": [1, 2]} for number in range(2)]
+    alone = [{"partition_id": number, "broker_ids": [1]} for number in range(3)]
+    topics = [{"name": "a", "assignments": alone}, {"name": "b", "assignments": both}]
+    created = await web.http.post("/v1/topics/create", json={"topics": topics})
+    assert created.status_code == 200
+
+    async def counts() -> tuple[float, float, float]:
+        found = await _samples(web)
+        names = ("partitions", "partitions_offline", "partitions_under_replicated")
+        whole, offline, short = (found[f"metalog_{name}",] for name in names)
+        return whole, offline, short
+
+    assert await counts() == (5, 0, 0)
+    for broker_id, expected in ((2, (5, 0, 2)), (1, (5, 5, 2))):
+        fence = {"broker_id": broker_id, "fenced": True}
+        assert (await web.http.post("/v1/brokers/fence", json=fence)).status_code == 200
+        assert await counts() == expected
+    found = await _samples(web)
     assert found["process_resident_memory_bytes",] > 0
     assert any(name[0] == "metalog_build_info" for name in found)
