@@ -115,15 +115,22 @@ def _records() -> Iterator[Record]:
 
 def write_hostile_log(directory: Path) -> None:
     """Make the log."""
+    batches = [NewBatch(records=tuple(bootstrap_records(NEW_CLUSTER_LEVELS)))]
+    for number, record in enumerate(_records()):
+        origin = replace(_ORIGIN, request_id=f"{number} {HOSTILE}")
+        batches.append(NewBatch(records=(record,), origin=origin))
+    write_batches(directory, *batches)
+
+
+def write_batches(directory: Path, *batches: NewBatch) -> None:
+    """Make a log of these batches."""
 
     async def write() -> None:
         create_log(directory, uuid_text(bytes(range(16))))
         log = await MetadataLog.open(directory)
         try:
-            await log.append(NewBatch(records=tuple(bootstrap_records(NEW_CLUSTER_LEVELS))))
-            for number, record in enumerate(_records()):
-                origin = replace(_ORIGIN, request_id=f"{number} {HOSTILE}")
-                await log.append(NewBatch(records=(record,), origin=origin))
+            for batch in batches:
+                await log.append(batch)
         finally:
             await log.close()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server, ShowSecrets
 from api.cli.errors import reads_only
-from api.cli.output import is_conversation, note, print_line
+from api.cli.output import is_conversation, note, plain, print_line
 from api.cli.parameters import Option
 from api.cli.quick import command
 
@@ -70,7 +70,7 @@ def _converse(shell: "Shell") -> int:
     note("`help` shows what there is, Ctrl-D leaves")
     while True:
         try:
-            line = input(f"{shell.folder} @{shell.point}> ")
+            line = input(plain(f"{shell.folder} @{shell.point}> "))
             if line.strip() in END:
                 return 0
             run_line(shell, line)

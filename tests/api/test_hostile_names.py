@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from api.cli.output import plain
+from metadata_log.batch import NewBatch
 from tests.api.conftest import Metalog
 from tests.api.terminal import on_terminal
 from tests.api.test_terminal import TABLES, TOPIC, USER
-from tests.hostile_log import HOSTILE, OBEYED, write_hostile_log
+from tests.hostile_log import HOSTILE, OBEYED, write_batches, write_hostile_log
+from tests.replay.builders import topic
 
 _OTHERS = (
     *(("info", "{log}"), ("verify", "{log}"), ("digest", "{log}"), ("dump", "{log}", "--asked")),
@@ -98,3 +100,33 @@ def test_a_terminal_gets_only_colours(log: Path, arguments: tuple[str, ...]) -> 
     # A progress bar moves the cursor, hides it, and shows it again.
     shown = re.sub(r"\x1b\[(\?25[lh]|[0-9]*[AK])|\r", "", shown)
     assert [hex(ord(char)) for char in OBEYED.findall(shown)] == []
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log with topics that can be typed as a word of the shell."""
+    log = tmp_path_factory.mktemp("named") / "log"
+    names = ("t\x1b]0;title\x1b[31m", "x\x9b31m\u202egnp", "xylophone")
+    write_batches(log, NewBatch(records=tuple(map(topic, names))))
+    return log
+
+
+def _shown_in_shell(log: Path, *lines: str) -> str:
+    typed = "".join(f"{line}\n" for line in (*lines, "exit"))
+    shown = on_terminal("shell", log, with_errors=True, typed=typed, columns=200)
+    # What the terminal and the line editor write: pasting on and off, a bell, a step back.
+    return re.sub(r"\x1b\[\?2004[hl]|[\r\x07\x08]", "", shown)
+
+
+def test_prompt_of_the_shell_is_not_obeyed(named: Path) -> None:
+    # Ctrl-V takes the next key as it is: the first for the terminal, the second for the editor.
+    escape = "\x16\x16\x16\x1b"
+    shown = _shown_in_shell(named, f"cd /topics/t{escape}]0;title{escape}[31m", "ls")
+    assert r"/topics/t\x1b]0;title\x1b[31m @" in shown
+    assert OBEYED.findall(shown) == []
+
+
+def test_completion_in_the_shell_gives_no_name_that_is_obeyed(named: Path) -> None:
+    shown = _shown_in_shell(named, "cd /topics/x\t", "ls")
+    assert "/topics/xylophone @" in shown
+    assert OBEYED.findall(shown) == []

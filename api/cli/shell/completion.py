@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from api.cli.output import plain
 from api.cli.shell.lines import WORDS
 from api.cli.shell.paths import place_at
 from api.cli.shell.verbs import Shell
@@ -29,7 +30,10 @@ def completer(shell: Shell, line: Callable[[], str]) -> Callable[[str, int], str
 
 
 def completions(shell: Shell, before: str, text: str) -> list[str]:
-    """Return the possible completions of a word, each as the whole word; empty if none is known."""
+    """Return the possible completions of a word, each as the whole word; empty if none is known.
+
+    Names that a terminal would obey are left out: the line that is edited shows them as they are.
+    """
     if not before.strip():
         return [f"{word} " for word in WORDS if word.startswith(text)]
     folder, slash, start = text.rpartition("/")
@@ -40,5 +44,5 @@ def completions(shell: Shell, before: str, text: str) -> list[str]:
     return [
         f"{folder}{slash}{step}" if step.endswith("/") else f"{folder}{slash}{step} "
         for step in steps
-        if step.startswith(start)
+        if step.startswith(start) and plain(step) == step
     ]
