@@ -6,6 +6,7 @@ number, and comes back as the name. A struct may contain the name and the encode
 command: that request is then JSON, too.
 """
 
+import base64
 import enum
 import typing
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from api.requests.commands import any_command, bare_request, find_command
 from controller.wire import check_size, from_wire, to_wire
 from records.base import Uuid
 from records.errors import RequestError
-from records.text import bytes_text, parse_bytes, parse_uuid, uuid_text
+from records.text import parse_bytes, parse_uuid, uuid_text
 
 
 def request_class(name: str) -> Any:
@@ -88,7 +89,8 @@ def _code_name(value: int, as_type: Any) -> str | int:
 def _bytes_json(value: bytes, as_type: Any) -> str:
     if as_type == _NAME_OR_ID:
         return f"@{uuid_text(value)}"
-    return uuid_text(value) if as_type is Uuid else bytes_text(value)
+    # A token's HMAC is a password in this form, so not the URL-safe one of ids.
+    return uuid_text(value) if as_type is Uuid else base64.b64encode(value).decode()
 
 
 def _fields_json(value: msgspec.Struct) -> dict[str, Any]:

@@ -136,13 +136,12 @@ def describe(
 
 
 def _hmac(file: str | None) -> bytes:
-    import base64
-    import binascii
+    from records.text import parse_bytes
 
     text = read_secret(file, option="--hmac-file", prompt="HMAC of the token")
     try:
-        return base64.b64decode(text.strip(), validate=True)
-    except (binascii.Error, ValueError):
+        return parse_bytes(text.strip())
+    except ValueError:
         raise typer.BadParameter("it is not base64", param_hint="--hmac-file") from None
 
 
