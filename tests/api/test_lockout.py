@@ -110,6 +110,18 @@ async def test_steps_of_a_transaction_are_checked_together(tmp_path: Path) -> No
         await at.service.run("transaction", Transact(steps=tuple(steps)), caller=ANN)
 
 
+async def test_flag_of_one_step_does_not_allow_another(tmp_path: Path) -> None:
+    async with server(tmp_path, settings=OPEN) as at:
+        await at.register(1)
+        requests = (
+            CreateAcls(acls=(OF_ANN,)),
+            CreateAcls(acls=(on_cluster("User:eve", Operation.ALTER),), allow_lockout=True),
+        )
+        steps = tuple([Step.of("acls create", request) for request in requests])
+        with pytest.raises(RequestError, match=r"brokers 1 .* could not reach"):
+            await at.service.run("transaction", Transact(steps=steps), caller=ANN)
+
+
 async def test_client_of_kafka_gets_the_sentence(tmp_path: Path) -> None:
     async with server(tmp_path, settings=OPEN) as at:
         await at.register(1)

@@ -16,7 +16,7 @@ from records.base import Uuid
 from records.control import KRaftVersionFeature, QuorumVoter, VotersRecord
 from records.envelope import Envelope
 from records.errors import CorruptLogError, RequestError
-from tests.metadata_log.kraft.logs import partition_change
+from tests.metadata_log.kraft.logs import leader_change, partition_change
 from tests.metadata_log.kraft.node import Node
 from tests.metadata_log.mirrors import rows_of
 
@@ -142,3 +142,14 @@ def test_records_after_a_further_voter_joined_need_a_checkpoint(tmp_path: Path) 
     assert imported(node, log).committed_end_offset == 11
     node.append(partition_change(2))
     assert step(node, log).confirmed_end == 11
+
+
+def test_recorder_that_starts_anew_finds_the_only_voter_in_the_mirror(tmp_path: Path) -> None:
+    log, node = tmp_path / "log", grown(tmp_path / "a")
+    imported(node, log)
+    # In a block of its own: others of a mirror are not decoded for this.
+    node.append(leader_change(0, 1))
+    assert step(node, log).confirmed_end == node.end_offset
+    for n in range(3):
+        node.append(partition_change(n))
+        assert step(node, log).confirmed_end == node.end_offset
