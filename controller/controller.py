@@ -45,7 +45,7 @@ from controller.results.result import ControllerResult
 from controller.transaction import TimeLimit, Transaction
 from metadata_log.clock import Clock
 from metadata_log.limits import PENDING_BATCHES_MAX
-from metadata_log.request_window import is_repeatable
+from metadata_log.request_window import has_id
 from records.control import AbortTransactionRecord, EndTransactionRecord
 from records.envelope import Origin
 from records.errors import MetadataLogError, RequestError, UnavailableError
@@ -139,11 +139,11 @@ class Controller:
 
         A request that writes nothing, or is refused, is answered once everything decided before it
         is committed. A request whose id is already in flight is not decided again; it gets the
-        first answer.
+        first answer. A `Service` also recognizes committed ones.
 
         Raises (from the future):
             RequestError: the decision's refusal; or NOT_CONTROLLER: this controller is not active,
-                or an earlier batch failed.
+                or an earlier batch failed; or INVALID_REQUEST, the id comes without a hash.
             UnavailableError: too many requests wait, or the disk is full; the outcome is partial if
                 the first batches of a long list of records are committed.
             FencedError: the log was lost to another writer; the outcome is unknown if the records
@@ -159,7 +159,7 @@ class Controller:
         The appends of one turn of the event loop are decided together, at its end, but before any
         request that follows them.
         """
-        if self._pipeline.transaction is not None or is_repeatable(origin):
+        if self._pipeline.transaction is not None or has_id(origin):
             # It has to wait, or its answer is logged.
             return self.submit(BoundDecision(APPEND, append_records, request), origin=origin)
         loop = asyncio.get_running_loop()
@@ -188,7 +188,7 @@ class Controller:
             UnavailableError, FencedError: as `submit`; the written records take effect only if the
             transaction's end was written.
         """
-        if is_repeatable(origin):
+        if has_id(origin):
             raise _cannot_be_repeated()
         async with self._transaction_turn:
             self._decide_appends()
@@ -269,7 +269,7 @@ class Controller:
     ) -> asyncio.Future[Answer[T]]:
         """Submit a decision, like `submit`, inside the transaction `opened`."""
         future: asyncio.Future[Answer[T]] = asyncio.get_running_loop().create_future()
-        if is_repeatable(origin):
+        if has_id(origin):
             future.set_exception(_cannot_be_repeated())
         elif self._pipeline.transaction is opened:
             self._decide(future, decide, origin, lambda _: None)

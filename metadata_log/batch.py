@@ -93,8 +93,8 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
     def identified(self) -> "NewBatch":
         """Return the batch with a hash of its records, if it has a request id without a hash.
 
-        The hash tells a repetition from another request with the same id. Records that cannot be
-        encoded get none; encoding them for the log fails in the same way, with a full message. A
+        The hash tells a repetition from another request with the same id. That of records that
+        cannot be encoded is empty; encoding them for the log fails, with a full message. A
         batch that a controller prepared stays as it is: the controller hashes whole requests.
         """
         origin = self.origin
@@ -105,10 +105,10 @@ class NewBatch(msgspec.Struct, frozen=True, kw_only=True):
         try:
             versions = self.record_versions or newest_versions(self.records)
             rows = encode_records(self.records, versions, payloads=self.payloads)
+            found = hashlib.sha256(rows).digest()
         except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
-            return self
-        hashed = replace(origin, request_hash=hashlib.sha256(rows).digest())
-        return replace(self, origin=hashed)
+            found = b""
+        return replace(self, origin=replace(origin, request_hash=found))
 
     def placed(
         self, base_offset: int, leader_epoch: int, timestamp: int

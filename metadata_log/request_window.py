@@ -107,6 +107,11 @@ def request_key(origin: Origin | None) -> RequestKey | None:
     return origin.principal, origin.request_id
 
 
+def has_id(origin: Origin | None) -> bool:
+    """True if a request of this origin has an id."""
+    return origin is not None and origin.request_id is not None
+
+
 def is_repeatable(origin: Origin | None) -> bool:
     """True if a repeated batch of this origin is recognized."""
     return request_key(origin) is not None

@@ -215,8 +215,6 @@ class Service:
                 before and its answer is not known.
             UnavailableError, FencedError: as `Controller.submit`.
         """
-        if origin is not None and origin.request_id is not None and origin.request_hash is None:
-            raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")
         committed = await self._committed_before(origin)
         if committed is not None:
             return await self._logged_answer(committed, decide)

@@ -28,7 +28,7 @@ from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.wire import from_log, to_wire
 from metadata_log.batch import Batch
-from metadata_log.request_window import Committed, RequestKey, request_key
+from metadata_log.request_window import Committed, RequestKey, has_id, is_repeatable, request_key
 from records.envelope import Origin
 from records.errors import (
     MetadataLogError,
@@ -110,8 +110,11 @@ class InFlight:
             decision: The request, bound to its decision.
 
         Raises:
-            RequestError: INVALID_REQUEST, the id is used by a different request.
+            RequestError: INVALID_REQUEST, the id is used by a different request, or comes without a
+                hash, by which a repetition could not be told from another request.
         """
+        if has_id(origin) and not is_repeatable(origin):
+            raise RequestError("INVALID_REQUEST", "a request id comes with a hash of its request")
         key = request_key(origin)
         first = None if key is None else self._requests.get(key)
         if origin is None or first is None:

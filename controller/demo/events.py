@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from controller.asked.asked import BoundDecision
+from controller.asked.repeated_requests import identified
 from controller.controller import Controller
 from controller.decisions.alter_partition import alter_partition
 from controller.decisions.brokers import register_broker, unregister_broker
@@ -21,6 +22,7 @@ from controller.decisions.partition_removal import cancel_delete_partitions, del
 from controller.decisions.topics import create_topics, delete_topics
 from controller.pipeline.pending_answers import Answer
 from controller.results.result import ControllerResult
+from controller.wire import to_wire
 from records.envelope import Origin
 
 COMMANDS: dict[Callable[..., ControllerResult[Any]], str] = {
@@ -68,13 +70,10 @@ def event(
     hear: Callable[[Any], None] = _nobody,
 ) -> Event:
     """Make an event from a decision and its request."""
-    return Event(
-        kind,
-        lambda controller: controller.submit(
-            BoundDecision(COMMANDS[decision], decision, request), origin=origin
-        ),
-        hear,
-    )
+    bound = BoundDecision(COMMANDS[decision], decision, request)
+    if origin is not None:
+        origin = identified(origin, origin.request_id, bound.command, to_wire(request))
+    return Event(kind, lambda controller: controller.submit(bound, origin=origin), hear)
 
 
 def own_event(

@@ -155,13 +155,18 @@ async def test_repeat_of_a_request_in_flight_is_done_once(office: Office) -> Non
     assert await code_of(office.namespace("a", origin=origin)) == "DUPLICATE_RESOURCE"
 
 
-async def test_request_id_without_a_hash_belongs_to_no_request(office: Office) -> None:
-    office.log.hold()
-    first = office.namespace("a", origin=Origin(request_id="r1", request_hash=b"hash"))
-    other = office.namespace("b", origin=Origin(request_id="r1"))
-    office.log.release()
-    await asyncio.gather(first, other)
-    assert office.names() == ["a", "b"]
+async def test_request_id_without_a_hash_is_refused(office: Office) -> None:
+    """Not ignored: the caller would take the request for one that is carried out once."""
+    origin = Origin(request_id="r1")
+    records = AppendRecords(records=(_NOTE,))
+    assert await code_of(office.namespace("a", origin=origin)) == "INVALID_REQUEST"
+    assert await code_of(office.controller.append(records, origin=origin)) == "INVALID_REQUEST"
+    async with office.controller.transaction("two") as transaction:
+        assert await code_of(transaction.append(records, origin=origin)) == "INVALID_REQUEST"
+    with pytest.raises(RequestError, match="has no request id"):
+        async with office.controller.transaction("three", origin=origin):
+            pass
+    assert office.names() == []
 
 
 async def test_a_caller_that_gives_up_leaves_the_repeat_an_answer(office: Office) -> None:
