@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from api.socket.server import serve_socket
+from benchmarks.log_sessions import sessions_on
 from benchmarks.own_log import CLUSTER_ID
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
@@ -18,7 +19,7 @@ async def serve(directory: Path, port: int) -> None:
     """Create a log and serve appends to it until SIGTERM."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory)
-    server = await serve_socket(log, cluster_id=CLUSTER_ID, port=port)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID, port=port)
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()

@@ -13,7 +13,7 @@ from api.security.listeners import OPEN, ListenerSecurity
 from api.socket import limits
 from api.socket.connection import Connection
 from api.socket.in_flight_limit import InFlightLimit
-from api.socket.requests import Appendable, LogSession, SessionOf
+from api.socket.requests import SessionOf
 from api.transport.acceptor import Acceptor, Bound, bind
 from api.transport.connections import Connections, Quota
 
@@ -96,7 +96,7 @@ class SocketServer:
 
 
 async def serve_socket(
-    log: Appendable | SessionOf,
+    session_of: SessionOf,
     *,
     cluster_id: str,
     host: str = LOOPBACK,
@@ -106,12 +106,10 @@ async def serve_socket(
     connections: Connections | None = None,
     security: ListenerSecurity = OPEN,
 ) -> SocketServer:
-    """Serve appends to a log, or all requests to a service, over a socket.
+    """Serve the requests to a service over a socket.
 
     Args:
-        log: A function that returns the session of each caller, such as `Session` of a service;
-            a session also runs commands. Or a log that commits batches unchecked, which stays open
-            when the server is closed.
+        session_of: Returns the session of each caller, such as `Session` of a service.
         cluster_id: Sent to clients, and compared with the cluster id that they expect.
         host: Without authentication, every client that can reach this host can write.
         port: 0 means any free port, see `SocketServer.port`.
@@ -125,7 +123,6 @@ async def serve_socket(
         UnavailableError: the server cannot listen on the address, or the process's limit of open
             files is too low.
     """
-    session_of = log if callable(log) else lambda _: LogSession(log)
     connections = connections or Connections.of_process()
     server = SocketServer(session_of, cluster_id, connections, security)
     if path is None:

@@ -16,6 +16,7 @@ from api.socket.handshake import decode_welcome
 from api.socket.limits import FRAME_SIZE_BYTES_MAX
 from api.socket.refusals import decode_refused
 from api.socket.server import serve_socket
+from benchmarks.log_sessions import sessions_on
 from controller.asked.asked import version_of
 from controller.wire import from_log, from_wire, plain_of, to_wire
 from metadata_log.creation import create_log
@@ -69,7 +70,7 @@ async def test_client_of_the_release_is_served(release: str, tmp_path: Path) -> 
     sent = json.loads((DIRECTORY / release / "frames.json").read_text())
     create_log(tmp_path / "log", "test")
     log = await MetadataLog.open(tmp_path / "log")
-    server = await serve_socket(log, cluster_id="test", host="127.0.0.1", port=0)
+    server = await serve_socket(sessions_on(log), cluster_id="test", host="127.0.0.1", port=0)
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(

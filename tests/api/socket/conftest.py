@@ -11,6 +11,7 @@ import pytest
 from api.socket.frames import FrameReader
 from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
+from benchmarks.log_sessions import sessions_on
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
@@ -40,7 +41,7 @@ async def log(directory: Path) -> AsyncIterator[MetadataLog]:
 @pytest.fixture
 async def server(log: MetadataLog) -> AsyncIterator[SocketServer]:
     """A server in front of the log."""
-    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID)
     yield server
     await server.close()
 

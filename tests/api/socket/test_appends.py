@@ -8,6 +8,7 @@ import pytest
 from api.socket import limits
 from api.socket.client import SocketClient
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
+from benchmarks.log_sessions import sessions_on
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.fs import File, OsFs
@@ -133,7 +134,7 @@ class _FailingFile:
 async def test_every_caller_gets_the_error_of_a_fenced_log(directory: Path) -> None:
     fs = _FailingFs()
     log = await MetadataLog.open(directory, fs=fs)
-    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID)
     async with await connect(server) as client:
         await client.append(note("safe"))
         fs.failing = True
@@ -159,7 +160,7 @@ async def test_mistake_of_the_log_is_an_unknown_outcome_and_is_logged(
         ) -> AppendResult:
             raise ZeroDivisionError
 
-    server = await serve_socket(BrokenLog(), cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(BrokenLog()), cluster_id=CLUSTER_ID)
     async with await connect(server) as client:
         with pytest.raises(UnavailableError, match="outcome is unknown"):
             await client.append(note("lost"))
@@ -197,7 +198,7 @@ async def test_closing_the_server_answers_what_is_in_flight_and_leaves_the_log_o
     log: MetadataLog, directory: Path
 ) -> None:
     slow = SlowLog(log)
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID)
     client = await connect(server)
     tasks = [asyncio.create_task(client.append(note(str(n)))) for n in range(50)]
     while slow.waiting < 50:
@@ -220,7 +221,7 @@ async def test_closing_gives_up_on_a_log_that_never_commits(
 ) -> None:
     monkeypatch.setattr(limits, "CLOSE_TIMEOUT_S", 0.1)
     slow = SlowLog(log)
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID)
     client = await connect(server)
     waiting = asyncio.create_task(client.append(note("never")))
     while not slow.waiting:
@@ -250,7 +251,7 @@ async def test_address_in_use_is_one_line(server: SocketServer, log: MetadataLog
         UnavailableError,
         match=rf"cannot listen on {LOOPBACK}:{server.port}: Address already in use$",
     ):
-        await serve_socket(log, cluster_id=CLUSTER_ID, port=server.port)
+        await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID, port=server.port)
 
 
 async def test_connection_too_many_is_refused_while_the_others_are_busy(
@@ -258,7 +259,7 @@ async def test_connection_too_many_is_refused_while_the_others_are_busy(
 ) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
     slow = SlowLog(log)
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID)
     busy = [await connect(server), await connect(server)]
     appends = [asyncio.create_task(client.append(note("in flight"))) for client in busy]
     async with asyncio.timeout(10):
@@ -279,7 +280,7 @@ async def test_longest_idle_connection_makes_way_for_a_new_one(
     log: MetadataLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 2)
-    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID)
     first, second = await connect(server), await connect(server)
     await first.append(note("active"))
     third = await connect(server)

@@ -28,6 +28,7 @@ from api.socket.handshake import encode_hello, hello_of_client
 from api.socket.options import parse_socket
 from api.socket.refusals import decode_refused
 from api.socket.server import serve_socket
+from benchmarks.log_sessions import sessions_on
 from controller.decisions.notes import AddNote
 from controller.decisions.tokens import SECRET_KEY, CreateToken
 from metadata_log.batch import NewBatch
@@ -275,7 +276,7 @@ async def test_over_tls_the_server_answers_what_is_in_flight_before_it_ends(
     ca = Authority(tmp_path)
     slow = SlowLog(log)
     security = ListenerSecurity(tls=server_context(ca.issue("server")))
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID, security=security)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID, security=security)
     used = ConnectionSecurity(tls=client_context(TlsFiles(ca=ca.path)))
     client = await SocketClient.connect("127.0.0.1", server.port, security=used)
     asked = [asyncio.create_task(client.append(NOTE)) for _ in range(50)]

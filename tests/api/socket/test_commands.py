@@ -19,21 +19,19 @@ from api.service.service import Service
 from api.socket import runs
 from api.socket.appends import encode_rows
 from api.socket.client import SocketClient
-from api.socket.server import serve_socket
 from controller.decisions.namespaces import CreateNamespace
 from controller.decisions.topics import CreateTopics, DeleteTopics, NewTopic
 from controller.decisions.versions import ExpectedVersion, VersionMismatchError, version_of
 from controller.descriptions.queries import ListNamespaces, ListTopics
 from controller.raw_appends.raw_append import AppendRows
 from metadata_log.batch import NewBatch
-from metadata_log.log import MetadataLog
 from records.control import NoteRecord
 from records.errors import Outcome, RequestError
 from records.topics import NamespaceRecord
 from tests.api.conftest import Metalog
 from tests.api.kafka.servers import server
 from tests.api.services import serving as serving_process
-from tests.api.socket.conftest import CLUSTER_ID, rows
+from tests.api.socket.conftest import rows
 from tests.api.socket.test_served import options
 
 NOTE = NewBatch(records=(NoteRecord(at_offset=0, author="ann", text="x"),))
@@ -189,17 +187,6 @@ async def test_kafka_client_gets_the_current_version_too(tmp_path: Path) -> None
             await at.client.run("records append", rows)
         assert (caught.value.expected, caught.value.current) == (expected, None)
         assert caught.value.outcome is Outcome.NOTHING
-
-
-async def test_log_without_a_service_runs_no_commands(log: MetadataLog) -> None:
-    bare = await serve_socket(log, cluster_id=CLUSTER_ID)
-    async with await SocketClient.connect("127.0.0.1", bare.port) as client:
-        with pytest.raises(RequestError, match="without a service runs no commands"):
-            await client.run(CreateNamespace("org"))
-        with pytest.raises(RequestError, match="without a service knows no objects"):
-            await client.append(NOTE, expected_versions=(ExpectedVersion("topic:a", None),))
-        await client.append(NOTE)
-    await bare.close()
 
 
 async def test_answer_that_is_too_large_says_so_and_the_connection_goes_on(

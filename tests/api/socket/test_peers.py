@@ -24,6 +24,7 @@ from api.socket.handshake import (
 from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.schemas import layouts, newest_schema
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
+from benchmarks.log_sessions import sessions_on
 from metadata_log.append_result import AppendResult
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
@@ -177,7 +178,7 @@ async def test_silent_peer_is_disconnected(
     log: MetadataLog, raw: OpenRaw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "HANDSHAKE_TIMEOUT_S", 0.1)
-    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID)
     peer = await raw(server, hello=b"")
     assert await peer.frame() is None
     await server.close()
@@ -201,7 +202,7 @@ async def test_reading_stops_while_too_much_is_in_flight(
     log: MetadataLog, raw: OpenRaw, directory: Path
 ) -> None:
     slow = SlowLog(log)
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID)
     peer = await raw(server)
     count = 3 * limits.CONNECTION_REQUESTS_MAX
     sending = asyncio.create_task(peer.send(b"".join(request(n) for n in range(1, count + 1))))
@@ -224,7 +225,7 @@ async def test_all_connections_together_leave_the_log_room(
 ) -> None:
     monkeypatch.setattr(limits, "SERVER_REQUESTS_MAX", 10)
     slow = SlowLog(log)
-    server = await serve_socket(slow, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(slow), cluster_id=CLUSTER_ID)
     clients = [await SocketClient.connect(LOOPBACK, server.port) for _ in range(5)]
     calls = [client.append(topics(n, 1)) for n in range(20) for client in clients]
     waiting = asyncio.gather(*calls)
@@ -252,7 +253,7 @@ class RefusingLog:
 
 async def test_client_that_fetches_no_answers_is_not_read_from(raw: OpenRaw) -> None:
     log = RefusingLog()
-    server = await serve_socket(log, cluster_id=CLUSTER_ID)
+    server = await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID)
     peer = await raw(server, receive_buffer_bytes=65_536)
     count = 20_000
     sending = asyncio.create_task(

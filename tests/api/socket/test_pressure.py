@@ -14,6 +14,7 @@ from api.socket.refusals import CONNECTION, decode_refused
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from api.transport import limits
 from api.transport.connections import Connections
+from benchmarks.log_sessions import sessions_on
 from metadata_log.batch import NewBatch
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord
@@ -30,7 +31,7 @@ def note(number: int, size: int = LARGE) -> NewBatch:
 
 async def serve(log: MetadataLog | SlowLog, **options: int) -> SocketServer:
     connections = Connections(**options)
-    return await serve_socket(log, cluster_id=CLUSTER_ID, connections=connections)
+    return await serve_socket(sessions_on(log), cluster_id=CLUSTER_ID, connections=connections)
 
 
 async def connect(server: SocketServer) -> SocketClient:
