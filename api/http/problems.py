@@ -71,7 +71,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         outcome: A `records.errors.Outcome`.
         done_to: The offset of the last committed record, for a partial outcome.
         current: The version that an object has instead of the expected one.
-        results: The refusals of all items, if each was refused.
+        results: The results of all items, if each was refused; also with the `refusal` of earlier
+            releases.
     """
 
     type: str = "about:blank"

@@ -16,6 +16,7 @@ from metadata_log.log_reader import LogReader
 from replay.image.scram import ScramCredential
 from replay.timeline import Timeline
 from tests.api.conftest import Metalog
+from tests.api.vocabulary import check_vocabulary
 
 _PASSWORD = "correct horse bättery"
 
@@ -229,3 +230,17 @@ def test_keys_are_redacted_wherever_they_are_printed(
         for form in (base64.b64encode(secret), base64.urlsafe_b64encode(secret)):
             assert form.decode().rstrip("=") not in text
         assert secret.hex() not in text
+
+
+def test_an_absent_user_beside_others_has_an_error_with_code_and_message(
+    metalog: Metalog, tmp_path: Path
+) -> None:
+    log, password = tmp_path / "log", tmp_path / "password"
+    password.write_text("pencil\n")
+    assert metalog("init", log).code == 0
+    create = ("users", "create", "ann", "--password-file", password, "--log", log)
+    assert metalog(*create).code == 0
+    answer = metalog("users", "describe", "ann", "bob", "--log", log, "--json")
+    check_vocabulary(answer.json, "users describe")
+    one, other = answer.json["users"]
+    assert (answer.code, one["error"], other["error"]["code"]) == (3, None, "RESOURCE_NOT_FOUND")
