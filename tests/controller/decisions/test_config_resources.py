@@ -1,10 +1,12 @@
 """The configs that each kind of resource may have, and how others in a log are handled."""
 
+from functools import partial
+
 import pytest
 
 from controller.decisions.broker_configs import BROKER_CONFIGS, broker_config
 from controller.decisions.config_definitions import ConfigType
-from controller.decisions.config_resources import definitions
+from controller.decisions.config_resources import definitions, unknown_config
 from controller.decisions.configs import (
     AlterConfigs,
     ConfigChange,
@@ -20,6 +22,7 @@ from controller.decisions.topic_configs import TOPIC_CONFIGS
 from records.configs import ConfigRecord
 from replay.image.configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, NAMESPACE, TOPIC
 from tests.controller.cluster import Cluster
+from tests.controller.effort import lines_run
 
 
 @pytest.fixture
@@ -223,3 +226,9 @@ def test_loggers_are_not_replaced(cluster: Cluster) -> None:
     result = _ask(cluster, BROKER_LOGGER, "1", ConfigChange("a", "INFO"), replace=True)
     assert result.refusal is not None
     assert result.refusal.code == "INVALID_REQUEST"
+
+
+def test_a_hint_about_an_unknown_config_takes_little_work() -> None:
+    unknown_config(TOPIC, "x")  # the known names are prepared once
+    for name in ("invented-1", "retension.mss", "x" * 100_000):
+        assert lines_run(partial(unknown_config, TOPIC, name)) < 300
