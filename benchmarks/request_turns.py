@@ -1,21 +1,26 @@
 """The longest turn of a service's event loop, for the largest request of every key and command.
 
 While a turn lasts, nothing else is received, decided or answered. Every key of Kafka's protocol and
-every command over HTTP is sent with as many items as the limits allow, by a caller with all rights
-and by one without any. Turns are measured in the CPU time of the loop's thread, so a busy machine
-does not count.
+every command over HTTP is sent with as many items as the limits allow, to the service and to a
+broker, by a caller with all rights and by one without any. Turns are measured in the CPU time of
+the loop's thread, so a busy machine does not count.
 """
 
 import asyncio
 import contextlib
+import itertools
 import struct
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from api.broker.broker import running_broker
+from api.broker.controller_link import ControllerLink
+from api.broker.disk import Disk
+from api.broker.options import BrokerOptions
 from api.http.asking import path_of
 from api.http.examples import COMMANDS
 from api.http.limits import BODY_SIZE_BYTES_MAX
@@ -25,11 +30,14 @@ from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.fields import Message
 from api.kafka.layouts import message_layout
+from api.requests import commands
 from api.running import ServeOptions, Serving, serving
+from api.transport.descriptors import raise_descriptor_limit
+from api.transport.renewal import Renewal
 from benchmarks.harness import Result
 from benchmarks.own_log import CLUSTER_ID
 from controller.authorization.acls import AclAuthorizer
-from controller.authorization.authorizer import ALLOW_ALL
+from controller.authorization.authorizer import ALLOW_ALL, Authorizer
 from controller.decisions.context import Settings
 from controller.wire import ITEMS_MAX
 from metadata_log.creation import create_log
@@ -41,6 +49,11 @@ SHOWN = 8
 """Requests shown of each caller: those with the longest turns."""
 _ANSWER_S = 10.0
 """Some requests, such as those of brokers, get no answer."""
+_COUNTS = sorted(
+    {frames.ITEMS_MAX // arrays for arrays in (1, 2, 3)}
+    | {command.items_max for command in commands.COMMANDS.values() if command.items_max}
+)
+"""The limits of items; a request that is refused for one of them may be allowed by the next."""
 _LENGTH = struct.Struct(">i")
 _SCALARS: dict[str, Any] = {"bool": False, "float64": 0.0, "bytes": b""}
 
@@ -102,7 +115,8 @@ def _bodies() -> Iterator[tuple[str, bytes]]:
         (item, *_) = example[lists[0]]
         text = msgspec.json.encode(item).decode()
         size = len(text) + 8
-        count = min(ITEMS_MAX, BODY_SIZE_BYTES_MAX // size - 10)
+        limit = commands.COMMANDS[name].items_max or ITEMS_MAX
+        count = min(limit, BODY_SIZE_BYTES_MAX // size - 10)
         items = [_numbered(item, number) for number in range(count)]
         yield name, msgspec.json.encode(example | {lists[0]: items})
 
@@ -119,35 +133,47 @@ def _numbered(item: Any, number: int) -> Any:
     return item
 
 
-class _Turns:
-    """Measures the longest turn while a `with` block runs."""
+class LargeRequest(NamedTuple):
+    """A request, and the port to which it is sent."""
 
-    def __init__(self) -> None:
-        self.longest_s = 0.0
+    name: str
+    port: int
+    sent: bytes
+    is_kafka: bool = True
+
+
+class Turns:
+    """Measures the longest turn while a `with` block runs, in what `now` counts."""
+
+    def __init__(self, now: Callable[[], float] = time.thread_time) -> None:
+        self._now = now
+        self.longest = 0.0
 
     @contextlib.asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
         watching = asyncio.create_task(self._watch())
+        await asyncio.sleep(0)  # it begins
         try:
             yield
+            await asyncio.sleep(0)  # and sees the end of the last turn
         finally:
             watching.cancel()
 
     async def _watch(self) -> None:
         while True:
-            start = time.thread_time()
+            start = self._now()
             await asyncio.sleep(0)
-            self.longest_s = max(self.longest_s, time.thread_time() - start)
+            self.longest = max(self.longest, self._now() - start)
 
 
-async def _exchange(port: int, sent: bytes, *, is_kafka: bool) -> None:
+async def exchange(request: LargeRequest) -> None:
     """Send a request; read its answer, or the end of the connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", request.port)
     with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, TimeoutError):
         async with asyncio.timeout(_ANSWER_S):
-            writer.write(sent)
+            writer.write(request.sent)
             await writer.drain()
-            if is_kafka:
+            if request.is_kafka:
                 (left,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
             else:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -157,43 +183,89 @@ async def _exchange(port: int, sent: bytes, *, is_kafka: bool) -> None:
     writer.close()
 
 
-async def _turn_ms(port: int, sent: bytes, *, is_kafka: bool) -> int:
-    turns = _Turns()
-    async with turns.measured():
-        await _exchange(port, sent, is_kafka=is_kafka)
-    return round(turns.longest_s * 1_000)
-
-
-def _requests(running: Serving) -> Iterator[tuple[str, int, bytes, bool]]:
-    """Yield the name of each request, the port it goes to, its bytes, and whether it is Kafka's."""
+def kafka_requests(port: int, at: str = "") -> Iterator[LargeRequest]:
+    """Yield the largest requests of each key for a listener; `at` ends their names."""
     for api in apis.ALL:
         version = api.max_version
         if has_items(api, version):
             # Topics have partitions: half of the items each.
-            for count in (frames.ITEMS_MAX, frames.ITEMS_MAX // 2, frames.ITEMS_MAX // 3):
-                yield (
-                    f"{api.name} {count}",
-                    running.kafka.port,
-                    request_frame(api, version, count),
-                    True,
+            for count in _COUNTS:
+                yield LargeRequest(
+                    f"{api.name} {count}{at}", port, request_frame(api, version, count)
                 )
-    assert running.http is not None
-    port = int(running.http.address.rpartition(":")[2])
+
+
+def http_requests(address: str) -> Iterator[LargeRequest]:
+    """Yield the largest request of each command that has a list, for HTTP at an address."""
+    port = int(address.rpartition(":")[2])
     for name, body in _bodies():
         head = f"POST {path_of(name)} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {JSON}\r\n"
-        yield name, port, f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body, False
+        sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        yield LargeRequest(name, port, sent, is_kafka=False)
+
+
+@contextlib.asynccontextmanager
+async def cluster(scratch: Path, *, allowed: bool) -> AsyncIterator[Iterator[LargeRequest]]:
+    """Run a service and a broker in this process; yield the largest requests for both.
+
+    The broker belongs to another service, which lets it register.
+    """
+    authorizer = ALLOW_ALL if allowed else AclAuthorizer(super_users=frozenset({"User:root"}))
+    http = HttpOptions(host="127.0.0.1", port=0)
+    async with (
+        _service(scratch / f"turns-{allowed}", authorizer, http) as running,
+        _service(scratch / f"turns-{allowed}-brokers", ALLOW_ALL, None) as brokers,
+        _broker(scratch / f"turns-{allowed}-broker", brokers.kafka.port, authorizer) as port,
+    ):
+        assert running.http is not None
+        yield itertools.chain(
+            kafka_requests(running.kafka.port),
+            http_requests(running.http.address),
+            kafka_requests(port, " at a broker"),
+        )
+
+
+@contextlib.asynccontextmanager
+async def _service(
+    log: Path, authorizer: Authorizer, http: HttpOptions | None
+) -> AsyncIterator[Serving]:
+    create_log(log, CLUSTER_ID)
+    options = ServeOptions(log=log, settings=Settings(authorizer=authorizer), http=http)
+    async with serving(options) as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def _broker(directory: Path, server_port: int, authorizer: Authorizer) -> AsyncIterator[int]:
+    """Run a broker; yield the port of its listener once it is part of the cluster."""
+    options = BrokerOptions(
+        server=f"kafka://127.0.0.1:{server_port}",
+        broker_id=1,
+        log_dirs=(directory,),
+        authorizer=authorizer,
+    )
+    joined: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
+    disk = Disk(raise_descriptor_limit())
+
+    def has_joined(ports: list[int], _: ControllerLink) -> None:
+        if not joined.done():
+            joined.set_result(ports)
+
+    async with running_broker(options, CLUSTER_ID, disk, has_joined, Renewal()) as (link, _):
+        following = asyncio.create_task(link.run())
+        yield (await joined)[0]
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
 
 
 async def _measured(scratch: Path, *, allowed: bool) -> list[Result]:
-    log = scratch / f"turns-{allowed}"
-    create_log(log, CLUSTER_ID)
-    authorizer = ALLOW_ALL if allowed else AclAuthorizer(super_users=frozenset({"User:root"}))
-    http = HttpOptions(host="127.0.0.1", port=0)
-    options = ServeOptions(log=log, settings=Settings(authorizer=authorizer), http=http)
     found: dict[str, int] = {}
-    async with serving(options) as running:
-        for name, port, sent, is_kafka in _requests(running):
-            found[name] = await _turn_ms(port, sent, is_kafka=is_kafka)
+    async with cluster(scratch, allowed=allowed) as requests:
+        for request in requests:
+            turns = Turns()
+            async with turns.measured():
+                await exchange(request)
+            found[request.name] = round(turns.longest * 1_000)
     who = "all rights" if allowed else "no rights"
     longest = sorted(found.items(), key=lambda each: -each[1])[:SHOWN]
     return [

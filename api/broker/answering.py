@@ -1,7 +1,10 @@
 """The request handlers of a broker's listener: respond locally, or forward to the controller."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from functools import partial
+
+from msgspec.structs import replace
 
 from api.broker.authorization import Authorization
 from api.broker.cluster import Cluster
@@ -14,8 +17,9 @@ from api.kafka.envelopes import is_own_question, is_question
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
-from api.kafka.messages.metadata import MetadataRequest
-from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest
+from api.kafka.large_requests import ITEMS_A_TURN
+from api.kafka.messages.metadata import MetadataRequest, MetadataResponse, MetadataTopic
+from api.kafka.messages.records_io import NOT_A_REPLICA, FetchRequest, ProduceRequest
 from api.kafka.metadata import metadata_response
 from api.kafka.request_order import Turn
 from api.security.listeners import LOCAL, ListenerAddress
@@ -46,15 +50,16 @@ def broker_answering(
     async def metadata(frame: RequestFrame, caller: Caller) -> Response:
         assert isinstance(frame.body, MetadataRequest)
         access = authorization.access(caller)
-        response = metadata_response(
+        respond = partial(
+            metadata_response,
             cluster,
-            frame.body,
             version=frame.version,
             cluster_id=cluster_id,
             access=access,
             strict=strict_modes,
             listener=listener,
         )
+        response = await _in_turns(frame.body, respond)
         if creation is None:
             return response
         return creation.answered(frame, caller, access, response)
@@ -73,13 +78,36 @@ def broker_answering(
     )
 
 
+async def _in_turns(
+    request: MetadataRequest, respond: Callable[[MetadataRequest], MetadataResponse]
+) -> MetadataResponse:
+    """Return the response to a Metadata request; others have turns while many are looked up."""
+    topics = request.topics or ()
+    if len(topics) <= ITEMS_A_TURN:
+        return respond(request)
+    found: list[MetadataTopic] = []
+    for start in range(0, len(topics), ITEMS_A_TURN):
+        some = topics[start : start + ITEMS_A_TURN]
+        response = respond(replace(request, topics=some))
+        found += response.topics
+        await asyncio.sleep(0)
+    return replace(response, topics=tuple(found))
+
+
 def _turn(frame: RequestFrame) -> Turn:
     # A partition's log appends in the order in which its writes begin.
     if frame.api == apis.PRODUCE:
-        return Turn.TOGETHER
+        return Turn.TOGETHER if _begins_at_once(frame) else Turn.ALONE
     if is_own_question(frame):
         return Turn.ASIDE
     return Turn.ALONE
+
+
+def _begins_at_once(frame: RequestFrame) -> bool:
+    """True unless a Produce request's writes begin in several turns of the event loop."""
+    if not isinstance(frame.body, ProduceRequest):
+        return True
+    return sum(len(topic.partition_data) for topic in frame.body.topic_data) < ITEMS_A_TURN
 
 
 def _is_from_follower(frame: RequestFrame) -> bool:

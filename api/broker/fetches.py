@@ -14,6 +14,7 @@ from api.broker.fencing import Fence
 from api.broker.replica import Replica, monotonic_ms
 from api.kafka.errors import CODES, code_for
 from api.kafka.fields import Response
+from api.kafka.large_requests import Turns
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,
     FetchedPartition,
@@ -55,7 +56,7 @@ async def fetch(request: FetchRequest, fence: Fence) -> Response:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + min(max(request.max_wait_ms, 0), _WAIT_MS_MAX) / 1_000
     while True:
-        moved = [asyncio.ensure_future(r.moved()) for r in _replicas_of(request, fence)]
+        moved = [asyncio.ensure_future(r.moved()) for r in await _replicas_of(request, fence)]
         try:
             response = await _read(request, fence)
             left = deadline - loop.time()
@@ -67,10 +68,12 @@ async def fetch(request: FetchRequest, fence: Fence) -> Response:
                 task.cancel()
 
 
-def _replicas_of(request: FetchRequest, fence: Fence) -> list[Replica]:
+async def _replicas_of(request: FetchRequest, fence: Fence) -> list[Replica]:
+    turns = Turns()
     found = []
     for topic in request.topics:
         for partition in topic.partitions:
+            await turns.item()
             try:
                 replica = fence.replica(topic.topic, topic.topic_id, partition.partition)
             except RequestError:
@@ -80,10 +83,14 @@ def _replicas_of(request: FetchRequest, fence: Fence) -> list[Replica]:
 
 
 async def _read(request: FetchRequest, fence: Fence) -> FetchResponse:
-    answers = [
-        [_permitted(fence, topic, partition, request.follower) for partition in topic.partitions]
-        for topic in request.topics
-    ]
+    turns = Turns()
+    answers = []
+    for topic in request.topics:
+        of_topic = []
+        for partition in topic.partitions:
+            of_topic.append(_permitted(fence, topic, partition, request.follower))
+            await turns.item()
+        answers.append(of_topic)
     reads = [a for some in answers for a in some if isinstance(a, _Read) and not a.is_empty]
     contents: dict[int, bytes | None] = {}
     if reads:

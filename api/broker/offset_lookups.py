@@ -12,6 +12,7 @@ from api.broker.fencing import Fence
 from api.broker.replica import Replica
 from api.kafka.errors import code_of
 from api.kafka.fields import Response
+from api.kafka.large_requests import Turns
 from api.kafka.messages.records_io import (
     DEBUGGING,
     EARLIEST,
@@ -59,15 +60,18 @@ class OffsetLookups:
         self, request: ListOffsetsRequest, fence: Fence, version: int
     ) -> Response:
         """Return the offsets that a ListOffsets request of this version looks up."""
+        turns = Turns()
         topics = []
         for topic in request.topics:
             counts = Counter([partition.partition_index for partition in topic.partitions])
-            partitions = [
-                _refused(asked, "INVALID_REQUEST")
-                if counts[asked.partition_index] > 1
-                else await self._listed(fence, topic, asked, request.replica_id, version)
-                for asked in topic.partitions
-            ]
+            partitions = []
+            for asked in topic.partitions:
+                partitions.append(
+                    _refused(asked, "INVALID_REQUEST")
+                    if counts[asked.partition_index] > 1
+                    else await self._listed(fence, topic, asked, request.replica_id, version)
+                )
+                await turns.item()
             topics.append(
                 ListedTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
             )

@@ -13,13 +13,13 @@ from api.broker.fencing import Fence
 from api.broker.replica import ANY_EPOCH, Replica
 from api.kafka.errors import CODES, NONE, code_for
 from api.kafka.fields import Response
+from api.kafka.large_requests import Turns
 from api.kafka.messages.record_deletions import (
     HIGH_WATERMARK,
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
-    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 from records.base import ZERO_UUID
@@ -34,15 +34,26 @@ async def delete_records(request: DeleteRecordsRequest, fence: Fence, is_live: I
     """Delete records as requested, in all partitions concurrently."""
     wait_s = min(max(request.timeout_ms, 0), _WAIT_MS_MAX) / 1_000
     deadline = asyncio.get_running_loop().time() + wait_s
-
-    async def topic_result(topic: DeleteRecordsTopic) -> DeleteRecordsTopicResult:
-        results = await asyncio.gather(
-            *[_deleted(fence, topic.name, asked, is_live, deadline) for asked in topic.partitions]
+    turns = Turns()
+    topics = []
+    async with asyncio.TaskGroup() as group:
+        for topic in request.topics:
+            tasks = []
+            for asked in topic.partitions:
+                deleting = _deleted(fence, topic.name, asked, is_live, deadline)
+                tasks.append(group.create_task(deleting))
+                await turns.item()
+            topics.append((topic.name, tasks))
+    return DeleteRecordsResponse(
+        topics=tuple(
+            [
+                DeleteRecordsTopicResult(
+                    name=name, partitions=tuple([task.result() for task in tasks])
+                )
+                for name, tasks in topics
+            ]
         )
-        return DeleteRecordsTopicResult(name=topic.name, partitions=tuple(results))
-
-    topics = await asyncio.gather(*[topic_result(topic) for topic in request.topics])
-    return DeleteRecordsResponse(topics=tuple(topics))
+    )
 
 
 async def _deleted(

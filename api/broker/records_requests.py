@@ -23,6 +23,7 @@ from api.kafka.apis import Api
 from api.kafka.errors import code_for
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
+from api.kafka.large_requests import Turns
 from api.kafka.messages.record_deletions import DeleteRecordsRequest
 from api.kafka.messages.records_io import (
     NOT_A_REPLICA,
@@ -125,13 +126,16 @@ class RecordsRequests:
         assert isinstance(request, ProduceRequest)
         fence = self._authorized(caller, _MAY_WRITE)
         # Start all writes before awaiting any, so that a connection's batches keep their order.
-        writes = [
-            (
-                topic,
-                [_write(fence, topic, produced, request.acks) for produced in topic.partition_data],
-            )
-            for topic in _named_topics(fence, request)
-        ]
+        # A request with so many that others have a turn meanwhile is the only one of its
+        # connection (`api.broker.answering`).
+        turns = Turns()
+        writes = []
+        for topic in _named_topics(fence, request):
+            waits = []
+            for produced in topic.partition_data:
+                waits.append(_write(fence, topic, produced, request.acks))
+                await turns.item()
+            writes.append((topic, waits))
         deadline = asyncio.get_running_loop().time() + min(request.timeout_ms, _WAIT_MS_MAX) / 1_000
         responses = []
         for topic, waits in writes:
@@ -148,18 +152,17 @@ class RecordsRequests:
         request = frame.body
         assert isinstance(request, OffsetForLeaderEpochRequest)
         fence = self._authorized(caller, _may_compare)
-        return OffsetForLeaderEpochResponse(
-            topics=tuple(
-                [
-                    EpochTopicResult(
-                        topic=topic.topic,
-                        topic_id=topic.topic_id,
-                        partitions=tuple([_epoch_end(fence, topic, p) for p in topic.partitions]),
-                    )
-                    for topic in request.topics
-                ]
+        turns = Turns()
+        topics = []
+        for topic in request.topics:
+            ends = []
+            for asked in topic.partitions:
+                ends.append(_epoch_end(fence, topic, asked))
+                await turns.item()
+            topics.append(
+                EpochTopicResult(topic=topic.topic, topic_id=topic.topic_id, partitions=tuple(ends))
             )
-        )
+        return OffsetForLeaderEpochResponse(topics=tuple(topics))
 
 
 def _named_topics(fence: Fence, request: ProduceRequest) -> Iterator[ProducedTopic]:

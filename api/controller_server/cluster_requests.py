@@ -1,11 +1,14 @@
 """Handlers of read-only requests about the cluster, answered from the image."""
 
+from functools import partial
+
 from api.kafka import apis, cluster, topic_partitions
 from api.kafka.answering import Handler
 from api.kafka.apis import Api
 from api.kafka.features import Features
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
+from api.kafka.large_requests import answered_beside
 from api.kafka.messages.cluster import DescribeClusterRequest, ListConfigResourcesRequest
 from api.kafka.messages.topic_partitions import DescribeTopicPartitionsRequest
 from api.service.service import Service
@@ -40,12 +43,17 @@ class ClusterRequests:
         except RequestError as error:
             return cluster.description_refused(request, error)
 
-    async def _describe_topic_partitions(self, frame: RequestFrame, caller: Caller) -> Response:
+    async def _describe_topic_partitions(
+        self, frame: RequestFrame, caller: Caller
+    ) -> Response | bytes:
         request = frame.body
         assert isinstance(request, DescribeTopicPartitionsRequest)
         access = self._service.access(caller)
         try:
-            return topic_partitions.described(request, access, strict=self._strict_modes)
+            respond = partial(
+                topic_partitions.described, request, access, strict=self._strict_modes
+            )
+            return await answered_beside(frame, respond)
         except RequestError as error:
             return topic_partitions.refused(request, error)
 

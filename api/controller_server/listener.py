@@ -32,6 +32,7 @@ from api.kafka.envelopes import is_own_question, is_question, opened, response_i
 from api.kafka.errors import code_for
 from api.kafka.fields import Request, Response
 from api.kafka.frames import RequestFrame, encode_body
+from api.kafka.large_requests import beside
 from api.kafka.messages.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -84,6 +85,9 @@ FROM_BROKERS = frozenset(
 )
 """Requests that only brokers send."""
 
+UNLIMITED = frozenset({apis.ALTER_PARTITION, apis.ASSIGN_REPLICAS_TO_DIRS})
+"""Requests that may have any number of items: all partitions of a broker may change at once."""
+
 
 class ListenerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the listener.
@@ -129,7 +133,7 @@ class ControllerListener:
             turn=_turn,
             features=partial(feature_levels, self._service),
             frame_size_bytes_max=REQUEST_SIZE_BYTES_MAX,
-            unlimited=FROM_BROKERS,
+            unlimited=UNLIMITED,
         )
 
     def _forwardable(self) -> dict[Api, Handler]:
@@ -154,7 +158,8 @@ class ControllerListener:
         handlers = self._forwardable()
         try:
             self._service.access(caller).require(Operation.CLUSTER_ACTION, CLUSTER)
-            inner, client = opened(_body(frame, EnvelopeRequest), by_key(handlers), caller)
+            envelope = partial(opened, _body(frame, EnvelopeRequest), by_key(handlers), caller)
+            inner, client = await beside(len(frame.raw), envelope)
         except RequestError as error:
             return EnvelopeResponse(error_code=code_for(error))
         before = self._service.image.provenance.next_offset

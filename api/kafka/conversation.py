@@ -22,6 +22,7 @@ from api.kafka.frames import (
     UnsupportedVersionError,
 )
 from api.kafka.identity import Identity
+from api.kafka.large_requests import beside
 from api.kafka.request_order import RequestOrder, Turn
 from api.kafka.streams import Received, close_writer, receive_frame
 from api.kafka.versions import unsupported_versions, versions_response
@@ -159,7 +160,7 @@ class _Conversation:
         size_max = self._answering.frame_size_bytes_max
         while (received := await receive_frame(self._reader, size_max, self._place)) is not None:
             try:
-                frame = frames.decode_request(received.raw, self._apis, self._answering.unlimited)
+                frame = await self._decoded(received.raw)
             except UnsupportedVersionError as error:
                 if error.api != API_VERSIONS:
                     raise
@@ -178,6 +179,10 @@ class _Conversation:
             answering = self._answer(frame, self._identity.caller.named(frame.client_id))
             await self._put(answering, received, self._answering.turn(frame))
         return None
+
+    async def _decoded(self, raw: bytes) -> RequestFrame:
+        unlimited = self._answering.unlimited
+        return await beside(len(raw), lambda: frames.decode_request(raw, self._apis, unlimited))
 
     async def _put(
         self,

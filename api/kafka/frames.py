@@ -29,10 +29,10 @@ from records.varint import decode_unsigned
 FRAME_SIZE_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's `socket.request.max.bytes`."""
 
-ITEMS_MAX = 20_000
-"""Maximum of items of all arrays of a request together, such as topics and partitions. Each costs
-some 10 us; a request for more would delay all others. Ten times Kafka's
-`max.request.partition.size.limit`, since here it is for all requests."""
+ITEMS_MAX = 15_000
+"""Maximum of items of all arrays of a request together, such as topics and partitions. What takes
+one turn of the event loop for all of them, such as to read a command, costs up to 3 us each. More
+than seven times Kafka's `max.request.partition.size.limit`, since here it is for all requests."""
 
 LENGTH = struct.Struct(">i")
 _REQUEST_HEADER = struct.Struct(">hhih")

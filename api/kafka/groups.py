@@ -11,6 +11,7 @@ Source: KafkaApis and GroupCoordinatorService of Kafka 4.0; trials in docs/clien
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -20,6 +21,7 @@ from api.kafka.apis import Api
 from api.kafka.errors import NONE, code_of
 from api.kafka.fields import Response
 from api.kafka.frames import RequestFrame
+from api.kafka.large_requests import answered_beside
 from api.kafka.messages.group_admin import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -100,14 +102,18 @@ def handlers(
     """
 
     def handler(answer: Answer) -> Handler:
-        async def handle(frame: RequestFrame, caller: Caller) -> Response:
-            return answer(frame.body, frame.version, access(caller))
+        async def handle(frame: RequestFrame, caller: Caller) -> Response | bytes:
+            return await answered_beside(
+                frame, partial(answer, frame.body, frame.version, access(caller))
+            )
 
         return handle
 
-    async def find_coordinator(frame: RequestFrame, caller: Caller) -> Response:
+    async def find_coordinator(frame: RequestFrame, caller: Caller) -> Response | bytes:
         assert isinstance(frame.body, FindCoordinatorRequest)
-        return _found(frame.body, frame.version, access(caller), nodes())
+        return await answered_beside(
+            frame, partial(_found, frame.body, frame.version, access(caller), nodes())
+        )
 
     return {
         apis.FIND_COORDINATOR: find_coordinator,

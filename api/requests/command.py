@@ -1,6 +1,6 @@
 """A command: a decision that can be run by name, with the rights that it requires."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,18 @@ from controller.rights.object_rights import require_seen
 from controller.wire import from_wire, to_wire
 from records.errors import RequestError
 
+ITEMS_MAX = 2_500
+"""Items of a request that changes something: each costs up to 16 us in one turn of the event loop,
+and requests for more would keep it for 50 ms."""
+
+
+def item_count(request: Any) -> int:
+    """Return the number of items in a request's own lists and maps."""
+    if not isinstance(request, msgspec.Struct):
+        return 0
+    values = [getattr(request, name) for name in request.__struct_fields__]
+    return sum(len(value) for value in values if isinstance(value, tuple | list | Mapping))
+
 
 class Command(msgspec.Struct, frozen=True):
     """A decision, the type of its request, and the rights it requires.
@@ -23,6 +35,8 @@ class Command(msgspec.Struct, frozen=True):
     Attributes:
         answer: The type of the response; None: as in the return annotation of `decide`.
         tells_versions: True if the answer includes the versions of the changed objects.
+        items_max: Maximum of items in a request; None: no limit but that of a batch.
+        count: Counts the items of a request.
     """
 
     name: str
@@ -31,6 +45,8 @@ class Command(msgspec.Struct, frozen=True):
     guard: Guard
     answer: Any = None
     tells_versions: bool = True
+    items_max: int | None = ITEMS_MAX
+    count: Callable[[Any], int] = item_count
 
     @property
     def response(self) -> Any:
@@ -60,6 +76,18 @@ class Command(msgspec.Struct, frozen=True):
         except TypeError as error:
             raise RequestError("INVALID_REQUEST", f"{self.name}: {error}") from error
         from_wire(payload, self.request)
+
+    def check_items(self, request: Any) -> None:
+        """Refuse a request whose decision, which nothing interrupts, would delay all others.
+
+        Raises:
+            RequestError: MESSAGE_TOO_LARGE; or as `count`.
+        """
+        if self.items_max is not None and self.count(request) > self.items_max:
+            raise RequestError(
+                "MESSAGE_TOO_LARGE",
+                f"{self.name}: a request has at most {self.items_max} items; send several requests",
+            )
 
     def bound(
         self, request: Any, caller: Caller, expected_versions: tuple[ExpectedVersion, ...] = ()

@@ -10,7 +10,15 @@ from typing import Any
 
 from api.questions.described import GUARDED, described
 from api.requests.command import Command
-from api.requests.transactions import NAME, Transact, Transacted, guard, transact
+from api.requests.transactions import (
+    NAME,
+    STEPS_MAX,
+    Transact,
+    Transacted,
+    guard,
+    item_count,
+    transact,
+)
 from controller.decisions.acls import CreateAcls, DeleteAcls, create_acls, delete_acls
 from controller.decisions.alter_partition import AlterPartition, alter_partition
 from controller.decisions.alter_topics import AlterTopics, alter_topics
@@ -84,6 +92,9 @@ def _transact(context: Context, request: Transact) -> ControllerResult[Transacte
     return transact(context, request, find_command)
 
 
+_PARTITIONS_MAX = 7_500
+"""Kafka's tools send all partitions of a plan in one request; each costs some 5 us."""
+
 COMMANDS = {
     command.name: command
     for command in (
@@ -99,9 +110,19 @@ COMMANDS = {
             cancel_delete_partitions,
             rights.CANCEL_DELETE_PARTITIONS,
         ),
-        Command("leaders elect", ElectLeaders, elect_leaders, rights.ALTER_CLUSTER),
         Command(
-            "reassignments alter", AlterReassignments, alter_reassignments, rights.ALTER_CLUSTER
+            "leaders elect",
+            ElectLeaders,
+            elect_leaders,
+            rights.ALTER_CLUSTER,
+            items_max=_PARTITIONS_MAX,
+        ),
+        Command(
+            "reassignments alter",
+            AlterReassignments,
+            alter_reassignments,
+            rights.ALTER_CLUSTER,
+            items_max=_PARTITIONS_MAX,
         ),
         Command("brokers register", RegisterBroker, register_broker, rights.BROKER_ACTION),
         Command("brokers fence", SetFencing, set_fencing, rights.ALTER_CLUSTER),
@@ -142,8 +163,15 @@ COMMANDS = {
             subscription_rights.DELETE_SUBSCRIPTION,
         ),
         Command("notes add", AddNote, add_note, rights.ALTER_CLUSTER),
-        Command("records append", AppendRows, append_rows, rights.BROKER_ACTION),
-        Command(NAME, Transact, _transact, guard(lambda name: find_command(name))),
+        Command("records append", AppendRows, append_rows, rights.BROKER_ACTION, items_max=None),
+        Command(
+            NAME,
+            Transact,
+            _transact,
+            guard(lambda name: find_command(name)),
+            items_max=STEPS_MAX,
+            count=lambda request: item_count(request, find_command),
+        ),
     )
 }
 """Commands of clients, which change a cluster. For questions see `api.questions`."""
@@ -161,6 +189,7 @@ BROKER_COMMANDS = {
             alter_partition,
             rights.BROKER_ACTION,
             tells_versions=False,
+            items_max=None,
         ),
         Command(
             "assign directories",
@@ -168,6 +197,7 @@ BROKER_COMMANDS = {
             assign_replicas,
             rights.BROKER_ACTION,
             tells_versions=False,
+            items_max=None,
         ),
         Command(
             "producer ids allocate",
@@ -182,6 +212,7 @@ BROKER_COMMANDS = {
             report_deletions,
             rights.BROKER_ACTION,
             tells_versions=False,
+            items_max=None,
         ),
     )
 }
@@ -200,6 +231,7 @@ _DESCRIPTIONS = {
         partial(described, question),
         guard,
         question.response,
+        items_max=None,
     )
     for question, guard in GUARDED
 }

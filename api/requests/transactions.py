@@ -21,7 +21,7 @@ NAME = "transaction"
 """Name of the command and of its BeginTransactionRecord."""
 
 STEPS_MAX = 1_000
-"""More steps would delay all other requests."""
+"""More steps, or more items in all steps together, would delay all other requests."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -93,6 +93,25 @@ def requests_of(request: Transact, find: Find) -> Iterator[Any]:
     """
     for step in request.steps:
         yield _asked(step, find)[1]
+
+
+def item_count(request: Transact, find: Find) -> int:
+    """Return the number of items in all steps together; stops counting above STEPS_MAX.
+
+    Raises:
+        RequestError: a step cannot be decoded, or has more items than its command may have.
+    """
+    count = 0
+    for number, step in enumerate(request.steps, 1):
+        try:
+            command, wanted = _asked(step, find)
+            command.check_items(wanted)
+        except RequestError as error:
+            raise _of_step(error, number, request) from error
+        count += command.count(wanted)
+        if count > STEPS_MAX:
+            break
+    return count
 
 
 def guard(find: Find) -> Guard:

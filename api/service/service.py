@@ -37,7 +37,7 @@ from controller.raw_appends.raw_append import AppendRows
 from controller.results.decided_batch import DecidedBatch
 from controller.rights.object_rights import seen_versions
 from controller.timers import Timers
-from controller.wire import ITEMS_MAX, to_wire
+from controller.wire import to_wire
 from metadata_log.batch import Batch
 from metadata_log.clock import MachineClocks
 from metadata_log.fs import OsFs
@@ -45,7 +45,6 @@ from metadata_log.log import MetadataLog
 from metadata_log.manifest import read_manifest
 from metadata_log.request_window import Committed, is_repeatable
 from records.envelope import Origin
-from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.timeline import Timeline
 
@@ -239,8 +238,9 @@ class Service:
 
         Raises:
             RequestError: TOPIC_AUTHORIZATION_FAILED or CLUSTER_AUTHORIZATION_FAILED for the whole
-                request; or as `submit`; or INVALID_UPDATE_VERSION; or as `check_lockout`; or
-                INVALID_REQUEST, a type in the request is wrong.
+                request; MESSAGE_TOO_LARGE, there are too many items; or as `submit`; or
+                INVALID_UPDATE_VERSION; or as `check_lockout`; or INVALID_REQUEST, a type in the
+                request is wrong.
             UnavailableError, FencedError: as `submit`.
         """
         found = any_command(command)
@@ -269,6 +269,7 @@ class Service:
         committed = await self._committed_before(origin, found.name, request)
         if committed is not None:
             return await self._first_answer(caller, found, request, committed)
+        found.check_items(request)
         refused = await self._refused(found, request, caller)
         if refused is not None:
             return Answer(refused, self.image.provenance.next_offset, wrote=False)
@@ -328,17 +329,12 @@ class Service:
         Items are checked in turns with other work: a caller without rights delays no decision.
 
         Raises:
-            RequestError: as `Guard.refused`; or MESSAGE_TOO_LARGE, there are too many items.
+            RequestError: as `Guard.refused`.
         """
         items = command.guard.items
         if items is None:
             return None
         wanted = getattr(request, items.field)
-        if len(wanted) > ITEMS_MAX:
-            raise RequestError(
-                "MESSAGE_TOO_LARGE",
-                f"{len(wanted)} {items.field}; a request has at most {ITEMS_MAX}, send several",
-            )
         if len(wanted) <= ITEMS_A_TURN:
             return None  # the decision checks them
         refused: list[Any] = []

@@ -101,7 +101,8 @@ class _Compiler:
     def __init__(self, items_max: int | None) -> None:
         self.names: dict[str, Any] = {"NotPlain": _NotPlainError, "length": _length}
         self._items_max = items_max
-        self.names["left"] = [0]
+        # An argument, not a variable of the module: threads decode at the same time.
+        self._counter = "" if items_max is None else ", left"
         self.names["too_many"] = lambda: too_many_items(items_max or 0)
         self.names |= {f"tuples_{item}": tuples for item, tuples in _TABLES.items()}
 
@@ -118,7 +119,10 @@ class _Compiler:
         return [f"left[0] -= {count}", "if left[0] < 0: raise too_many()"]
 
     def _nested(self, layout: Layout) -> str:
-        """Generate `decode_X(b, p)`, which returns a structure and the position after it."""
+        """Generate `decode_X(b, p)`, which returns a structure and the position after it.
+
+        With a maximum of items, `left` follows: a list of how many may still come.
+        """
         name = f"decode_{layout.cls.__name__}"
         if name not in self.names:
             self._define(name, layout, [], returned="{}, p")
@@ -131,12 +135,13 @@ class _Compiler:
         record = f"{cls}({', '.join(f'{field}=v_{field}' for field in fields)})"
         body = [*self._fields(layout)]
         if name == "decode" and self._items_max is not None:
-            body.insert(0, f"left[0] = {self._items_max}")
+            body.insert(0, f"left = [{self._items_max}]")
         if layout.flexible:
             body += self._tagged_section(layout)
         body += last
         body += [f"return {returned.format(record)}"]
-        exec("\n".join([f"def {name}(b, p):", *_indent(body)]), self.names)
+        counter = "" if name == "decode" else self._counter
+        exec("\n".join([f"def {name}(b, p{counter}):", *_indent(body)]), self.names)
 
     def _fields(self, layout: Layout) -> list[str]:
         """Return the code that decodes the fields; adjacent fields of fixed size share one
@@ -206,7 +211,7 @@ class _Compiler:
         return lines
 
     def _structure(self, variable: str, of: Layout, nullable: bool) -> list[str]:
-        lines = [f"{variable}, p = {self._nested(of)}(b, p)"]
+        lines = [f"{variable}, p = {self._nested(of)}(b, p{self._counter})"]
         if not nullable:
             return lines
         return [

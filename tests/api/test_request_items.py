@@ -1,15 +1,24 @@
 """Requests with more items than a limit are refused before anything is looked up."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from api.controller_server.listener import FROM_BROKERS
+from api.controller_server.listener import UNLIMITED
+from api.http.examples import COMMANDS as EXAMPLES
 from api.kafka import apis, frames
 from api.kafka.apis import Api
 from api.kafka.frames import ITEMS_MAX, LENGTH
 from api.requests.commands import COMMANDS
+from api.requests.json_requests import request_from_json
+from api.requests.transactions import STEPS_MAX, Step, Transact
 from benchmarks.request_turns import has_items, request_frame
 from controller import wire
+from controller.authorization.caller import Caller
+from controller.decisions.topics import DeleteTopics
 from records.errors import RequestError
+from tests.api.kafka.servers import server
 
 VERSIONS = [
     (api, version) for api in apis.ALL for version in range(api.min_version, api.max_version + 1)
@@ -29,7 +38,7 @@ def test_requests_of_every_key_have_an_item_limit(api: Api, version: int) -> Non
     for raw in (large, large + b"\0"):  # compiled, and by the reference
         with pytest.raises(RequestError, match=f"at most {ITEMS_MAX} items"):
             frames.decode_request(raw, known)
-    assert frames.decode_request(large, known, FROM_BROKERS | {api}).api is api
+    assert frames.decode_request(large, known, UNLIMITED | {api}).api is api
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -37,3 +46,46 @@ def test_every_command_over_connections_has_an_item_limit(name: str) -> None:
     raw = wire.to_wire({"items": [0] * (wire.ITEMS_MAX + 1)})
     with pytest.raises(RequestError, match=f"at most {wire.ITEMS_MAX} items"):
         wire.from_wire(raw, COMMANDS[name].request)
+
+
+def _with_items(name: str, count: int) -> Any:
+    """Return the example of a command with so many items in its first list or map; None without."""
+    for key, value in EXAMPLES[name].items():
+        if isinstance(value, list):
+            larger: Any = value[:1] * count
+        elif isinstance(value, dict):
+            larger = {f"{number}": next(iter(value.values())) for number in range(count)}
+        else:
+            continue
+        return request_from_json(EXAMPLES[name] | {key: larger}, COMMANDS[name].request)
+    return None
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_decision_has_an_item_limit(name: str) -> None:
+    command = COMMANDS[name]
+    if command.items_max is None or _with_items(name, 1) is None:
+        return
+    command.check_items(_with_items(name, command.items_max))
+    with pytest.raises(RequestError, match=f"at most {command.items_max} items"):
+        command.check_items(_with_items(name, command.items_max + 1))
+
+
+def _deletion(count: int) -> Step:
+    return Step.of("topics delete", DeleteTopics(topics=("t",) * count))
+
+
+async def test_the_steps_of_a_transaction_share_an_item_limit(tmp_path: Path) -> None:
+    async with server(tmp_path) as at:
+        end = at.service.image.provenance.next_offset
+        many = Transact(steps=(_deletion(STEPS_MAX - 1), _deletion(2)))
+        with pytest.raises(RequestError, match=f"at most {STEPS_MAX} items"):
+            await at.service.run("transaction", many, caller=Caller())
+        with pytest.raises(RequestError, match=r"step 2 of 2.*at most 2500 items"):
+            await at.service.run(
+                "transaction", Transact(steps=(_deletion(1), _deletion(2_501))), caller=Caller()
+            )
+        allowed = Transact(steps=(_deletion(STEPS_MAX - 1), _deletion(1)))
+        with pytest.raises(RequestError, match="there is no topic"):
+            await at.service.run("transaction", allowed, caller=Caller())
+        assert at.service.image.provenance.next_offset == end
