@@ -26,7 +26,10 @@ def default_url(directory: Path) -> URL:
 
 
 class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
-    """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset)."""
+    """The log that the tables belong to, and the offsets they cover: [start_offset, end_offset).
+
+    `end_ms` is the append time of the last record that they cover, in ms since 1970.
+    """
 
     cluster_id: str
     start_offset: int
@@ -36,6 +39,7 @@ class HistoryPosition(msgspec.Struct, frozen=True, kw_only=True):
     rules: int
     not_understood: int
     not_understood_from: int | None
+    end_ms: int | None
 
     @property
     def proof(self) -> Position:

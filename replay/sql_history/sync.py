@@ -175,6 +175,9 @@ class _Writer:
             connection.execute(update(position_table), values)
 
     def _position(self, end_offset: int, not_understood: NotUnderstood | None) -> HistoryPosition:
+        covers = range(max(self._start, end_offset - 1), end_offset)
+        batches = self._source.batches(covers.start, end_offset) if covers else ()
+        last = next(iter(batches), None)
         proof = self._source.position(end_offset)
         start = self._start if self._written is None else self._written.start_offset
         return HistoryPosition(
@@ -186,6 +189,7 @@ class _Writer:
             rules=RULES_VERSION,
             not_understood=0 if not_understood is None else not_understood.records,
             not_understood_from=None if not_understood is None else not_understood.first_offset,
+            end_ms=None if last is None else last.times_at(end_offset - 1)[0],
         )
 
 

@@ -44,6 +44,9 @@ position = Table(
         comment="Records so far that the release which read them did not know.",
     ),
     Column("not_understood_from", BigInteger, comment="Offset of the first of them, if known."),
+    Column(
+        "end_ms", BigInteger, comment="Time of the last record before end_offset, ms since 1970."
+    ),
     comment="One row: which log the tables are of, and up to where.",
 )
 

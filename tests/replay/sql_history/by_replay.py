@@ -13,13 +13,14 @@ from replay.time_travel.escapes import unescaped
 from tests.replay.builders import FakeLog
 
 Interval = tuple[Any, ...]
-"""Topic id, full name, partition, kind, begin and end as offsets, the same as times."""
+"""Topic id, full name, partition, kind, begin and end as offsets, the same as times, duration."""
 
 
 def outages_of_view(store: HistoryStore) -> set[Interval]:
     """Return the outages in the view."""
     query = (
-        "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_ms, to_ms "
+        "SELECT topic_id, topic, partition_id, kind, from_offset, to_offset, from_ms, to_ms, "
+        "duration_ms "
         "FROM outages"
     )
     with store.engine.connect() as connection:
@@ -43,6 +44,16 @@ def outages_by_replay(store: HistoryStore, log: FakeLog, end_offset: int) -> set
             number = int(each.object.rpartition("/")[2])
             of_object[each.topic_id, number, each.kind].append(each)
     intervals: set[Interval] = set()
+    (last,) = log.batches(end_offset - 1, end_offset)
+    end_ms = last.times_at(end_offset - 1)[1]
+
+    def spans(begin: int, end: int | None) -> tuple[int | None, int | None, int | None]:
+        from_ms, to_ms = times.get(begin), times.get(end)
+        until_ms = end_ms if end is None else to_ms
+        if from_ms is None or until_ms is None:
+            return from_ms, to_ms, None
+        return from_ms, to_ms, max(0, until_ms - from_ms)
+
     for (topic_id, number, kind), outages in of_object.items():
         merged: list[tuple[str, int, int | None]] = []
         for each in outages:
@@ -55,7 +66,7 @@ def outages_by_replay(store: HistoryStore, log: FakeLog, end_offset: int) -> set
             else:
                 merged.append((name, begin, end))
         intervals |= {
-            (uuid_text(topic_id), name, number, kind, begin, end, *map(times.get, (begin, end)))
+            (uuid_text(topic_id), name, number, kind, begin, end, *spans(begin, end))
             for name, begin, end in merged
             if begin != end
         }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord, NoOpRunRecord
 from records.topics import MoveTopicRecord
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
@@ -19,6 +19,7 @@ from tests.histories import random_history
 from tests.replay.builders import (
     Base,
     FakeLog,
+    batch,
     batches,
     change,
     namespace,
@@ -96,6 +97,18 @@ def test_outages_are_those_of_the_command(seed: int, store: HistoryStore) -> Non
     expected = outages_by_replay(store, log, end_offset)
     assert {interval[3] for interval in expected} == _KINDS.keys()
     assert outages_of_view(store) == expected
+
+
+def test_an_outage_in_progress_lasts_up_to_the_last_record(store: HistoryStore) -> None:
+    down = change("orders", 0, leader=-1)
+    noops = NoOpRunRecord(count=50, batch_count=50, last_timestamp=9_000)
+    log = FakeLog(batches((topic("orders"), partition("orders", 0), down), (noops,)))
+    sync(Timeline(log), log, store)
+    durations = "SELECT from_ms, to_ms, duration_ms FROM outages WHERE kind = 'leaderless'"
+    assert rows(store, durations) == [(0, None, 9_000)]
+    grown = FakeLog([*log.batches(), batch(53, change("orders", 0, leader=1), timestamp=11_000)])
+    sync(Timeline(grown), grown, store)
+    assert rows(store, durations) == [(0, 11_000, 11_000)]
 
 
 def test_names_are_full_and_those_of_then(store: HistoryStore) -> None:
