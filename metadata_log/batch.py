@@ -51,6 +51,14 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return (latest if offset == self.end_offset - 1 else self.timestamp), latest
 
 
+def latest_time(row: Envelope) -> int:
+    """Return the highest append time of a row's records, ms since 1970: a run of NoOps has many."""
+    payload = row.payload
+    if isinstance(payload, NoOpRunRecord):
+        return max(row.timestamp, payload.last_timestamp)
+    return row.timestamp
+
+
 class EncodedRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of a batch after the first one, encoded for a given position, epoch and time.
 

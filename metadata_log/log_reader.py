@@ -287,7 +287,7 @@ class LogReader:
         """
         latest = self.mark.max_timestamp
         if self.kind is Kind.MIRROR and self.local_directory is not None:
-            # The mark has the first time of a run of NoOps at the end.
+            # An earlier release noted only the first time of a run of NoOps.
             with suppress(CorruptLogError):
                 latest = max(latest, self.end_timestamp() or 0)
         return latest or None

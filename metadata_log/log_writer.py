@@ -207,7 +207,7 @@ class LogWriter:
             position=tail.position + len(stored),
             previous_length=tail.previous_length,
             last_crc32c=google_crc32c.value(stored),
-            max_timestamp=tail.latest(rows if self._holds_batches else rows[:1]),
+            max_timestamp=tail.latest(rows if self._holds_batches else (rows[0], rows[-1])),
         )
         if self._unwritten_bytes >= WRITE_SIZE_BYTES:
             self._flush()

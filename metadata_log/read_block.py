@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from metadata_log.batch import Batch
+from metadata_log.batch import Batch, latest_time
 from metadata_log.block import StoredBlock
 from records.envelope import Envelope
 
@@ -53,7 +53,7 @@ class ReadBlock(msgspec.Struct, frozen=True, gc=False):
     @property
     def max_timestamp(self) -> int:
         """The highest append time of the block's batches, ms since 1970."""
-        return max(batch.timestamp for batch in self.batches)
+        return max(latest_time(row) for b in self.batches for row in (b.rows[0], b.rows[-1]))
 
     @property
     def previous_crc32c(self) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from metadata_log.batch import latest_time
 from records.envelope import Envelope
 
 
@@ -26,7 +27,7 @@ class Tail(msgspec.Struct, frozen=True, kw_only=True):
 
     def latest(self, rows: Sequence[Envelope]) -> int | None:
         """Return the highest append time of `rows` and all earlier records; None for no records."""
-        times = [row.timestamp for row in rows]
+        times = [latest_time(row) for row in rows]
         if self.max_timestamp is not None:
             times.append(self.max_timestamp)
         return max(times, default=None)
