@@ -244,9 +244,9 @@ class LogReader:
         """Return the offset before the first record whose time is later than `timestamp` (ms).
 
         Every conversion of a time to an offset uses this rule, because times can go backwards in
-        imported logs. If the time is inside a run of NoOps, the result is the run's first offset,
-        because the run's records change nothing; or `history_start` - 1 if the run begins before
-        the kept history.
+        imported logs. If the time is inside a run of NoOps, of which only the first and the last
+        time are kept, the result is the first kept offset whose time is between the two; the one
+        before the run's last offset if there is none.
 
         Returns:
             At least history_start - 1, at most end_offset - 1.
@@ -265,7 +265,7 @@ class LogReader:
                 return max(batch.base_offset, self.history_start) - 1
             payload = batch.rows[-1].payload
             if isinstance(payload, NoOpRunRecord) and payload.last_timestamp > timestamp:
-                return max(batch.rows[-1].offset, self.history_start - 1)
+                return min(max(batch.rows[-1].offset + 1, self.history_start), batch.end_offset - 2)
         return self.end_offset - 1
 
     def end_timestamp(self) -> int | None:

@@ -97,6 +97,7 @@ class Timeline(LogImages):
         progress: Progress | None = None,
         *,
         start: MetadataImage | None = None,
+        until_ms: int | None = None,
     ) -> "list[TimelineEvent]":
         """Return the events in [from_offset, to_offset); see `timeline_events`.
 
@@ -104,13 +105,16 @@ class Timeline(LogImages):
 
         Args:
             start: The image as of the offset before the range, if the caller has it.
+            until_ms: As for `timeline_events`.
         """
         from replay.incidents.events import timeline_events
         from replay.incidents.pinned_notes import with_notes
 
         source, written = self.source, list[NoteRecord]()
         before = self.image if start is None else lambda offset: start
-        events = timeline_events(source, from_offset, to_offset, before, progress, written.append)
+        events = timeline_events(
+            source, from_offset, to_offset, before, progress, written.append, until_ms
+        )
         # Of a whole log all notes were in the range.
         is_whole = from_offset <= 0 and source.base is None and to_offset == source.end_offset
         notes = list(dict.fromkeys(written)) if is_whole else self.notes_about(to_offset)

@@ -14,7 +14,6 @@ from replay.incidents.outage import KINDS, Outage, Outages
 from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.objects import ObjectName, parse_object
-from replay.time_travel.points import point_time
 
 
 class ShowOutages(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +59,7 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         found = past.timeline.outages(
             first,
             at + 1,
-            until_ms=_counted_until(past, at, request.until),
+            until_ms=past.counted_until(at, request.until),
             assumed_min_isr=request.min_insync_replicas,
             progress=advance,
         )
@@ -72,17 +71,6 @@ def outages_shown(past: Past, at: int, request: ShowOutages) -> Computed:
         items=_document(found, chosen, request),
         about=lambda: past.about_provenance(found.provenance, at),
     )
-
-
-def _counted_until(past: Past, at: int, point: str) -> int | None:
-    """Return the time up to which lasting outages are counted; None: up to the last record."""
-    is_end = at + 1 >= past.reader.end_offset
-    # Files may be a copy: they do not say what came after their last record.
-    if is_end and not past.is_live:
-        return None
-    now_ms = past.now_ms()
-    asked_ms = point_time(past.reader, point, now_ms)
-    return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
 
 
 def _check_existed(past: Past, at: int, request: ShowOutages) -> None:

@@ -181,6 +181,23 @@ class Past:
         """Return the time of the question, ms since 1970; the same for all pages of its answer."""
         return self.points.setdefault(_CLOCK, time.time_ns() // 1_000_000)
 
+    def counted_until(self, at: int, point: str | None = None) -> int | None:
+        """Return the time up to which what lasts at offset `at` is counted, in ms since 1970.
+
+        Args:
+            point: The point that `at` comes from; None: that of the question.
+
+        Returns:
+            None: up to the record at `at`.
+        """
+        is_end = at + 1 >= self.reader.end_offset
+        # Files may be a copy: they do not say what came after their last record.
+        if is_end and not self.is_live:
+            return None
+        now_ms = self.now_ms()
+        asked_ms = point_time(self.reader, point or self._last_point, now_ms)
+        return min(asked_ms, now_ms) if is_end and asked_ms is not None else asked_ms
+
     def _is_after(self, point: str, other: str) -> bool:
         """True if both are times, and the first is later.
 

@@ -40,7 +40,7 @@ def timeline_shown(past: Past, at: int, request: ShowTimeline) -> Computed:
         raise RequestError("INVALID_REQUEST", "name objects of a timeline without a field")
     first = past.first_offset(request.first, at)
     with past.progress("reading", at + 1) as advance:
-        events = past.timeline.events(first, at + 1, advance)
+        events = past.timeline.events(first, at + 1, advance, until_ms=past.counted_until(at))
     items = [each for each in events if not request.kinds or each.kind in request.kinds]
     if wanted:
         items = _about([span for name in wanted for span in _names(past, name, at)], items)

@@ -45,6 +45,7 @@ def timeline_events(
     start: Callable[[int], MetadataImage],
     progress: Callable[[int], None] | None = None,
     noted: Callable[[control.NoteRecord], object] = lambda _: None,
+    until_ms: int | None = None,
 ) -> list[TimelineEvent]:
     """Return the events of [from_offset, to_offset), ordered by their first record.
 
@@ -55,6 +56,8 @@ def timeline_events(
         start: Returns the image as of an offset.
         progress: Called with the end offset of each batch read.
         noted: Called with each note that was written in the range.
+        until_ms: Time up to which the term of the last controller is counted, ms since 1970; the
+            time of the range's last record if that is later or `until_ms` is None.
 
     Raises:
         UnknownHistoryError, RequestError, CorruptLogError: as for `load_image`.
@@ -62,7 +65,7 @@ def timeline_events(
     check_point(source, max(to_offset, source.history_start) - 1)
     first = max(from_offset, source.history_start)
     events = GrowingEvents(start(first - 1), from_offset, first, noted)
-    events.read(source, to_offset, progress)
+    events.read(source, to_offset, progress, until_ms)
     return events.all()
 
 
@@ -94,6 +97,7 @@ class GrowingEvents:
         source: BatchSource,
         to_offset: int,
         progress: Callable[[int], None] | None = None,
+        until_ms: int | None = None,
     ) -> None:
         """Add the events of the records up to `to_offset`, exclusive.
 
@@ -117,7 +121,7 @@ class GrowingEvents:
                 if progress is not None:
                     progress(batch.end_offset)
         self._next = to_offset
-        building.add_duration_of_term()
+        building.add_duration_of_term(until_ms or 0)
 
     def all(self) -> list[TimelineEvent]:
         """Return the events, ordered by their first record."""
@@ -221,11 +225,11 @@ class _Events:
         found, self._changed = list(self._changed), {}
         return found
 
-    def add_duration_of_term(self) -> None:
+    def add_duration_of_term(self, until_ms: int) -> None:
         """Add to the event that began the current controller's term how long the term has lasted so
-        far.
+        far: up to a time, or up to the last record if that is later.
         """
-        self._end_term(self.last_time)
+        self._add_duration(max(until_ms, self.last_time), "")
 
     def _group(self, key: Hashable, kind: str, row: Envelope, cause: int | None = None) -> Group:
         group = self._groups.get(key)
@@ -256,11 +260,20 @@ class _Events:
         """
         if self._term is None:
             return
-        start = self._term.first.timestamp
-        self._term.active_ms = max(0, time - start)
+        wrote_ms = self.last_time - self._term.first.timestamp
+        wrote = duration_text(max(0, wrote_ms))
+        if wrote == duration_text(max(0, time - self._term.first.timestamp)):
+            self._add_duration(time, "")
+        else:
+            self._add_duration(
+                time, f", last record after {wrote}" if wrote_ms > 0 else ", wrote nothing later"
+            )
+
+    def _add_duration(self, time: int, also: str) -> None:
+        if self._term is None:
+            return
+        self._term.active_ms = max(0, time - self._term.first.timestamp)
         lasted = duration_text(self._term.active_ms)
-        wrote = duration_text(max(0, self.last_time - start))
-        also = "" if wrote == lasted else f", last record after {wrote}"
         self._term.heading = f"{self._term_heading}, for {lasted}{also}"
         self._changed[self._term] = None
 

@@ -1,14 +1,18 @@
 """Mirrors of real logs answer the same with NoOps kept and collapsed."""
 
+import contextlib
 import functools
+import re
+import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from api.questions.table import QUESTIONS
 from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.importer import import_directory
 from metadata_log.log_reader import LogReader
@@ -19,8 +23,10 @@ from replay.image.digest import image_digest
 from replay.loader import load_image
 from replay.report.report import _times
 from replay.time_travel.points import resolve_first
+from replay.timeline import Timeline
 from tests.api.conftest import Metalog
-from tests.real_logs import DataSet, each_data_set
+from tests.real_logs import DataSet, each_covering_data_set, each_data_set
+from tests.samples import cases, sampled
 
 SECONDS_MAX = 400
 """Of a log's seconds, spread over it; a log can be a day long."""
@@ -35,8 +41,24 @@ _OF_NOOPS = {
     "as_of_timestamp",
     "as_of_timestamp_max",
     "sequence",
+    "file",
+    "records",
+    "opens",
+    "first",
+    "endOffset",
+    "log_end",
+    "history_start",
 }
-"""Fields that name an offset of a NoOp, the size of the mirror, or this machine's time."""
+"""Fields that name or count NoOps, the mirror's file or its size, or this machine's time."""
+
+
+class Run(NamedTuple):
+    """A run of NoOps: its first offset, its first and last times in ms, and its number of NoOps."""
+
+    offset: int
+    first_ms: int
+    last_ms: int
+    length: int
 
 
 class Mirrors:
@@ -52,6 +74,24 @@ class Mirrors:
             for row in batch.rows
             if not isinstance(row.payload, NoOpRecord)
         ]
+
+    @functools.cached_property
+    def runs(self) -> list[Run]:
+        """The runs of NoOps of more than two, in which times are not kept."""
+        return [
+            Run(row.offset, row.timestamp, run.last_timestamp, run.count)
+            for batch in self.collapsed.batches()
+            for row in batch.rows[-1:]
+            if isinstance(run := row.payload, NoOpRunRecord) and run.count > 2
+        ]
+
+    @functools.cached_property
+    def partition(self) -> str:
+        """The name of a partition at the end."""
+        image = Timeline.of(self.kept).image(self.kept.end_offset - 1)
+        for topic in image.topics():
+            return f"partition:{image.full_name(topic)}/0"
+        return "partition:none/0"
 
     @property
     def first_ms(self) -> int:
@@ -134,32 +174,204 @@ def test_images_of_points_in_time_are_the_same(mirrors: Mirrors) -> None:
         assert image_digest(images[0]) == image_digest(images[1]), time_text(second)
 
 
-@each_data_set
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["info", "{log}"],
-        ["image", "{log}", "--at", "{early}"],
-        ["image", "{log}", "--at", "{late}"],
-        ["diff", "{log}", "{early}", "{late}"],
-        ["timeline", "{log}", "--from", "{early}"],
-        ["outages", "{log}"],
+ASKED: dict[str, list[list[str]]] = {
+    "topics list": [["topics", "list", "--log", "LOG", "--at", "TO"]],
+    "topics describe": [["topics", "describe", "--all-configs", "--log", "LOG", "--at", "TO"]],
+    "partitions describe": [["partitions", "list", "--log", "LOG", "--at", "TO"]],
+    "partitions removals": [["partitions", "list", "--removing", "--log", "LOG", "--at", "TO"]],
+    "reassignments list": [["reassignments", "list", "--log", "LOG", "--at", "TO"]],
+    "brokers list": [["brokers", "list", "--log", "LOG", "--at", "TO"]],
+    "brokers describe": [["brokers", "describe", "1", "--log", "LOG", "--at", "TO"]],
+    "configs describe": [["configs", "describe", "cluster", "--all", "--log", "LOG", "--at", "TO"]],
+    "configs explain": [["configs", "explain", "cluster", "--log", "LOG", "--at", "TO"]],
+    "features describe": [["features", "describe", "--log", "LOG", "--at", "TO"]],
+    "namespaces list": [["namespaces", "list", "--log", "LOG", "--at", "TO"]],
+    "notes list": [["notes", "list", "--log", "LOG", "--at", "TO"]],
+    "subscriptions list": [["subscriptions", "list", "--log", "LOG", "--at", "TO"]],
+    "acls list": [["acls", "list", "--log", "LOG", "--at", "TO"]],
+    "acls explain": [["acls", "explain", "User:a", "read", "TOPIC", "--log", "LOG", "--at", "TO"]],
+    "users describe": [["users", "list", "--log", "LOG", "--at", "TO"]],
+    "quotas describe": [["quotas", "describe", "--log", "LOG", "--at", "TO"]],
+    "quotas explain": [["quotas", "explain", "--user", "ann", "--log", "LOG", "--at", "TO"]],
+    "tokens describe": [["tokens", "describe", "--log", "LOG", "--at", "TO"]],
+    "info": [["info", "LOG"]],
+    "image": [["image", "LOG", "--at", "TO"]],
+    "image kraft": [["image", "LOG", "--format", "kraft-json", "--at", "TO"]],
+    "digest": [["digest", "LOG", "--at", "TO"]],
+    "history": [
+        ["history", "LOG", "PARTITION", "--from", "FROM", "--to", "TO"],
+        ["history", "LOG", "PARTITION", "--prev", "TO"],
+        ["history", "LOG", "broker:*", "--next", "FROM"],
     ],
-    ids=" ".join,
-)
-def test_commands_answer_the_same(mirrors: Mirrors, metalog: Metalog, command: list[str]) -> None:
-    seconds = mirrors.seconds
-    points = {
-        "early": time_text(seconds[len(seconds) // 10]),
-        "late": time_text(seconds[-len(seconds) // 10]),
-    }
-    kept, collapsed = (
-        metalog(*(word.format(log=mirrors.folder / name, **points) for word in command), "--json")
-        for name in ("kept", "collapsed")
-    )
-    assert (collapsed.code, collapsed.err) == (kept.code, kept.err)
-    assert kept.code == 0
-    assert _without_noops(collapsed.lines_or_json) == _without_noops(kept.lines_or_json)
+    "diff": [["diff", "LOG", "FROM", "TO"]],
+    "blame": [["blame", "LOG", "PARTITION", "--at", "TO"]],
+    "why": [["why", "LOG", "PARTITION", "--at", "TO"], ["why", "LOG", "broker:1", "--at", "TO"]],
+    "topics lives": [["topics", "lives", "*", "--log", "LOG", "--at", "TO"]],
+    "timeline": [["timeline", "LOG", "--from", "FROM", "--to", "TO"]],
+    "outages": [
+        ["outages", "LOG", "--from", "FROM", "--to", "TO"],
+        ["outages", "LOG", "--broker", "1", "--to", "TO"],
+    ],
+    "report": [["report", "LOG", "FILE", "--from", "FROM", "--to", "TO"]],
+    "check": [["check", "LOG", "--from", "FROM", "--to", "TO", "--expect", "size(topics) < 1"]],
+    "upgrade-check": [["upgrade-check", "LOG", "--to", "4.0", "--at", "TO"]],
+    "bisect": [["bisect", "LOG", "size(topics)", "--from", "FROM", "--to", "TO"]],
+    "dump": [["dump", "LOG", "--object", "broker:*", "--from", "FROM", "--to", "TO"]],
+    "partitions states": [
+        ["partitions", "states", "--since", "FROM", "--log", "LOG", "--at", "TO"]
+    ],
+}
+"""Command lines that ask each question about a mirror. LOG, FILE, TOPIC and PARTITION stand for a
+log, a file, and objects of the log; FROM and TO for two points.
+"""
+
+NOT_ASKED = {
+    "du": "it counts NoOps",
+    "image overview": "its text is compared, as that of all others",
+    "tail": "it prints records, of which the NoOps are some",
+    "what-if": "it names the records that it decides again by their numbers",
+}
+
+EXPORTS = ("checkpoint", "commands")
+"""Forms of an export; segments are those of the source, which has all NoOps."""
+
+
+def test_every_question_is_asked() -> None:
+    assert ASKED.keys() | NOT_ASKED.keys() == set(QUESTIONS)
+    assert not ASKED.keys() & NOT_ASKED.keys()
+
+
+def points(mirrors: Mirrors) -> dict[str, str]:
+    """Return points by what they are: times spread over the log and inside runs of NoOps, and
+    offsets of records that are no NoOps.
+    """
+    seconds, changes = mirrors.seconds, mirrors.changes
+    found = {f"{n}/5": time_text(seconds[n * (len(seconds) - 1) // 5]) for n in range(6)}
+    if runs := mirrors.runs:
+        # The last run is at the log's end, as a rule.
+        chosen = {"run": max(runs, key=lambda run: run.length), "last run": runs[-1]}
+        for name, run in chosen.items():
+            middle_ms = (run.first_ms + run.last_ms) // 2
+            found[f"in a {name}"] = time_text(max(middle_ms, mirrors.first_ms))
+    known = [offset for offset in changes if offset >= mirrors.collapsed.history_start]
+    found |= {f"offset {n}/3": str(known[n * (len(known) - 1) // 3]) for n in range(4) if known}
+    return found
+
+
+def told(metalog: Metalog, arguments: list[str]) -> tuple[int, Any, str]:
+    """Return the exit code, the answer without what is of NoOps, and the errors."""
+    answer = metalog(*arguments, "--json")
+    if answer.code > 1:
+        # Its message may say which offset is the last at a time.
+        return answer.code, answer.error["code"], ""
+    return answer.code, _without_noops(answer.lines_or_json if answer.out else []), answer.err
+
+
+@sampled
+@each_covering_data_set
+def test_every_question_has_the_same_answer(
+    mirrors: Mirrors, metalog: Metalog, tmp_path: Path
+) -> None:
+    at = list(points(mirrors).items())
+    at = at[:: len(at) // cases(len(at), 4)]
+    partition = mirrors.partition
+    topic = partition.replace("partition", "topic").rpartition("/")[0]
+    codes: dict[str, set[int]] = {}
+    for n, (place, to) in enumerate(at):
+        from_ = at[0][1] if n < 2 else at[n - 2][1]
+        for name, of in ASKED.items():
+            for words in of:
+                answers = [
+                    told(
+                        metalog,
+                        [
+                            {
+                                "LOG": str(log),
+                                "FILE": str(tmp_path / f"{log.name}.html"),
+                                "PARTITION": partition,
+                                "TOPIC": topic,
+                                "FROM": from_,
+                                "TO": to,
+                            }.get(word, word)
+                            for word in words
+                        ],
+                    )
+                    for log in (mirrors.folder / "kept", mirrors.folder / "collapsed")
+                ]
+                assert answers[1] == answers[0], f"{' '.join(words)}: from {from_} to {to}, {place}"
+                codes.setdefault(name, set()).add(answers[0][0])
+    # Wrong usage would be the same answer, too.
+    assert not [name for name, found in codes.items() if 2 in found]
+    assert len([name for name, found in codes.items() if found & {0, 1}]) > len(ASKED) - 5
+
+
+@sampled
+@each_covering_data_set
+def test_every_export_is_the_same(mirrors: Mirrors, metalog: Metalog, tmp_path: Path) -> None:
+    codes = set()
+    at = list(points(mirrors).items())
+    for place, to in at[1 :: len(at) // cases(len(at), 4)]:
+        for form in EXPORTS:
+            folder = tmp_path / f"{form} at {place.replace('/', ' of ')}"
+            folder.mkdir()
+            kept, collapsed = (
+                _exported(metalog, mirrors.folder / name, folder / name, form, to)
+                for name in ("kept", "collapsed")
+            )
+            assert collapsed == kept, f"{form} at {to}"
+            codes.add(kept[0])
+    assert 0 in codes
+
+
+def _exported(
+    metalog: Metalog, log: Path, out: Path, form: str, at: str
+) -> tuple[int, dict[str, Any] | str]:
+    """Return the exit code of an export, and the exported state: inside a run of NoOps, the same
+    state has different offsets.
+    """
+    answer = metalog("export", "kraft", log, out, "--as", form, "--at", at)
+    if answer.code:
+        return answer.code, answer.err
+    if form == "commands":
+        return 0, re.sub(r"as of offset \d+", "as of an offset", out.read_text())
+    again = out.with_suffix(".again")
+    assert metalog("import", "kraft", out, again).code == 0
+    image: dict[str, Any] = _without_noops(metalog("image", again, "--json").json)
+    return 0, image
+
+
+@each_data_set
+def test_tables_in_sql_are_the_same(mirrors: Mirrors, metalog: Metalog, tmp_path: Path) -> None:
+    found = []
+    for name in ("kept", "collapsed"):
+        database = tmp_path / f"{name}.db"
+        url = f"sqlite:///{database}"
+        assert metalog("sql", "sync", mirrors.folder / name, "--database", url).code == 0
+        with contextlib.closing(sqlite3.connect(database)) as tables:
+            names = tables.execute(
+                "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
+            ).fetchall()
+            found.append({of: sorted(map(repr, _rows(tables, of))) for (of,) in names})
+    kept, collapsed = found
+    assert kept["change"] or not mirrors.kept.mark.confirmed_end
+    # Inside a run of NoOps, the time at which what Kafka has confirmed ends is not kept.
+    end = mirrors.kept.confirmed_end
+    is_inside = any(run.offset < end < run.offset + run.length for run in mirrors.runs)
+    for name, rows in kept.items():
+        if not is_inside or name not in ("history_position", "outages"):
+            assert collapsed[name] == rows, name
+
+
+def _rows(tables: sqlite3.Connection, name: str) -> Iterator[dict[str, Any]]:
+    cursor = tables.execute(f"SELECT * FROM {name}")
+    columns = [of[0] for of in cursor.description]
+    for row in cursor:
+        yield {k: v for k, v in zip(columns, row, strict=True) if k != "last_crc32c"}
+
+
+@each_data_set
+def test_mark_and_headers_have_the_last_time(mirrors: Mirrors) -> None:
+    assert mirrors.collapsed.mark.max_timestamp == mirrors.kept.mark.max_timestamp
 
 
 def _without_noops(answer: Any) -> Any:

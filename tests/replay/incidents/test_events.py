@@ -120,10 +120,11 @@ def test_controller_is_told_with_the_time_that_it_was_active() -> None:
     def elected(node: int) -> LeaderChangeMessage:
         return LeaderChangeMessage(version=0, leader_id=node, voters=(), granting_voters=())
 
-    found = events((elected(1),), UP, (elected(2),), (NoOpRecord(),))
+    found = events((elected(1),), UP, (elected(2),), (elected(3),), (NoOpRecord(),))
     assert [each.text for each in found if each.kind == "controllers"] == [
         "controller 1 became active in epoch 1, for 4 s, last record after 1 s",
-        "controller 2 became active in epoch 1, for 1 s",
+        "controller 2 became active in epoch 1, for 1 s, wrote nothing later",
+        "controller 3 became active in epoch 1, for 1 s",
     ]
 
 

@@ -45,7 +45,7 @@ def outages_by_replay(store: HistoryStore, log: FakeLog, end_offset: int) -> set
             of_object[each.topic_id, number, each.kind].append(each)
     intervals: set[Interval] = set()
     (last,) = log.batches(end_offset - 1, end_offset)
-    end_ms = last.times_at(end_offset - 1)[1]
+    end_ms = last.times_at(end_offset - 1)[0]
 
     def spans(begin: int, end: int | None) -> tuple[int | None, int | None, int | None]:
         from_ms, to_ms = times.get(begin), times.get(end)
