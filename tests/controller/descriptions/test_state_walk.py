@@ -25,11 +25,11 @@ from controller.decisions.topics import DeleteTopics, delete_topics
 from controller.descriptions.state_walk import Transition, walk_states
 from records.configs import ConfigRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.partitions import PartitionChangeRecord
+from records.partitions import PartitionChangeRecord, ReplicaDeletionRecord
 from replay.image.metadata import MetadataImage
-from replay.loader import images
+from replay.loader import images, load_image
 from tests.controller.cluster import Cluster
-from tests.replay.builders import FakeLog, batches, broker, partition, topic
+from tests.replay.builders import FakeLog, batches, broker, partition, topic, uid
 
 
 @pytest.fixture
@@ -204,3 +204,24 @@ def test_machines_move_when_the_transaction_ends() -> None:
     steps = list(walk_states(images(log, 0, log.end_offset), MetadataImage.EMPTY))
     assert {step.offset for step in steps} == {log.end_offset - 1}
     assert _lines(steps)[0] == "orders-0: NonExistent > New"
+
+
+def test_a_raw_record_may_take_a_replica_where_no_controller_does() -> None:
+    def deletion(state: int) -> ReplicaDeletionRecord:
+        return ReplicaDeletionRecord(
+            topic_id=uid("orders"), partition_id=0, broker_id=1, state=state
+        )
+
+    log = FakeLog(
+        batches(
+            [broker(1, fenced=False)],
+            [topic("orders"), partition("orders", 0, replicas=(1,), isr=(1,))],
+            *[[deletion(state)] for state in (5, 9, 6)],
+        )
+    )
+    steps = list(walk_states(images(log, 2, log.end_offset), load_image(log, 2)))
+    assert _lines(steps)[-3:] == [
+        "orders-0@1: ReplicaDeletionStarted > ReplicaDeletionSuccessful",
+        "orders-0@1: ReplicaDeletionSuccessful > state 9",
+        "orders-0@1: state 9 > ReplicaDeletionIneligible",
+    ]
