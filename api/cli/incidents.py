@@ -1,6 +1,6 @@
 """Commands about incidents: timeline, outages, why."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from api.cli.arguments import At, From, Json, LogOrServer, ObjectText, Server, ShowSecrets, To
@@ -31,6 +31,9 @@ _ASKED_FOR = frozenset({"topics", "others"})
 """Kinds of events that callers ask for."""
 
 _MIN_ISR = "min.insync.replicas"
+
+_OF_PARTITIONS = ("leaderless", "under_replicated", "under_min_isr")
+"""Kinds of outages of partitions; the others are of brokers."""
 
 _NAMED_MAX = 3
 """An event about more partitions only counts them."""
@@ -239,15 +242,13 @@ def _assumed(text: str) -> int:
 
 
 def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
-    from records.text import duration_text
-
     intervals = found["intervals"]
     until = f"up to offset {about.as_of}" if about.as_of >= 0 else "before the first record"
     print_line(f"{count_text(len(intervals), 'outage')} {until}")
     for kind, total in found["totals"].items():
         if total["intervals"]:
             lasting = f", {total['lasting']:,} of them to the end" if total["lasting"] else ""
-            lasted = duration_text(total["duration_ms"])
+            lasted = _sum_text(kind, total["duration_ms"])
             print_line(f"  {kind}: {total['intervals']:,}, {lasted} in all{lasting}")
     used = found["min_insync_replicas"]
     if used["known_topics"] or used["unknown_topics"]:
@@ -259,7 +260,7 @@ def _print(found: dict[str, Any], about: "About", verbose: bool) -> None:
         ("lasted", "kind", "object", "from", "", "to", "", "cause"),
         [_row(group) for group in ([[i] for i in intervals] if verbose else _grouped(intervals))],
     )
-    _print_sums("topic", {"leaderless", "under_replicated", "under_min_isr"}, intervals)
+    _print_sums("topic", _OF_PARTITIONS, intervals)
     _print_sums("broker", {"fenced", "shutting_down"}, intervals)
 
 
@@ -302,10 +303,24 @@ def _row(group: list[Interval]) -> tuple[object, ...]:
     )
 
 
-def _print_sums(what: str, kinds: set[str], intervals: list[Interval]) -> None:
-    """Print the number and total duration of outages of some kinds, per topic or broker."""
+def _sum_text(kind: str, duration_ms: int) -> str:
+    """Return the sum of the durations of outages.
+
+    Those of partitions overlap: 50 partitions that were down for an hour were not down for two
+    days, but for 50 partition-hours.
+    """
     from records.text import duration_text
 
+    if kind not in _OF_PARTITIONS:
+        return duration_text(duration_ms)
+    for size_ms, unit in ((3_600_000, "hours"), (60_000, "minutes")):
+        if duration_ms >= size_ms:
+            return f"{duration_ms / size_ms:,.1f} partition-{unit}"
+    return f"{duration_ms / 1_000:.1f} partition-seconds"
+
+
+def _print_sums(what: str, kinds: Collection[str], intervals: list[Interval]) -> None:
+    """Print the number and total duration of outages of some kinds, per topic or broker."""
     sums: dict[tuple[str, str], list[Interval]] = {}
     for it in intervals:
         if it["kind"] in kinds:
@@ -319,5 +334,5 @@ def _print_sums(what: str, kinds: set[str], intervals: list[Interval]) -> None:
     rows.sort(key=lambda row: (-row[0], row[1], row[2]))
     print_table(
         (what, "kind", "times", "in all"),
-        [(name, kind, f"{times:,}", duration_text(ms)) for ms, name, kind, times in rows],
+        [(name, kind, f"{times:,}", _sum_text(kind, ms)) for ms, name, kind, times in rows],
     )

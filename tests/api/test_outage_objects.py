@@ -53,3 +53,15 @@ def test_name_of_an_object_is_no_pattern() -> None:
     assert not name_matcher("config:group/a*", {"config:group/a*"})("config:group/ab")
     assert name_matcher("config:group/a*", set())("config:group/ab")
     assert not name_matcher("config:group/[ab]?", set())("config:group/ab")
+
+
+def test_sums_of_partitions_are_in_partition_hours(metalog: Metalog, demo_log: Path) -> None:
+    told = metalog("outages", demo_log, "--json").json
+    total_ms = told["totals"]["under_replicated"]["duration_ms"]
+    text = metalog("outages", demo_log).out
+    assert f", {total_ms / 3_600_000:,.1f} partition-hours in all" in text
+    of_topics = [line for line in text.splitlines() if " under_replicated " in line]
+    assert any(line.endswith(" partition-hours") for line in of_topics)
+    fenced = told["totals"]["fenced"]
+    assert f"  fenced: {fenced['intervals']}, " in text
+    assert not [line for line in text.splitlines() if "fenced" in line and "partition-" in line]
