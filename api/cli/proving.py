@@ -111,7 +111,8 @@ def check(
         print_json_pieces(items, lambda: place_of(about))
     else:
         count = count_text(len(found), "violation") if found else "no violation"
-        print_line(f"{count} up to {point_text(about.as_of)}")
+        since = f" from {point_text(about.from_)}" if about.from_ else ""
+        print_line(f"{count}{since} up to {point_text(about.as_of)}")
         for each in found:
             _print_violation(each)
         print_remark(about)

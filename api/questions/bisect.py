@@ -31,7 +31,7 @@ def flips_found(past: Past, at: int, request: FindFlips) -> Computed:
         RequestError: INVALID_REQUEST, the text is not an expression, or its types do not fit.
     """
     expression = Expression(request.expression)
-    first = past.first_offset(request.first, at)
+    first = past.first_known_offset(request.first, at)
     with past.progress("replaying", at + 1) as advance:
         if request.monotone:
             found = past.timeline.only_flip(expression, first, at + 1, advance)

@@ -2,7 +2,7 @@
 
 import enum
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
@@ -17,13 +17,14 @@ from api.questions.rows import origin_json
 from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
-from replay.name_patterns import is_pattern
+from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.asked_for import AskedFor
 from replay.time_travel.changes import Change
+from replay.time_travel.history import LastSet
 from replay.time_travel.kinds import VOTERS
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.time_travel.pattern_history import history_matching
-from replay.time_travel.static_voters import static_voter_changes
+from replay.time_travel.static_voters import static_voter_changes, static_voters
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,15 +130,23 @@ def history_shown(past: Past, at: int, request: ShowHistory) -> Computed:
     matches = is_pattern(name.name) and not _is_literal(past, at, name)
     if request.step is not None:
         return (_step_matching if matches else _step_shown)(past, at, name, request)
-    first = past.first_offset(request.first, at)
+    # A pattern is matched in the state before the range.
+    begin = past.first_known_offset if matches else past.first_offset
+    first = begin(request.first, at)
 
     def events() -> Iterator[ObjectEvent]:
         if matches:
             found = _matching(past, name, first, at, request)
         else:
             found = _of_object(past, name, first, at, request)
-        if name.name == VOTERS or _is_whole_voter(name):
-            found = _or_static_voters(found, past, first, at, request, name)
+        found = _or_static_voters(
+            found,
+            past,
+            at + 1,
+            request,
+            name,
+            lambda known: (event for event in known if event.offset >= first),
+        )
         yield from found if request.last is None else deque(found, request.last)
 
     return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(at))
@@ -178,32 +187,50 @@ def _of_object(
             yield event_of(event.row, event.changes)
 
 
-def _is_whole_voter(name: ObjectName) -> bool:
-    """True if the name is that of one voter, without a field."""
-    return name.kind.name == "voter" and name.field is None and name.name.isdecimal()
-
-
 def _or_static_voters(
     found: Iterator[ObjectEvent],
     past: Past,
-    first: int,
-    at: int,
+    end: int,
     request: ShowHistory,
     name: ObjectName,
+    choose: Callable[[Iterator[ObjectEvent]], Iterable[ObjectEvent]],
 ) -> Iterator[ObjectEvent]:
-    """Yield the events found; if voters of a static quorum are not found, their announcements.
+    """Yield the events found; if voters of a static quorum are not found, some announcements.
 
     A mirror has no record that sets such voters, but each new leader announces them.
+
+    Args:
+        end: End of the offsets whose announcements count, exclusive.
+        choose: Returns those of the announcements that the request is about.
     """
     try:
         yield from found
     except RequestError:
-        voter_id = None if name.name == VOTERS else int(name.name)
-        named = list(static_voter_changes(past.reader, at + 1, voter_id))
-        if not named or past.reader.kind is not Kind.MIRROR:
+        announced = _announced(past, name, end)
+        if not announced:
             raise
         event_of = _Events(past, request, name)
-        yield from (event_of(row, [change]) for row, change in named if row.offset >= first)
+        # Only the events of a pattern name their object.
+        is_many = is_pattern(name.name)
+        yield from choose(
+            replace(event_of(row, [each]), object=each.object if is_many else UNSET)
+            for row, each in announced
+        )
+
+
+def _announced(past: Past, name: ObjectName, end: int) -> list[tuple[Envelope, Change]]:
+    """Return the announcements of the named voters of a static quorum; none of other objects."""
+    if past.reader.kind is not Kind.MIRROR or name.field is not None:
+        return []
+    if name.name == VOTERS:
+        return list(static_voter_changes(past.reader, end))
+    if name.kind.name != "voter":
+        return []
+    listed = {str(each) for of in static_voters(past.reader, end) for each in of.voter_ids}
+    matches = name_matcher(name.name, listed)
+    voter_ids = sorted(int(each) for each in listed if matches(each))
+    found = [each for of in voter_ids for each in static_voter_changes(past.reader, end, of)]
+    return sorted(found, key=lambda each: each[0].offset)
 
 
 def _matching(
@@ -227,12 +254,13 @@ def _label(_kind: str, label: str) -> str:
 
 def _step_matching(past: Past, at: int, name: ObjectName, request: ShowHistory) -> Computed:
     is_next = request.step is Step.NEXT
-    first, last = past.reader.start_offset, at - 1
+    first, last = past.reader.history_start, at - 1
     if is_next:
         first, last = max(at + 1, first), past.reader.end_offset - 1
 
     def events() -> Iterator[ObjectEvent]:
         found = _matching(past, name, first, last, request) if first <= last else iter(())
+        found = _or_static_voters(found, past, last + 1, request, name, _step_from(at, request))
         yield from islice(found, 1) if is_next else deque(found, 1)
 
     items = _with_notes(events(), past, request)
@@ -244,13 +272,23 @@ def _step_shown(past: Past, at: int, name: ObjectName, request: ShowHistory) -> 
     last = past.reader.end_offset - 1 if is_next else at
     step = past.timeline.change_after if is_next else past.timeline.change_before
 
-    def events() -> Iterator[ObjectEvent]:
+    def found() -> Iterator[ObjectEvent]:
         with past.progress("reading", last + 1) as advance:
             event = step(name, at, advance)
         if event is not None:
             yield _Events(past, request, name)(event.row, event.changes)
 
-    return Computed(items=_with_notes(events(), past, request), about=lambda: past.about(last))
+    events = _or_static_voters(found(), past, last + 1, request, name, _step_from(at, request))
+    return Computed(items=_with_notes(events, past, request), about=lambda: past.about(last))
+
+
+def _step_from(
+    at: int, request: ShowHistory
+) -> Callable[[Iterator[ObjectEvent]], Iterable[ObjectEvent]]:
+    """Return a function that chooses the event of a step from offset `at`, of all in order."""
+    if request.step is Step.NEXT:
+        return lambda events: islice((event for event in events if event.offset > at), 1)
+    return lambda events: deque((event for event in events if event.offset < at), 1)
 
 
 class _Events:
@@ -355,8 +393,16 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
         RequestError: the object or field is absent at that offset.
     """
     name = parse_object(request.object)
-    with past.progress("reading", at + 1) as advance:
-        found = past.timeline.blame(name, at, advance, by_name=past.by_name)
+    try:
+        with past.progress("reading", at + 1) as advance:
+            found = past.timeline.blame(name, at, advance, by_name=past.by_name)
+    except RequestError:
+        # Of a voter of a static quorum.
+        announced = _announced(past, name, at + 1)
+        if not announced or announced[-1][1].after is None:
+            raise
+        row, change = announced[-1]
+        found = {change.field: LastSet(change.after, row)}
     asked_for = past.timeline.asked_for(by_name=past.by_name)
     fields = {
         field: FieldSetter(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
@@ -25,16 +26,18 @@ class CheckHistory(msgspec.Struct, frozen=True, kw_only=True):
 def violations_found(past: Past, at: int, request: CheckHistory) -> Computed:
     """Return the violations, in pieces; the field `first` is the offset of the first violation.
 
+    The position has the first offset that was checked: before the kept history no state is known.
+
     Raises:
         RequestError: INVALID_REQUEST, a text is not an expression, or its types do not fit.
     """
     expectations = [Expression(text) for text in request.expect]
-    first = past.first_offset(request.first, at)
+    first = past.first_known_offset(request.first, at)
     start = past.image(first - 1)
     with past.progress("checking", at + 1) as advance:
         source = past.timeline.source
         found = check_log(source, start, at + 1, expectations=expectations, progress=advance)
-    return Computed(items=_document(found), about=lambda: past.about(at))
+    return Computed(items=_document(found), about=lambda: replace(past.about(at), from_=first))
 
 
 def _document(found: list[Violation]) -> Iterator[Piece]:

@@ -181,6 +181,12 @@ class Past:
         """Return the time of the question, ms since 1970; the same for all pages of its answer."""
         return self.points.setdefault(_CLOCK, time.time_ns() // 1_000_000)
 
+    def first_known_offset(self, point: str, to: int) -> int:
+        """Like `first_offset`, for answers that start from the state before the range: at the
+        earliest the start of the kept history.
+        """
+        return max(self.first_offset(point, to), self.reader.history_start)
+
     def counted_until(self, at: int, point: str | None = None) -> int | None:
         """Return the time up to which what lasts at offset `at` is counted, in ms since 1970.
 

@@ -29,7 +29,7 @@ def walked_states(past: Past, at: int, request: WalkStates) -> Computed:
         RequestError: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID: the topic or partition never
             existed.
     """
-    first = max(past.first_offset(request.since, at), past.reader.history_start)
+    first = past.first_known_offset(request.since, at)
     return Computed(items=_transitions(past, first, at, request), about=lambda: past.about(at))
 
 

@@ -166,3 +166,45 @@ def test_voter_of_a_static_quorum_has_the_history_of_its_announcements(
     assert changes("voter:3") == [(0, True), (3, None)]
     assert changes("voter:4") == [(3, True)]
     assert metalog("history", log, "voter:9").code == 3
+    every = metalog("history", log, "voter:*", "--json").lines
+    assert [(line["offset"], line["object"]) for line in every] == [
+        *[(0, f"voter:{n}") for n in (1, 2, 3)],
+        (3, "voter:3"),
+        (3, "voter:4"),
+    ]
+    assert metalog("history", log, "voter:9*").code == 3
+
+
+def test_steps_and_blame_of_a_static_voter_are_as_its_history(
+    tmp_path: Path, metalog: Metalog
+) -> None:
+    files = LogFiles(tmp_path / "node")
+    files.segment(
+        0,
+        batch(0, 1, leader_change(1, 2, 3)),
+        batch(1, 1, topic()),
+        batch(2, 2, leader_change(1, 2, 4)),
+        batch(3, 3, leader_change(1, 2, 4)),
+    )
+    log = tmp_path / "log"
+    assert metalog("import", "kraft", files.partition, log).code == 0
+
+    def step(*arguments: object) -> list[int]:
+        answer = metalog("history", log, *arguments, "--json")
+        assert answer.code == 0, answer.err
+        return [line["offset"] for line in answer.lines]
+
+    for name in ("voter:3", "voter:*"):
+        assert step(name, "--next", "start") == [0]
+        assert step(name, "--next", 0) == [2]
+        assert step(name, "--next", 2) == []
+        assert step(name, "--prev", "end") == [2]
+        assert step(name, "--prev", 2) == [0]
+    assert step("voters", "--next", 0) == [2]
+    fields = metalog("blame", log, "voter:1", "--json").json["fields"]
+    assert {name: (each["value"], each["offset"]) for name, each in fields.items()} == {
+        "is_static": (True, 0)
+    }
+    assert metalog("blame", log, "voter:4", "--at", 2).code == 0
+    for gone in (["voter:4", "--at", 1], ["voter:3"], ["voter:9"]):
+        assert metalog("blame", log, *gone).code == 3
