@@ -381,6 +381,17 @@ def test_unknown_id_is_never_an_empty_answer(
     assert not (tmp_path / "script").exists()
 
 
+def test_id_is_that_of_a_topic_in_any_namespace(
+    metalog: Metalog, log: Path, topic_id: str, tmp_path: Path
+) -> None:
+    shutil.copytree(log, tmp_path / "log")
+    entry = ("--principal", "User:eve", "--operation", "read")
+    words = (*entry, "--namespace", "org", "--topic", topic_id, "--log", tmp_path / "log")
+    made = metalog("acls", "create", *words)
+    assert (made.code, made.err) == (0, "")
+    assert f"on topic:{NAME}\n" in made.out
+
+
 def test_id_is_no_prefix_of_names(metalog: Metalog, log: Path, topic_id: str) -> None:
     create = ["acls", "create", "--principal", "User:zoe", "--operation", "read"]
     for ref, options, code in (

@@ -89,3 +89,13 @@ async def test_the_steps_of_a_transaction_share_an_item_limit(tmp_path: Path) ->
         with pytest.raises(RequestError, match="there is no topic"):
             await at.service.run("transaction", allowed, caller=Caller())
         assert at.service.image.provenance.next_offset == end
+
+
+async def test_requests_of_this_process_have_an_item_limit(tmp_path: Path) -> None:
+    limit = COMMANDS["topics delete"].items_max
+    assert limit is not None
+    names = tuple([f"invented-{number}" for number in range(limit + 1)])
+    async with server(tmp_path) as at:
+        with pytest.raises(RequestError, match=f"at most {limit} items") as caught:
+            await at.service.run("topics delete", DeleteTopics(topics=names), caller=Caller())
+        assert caught.value.code == "MESSAGE_TOO_LARGE"

@@ -7,7 +7,7 @@ no answer contains anything that was set, or anybody who did something, while th
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from controller.authorization.caller import Caller
 from controller.decisions.context import Settings
 from controller.decisions.features import bootstrap_records
 from controller.decisions.levels import NEW_CLUSTER_LEVELS
+from controller.decisions.namespaces import MoveTopics
 from controller.decisions.replica_states import (
     DELETION_STARTED,
     DELETION_SUCCESSFUL,
@@ -114,6 +115,18 @@ def _work(tenant: Tenant, name: str, replicas: tuple[int, ...]) -> Iterator[tupl
 
 def _move(tenant: Tenant, next_holder: Tenant, name: str) -> Iterator[tuple[Origin, Record]]:
     """Yield the move of a topic; its last state goes with it, so that is nobody's secret."""
+    yield from _tidied(tenant, name)
+    # It is carried out where the topic is moved to; who asked for it stays here.
+    yield _of(tenant), change(name, 1, replicas=(2, 3), adding_replicas=(3,))
+    yield (
+        _ADMIN,
+        MoveTopicRecord(topic_id=uid(name), namespace_id=uid(next_holder.name), name=name),
+    )
+    yield _ADMIN, change(name, 1, adding_replicas=())
+
+
+def _tidied(tenant: Tenant, name: str) -> Iterator[tuple[Origin, Record]]:
+    """Yield what ends the work of a tenant."""
     config = ConfigRecord(
         resource_type=TOPIC,
         resource_name=f"{tenant.name}:{name}",
@@ -121,17 +134,10 @@ def _move(tenant: Tenant, next_holder: Tenant, name: str) -> Iterator[tuple[Orig
         value=None,
     )
     yield _of(tenant), config
-    # It is carried out where the topic is moved to; who asked for it stays here.
-    yield _of(tenant), change(name, 1, replicas=(2, 3), adding_replicas=(3,))
     yield (
         _ADMIN,
         CancelDeleteTopicPartitionsRecord(topic_id=uid(name), partition_ids=(1,)),
     )
-    yield (
-        _ADMIN,
-        MoveTopicRecord(topic_id=uid(name), namespace_id=uid(next_holder.name), name=name),
-    )
-    yield _ADMIN, change(name, 1, adding_replicas=())
 
 
 def _steps() -> Iterator[tuple[Origin, Record]]:
@@ -189,8 +195,10 @@ class _Start:
 
 
 @asynccontextmanager
-async def _world(directory: Path, *, is_indexed: bool = False) -> AsyncIterator[_World]:
-    """The topics' whole story; `is_indexed`: with snapshots and the SQL history."""
+async def _world(
+    directory: Path, *, is_indexed: bool = False, more: Iterable[tuple[Origin, Record]] = ()
+) -> AsyncIterator[_World]:
+    """The topics' whole story, and more; `is_indexed`: with snapshots and the SQL history."""
     create_log(directory, CLUSTER_ID)
     log = await MetadataLog.open(directory, clock=_Start())
     try:
@@ -198,7 +206,7 @@ async def _world(directory: Path, *, is_indexed: bool = False) -> AsyncIterator[
         shared = (*bootstrap_records(NEW_CLUSTER_LEVELS), *brokers)
         await log.append(NewBatch(records=shared, origin=_ADMIN))
         first = log.end_offset
-        for origin, record in _steps():
+        for origin, record in (*_steps(), *more):
             await log.append(NewBatch(records=(record,), origin=origin))
         end = log.end_offset
     finally:
@@ -286,6 +294,31 @@ async def test_a_moved_topic_shows_nothing_of_its_time_with_another_tenant(
         every = list(range(world.first, world.end))
         points = random.Random(4).sample(every[:-1], cases(len(every) - 1, 3))
         for point in (*points, every[-1]):
+            for name, request in _questions(asking, point):
+                asked = WireRequest(command=name, request=to_wire(request), point=str(point))
+                told = await whole_answer(world.service, asking.caller, asked)
+                found = [mark for mark in marks if mark in _without_request(repr(told), request)]
+                assert found == [], (point, name, request, told)
+
+
+@pytest.mark.parametrize(("asking", "other"), [(ALPHA, BRAVO), (BRAVO, ALPHA)])
+async def test_a_namespace_that_was_moved_as_a_whole_shows_neither_tenant_the_other(
+    tmp_path: Path, asking: Tenant, other: Tenant
+) -> None:
+    """The topics go by one request, which names both namespaces and is kept in the log."""
+    second = [
+        (_of(ALPHA), topic("second", namespace=ALPHA.name)),
+        (_of(ALPHA), partition("second", 0, replicas=(2,), isr=(2,), leader=2)),
+    ]
+    marks, admin = _marks(other), Caller(principal="User:admin", client_id="admin-client")
+    async with _world(tmp_path / "log", more=(*_tidied(ALPHA, "kept"), *second)) as world:
+        move = MoveTopics(from_namespace=ALPHA.name, to_namespace=BRAVO.name)
+        before = world.service.image.provenance.next_offset
+        await world.service.run("namespaces move", move, caller=admin)
+        image = world.service.image
+        names = {image.full_name(each) for each in image.topics()}
+        assert names == {"bravo:kept", "bravo:second"}
+        for point in range(before - 1, image.provenance.next_offset):
             for name, request in _questions(asking, point):
                 asked = WireRequest(command=name, request=to_wire(request), point=str(point))
                 told = await whole_answer(world.service, asking.caller, asked)
