@@ -16,8 +16,8 @@ from controller.rights.object_rights import require_seen
 from controller.wire import from_wire, to_wire
 from records.errors import RequestError
 
-ITEMS_MAX = 2_500
-"""Items of a request that changes something: each costs up to 16 us in one turn of the event loop,
+ITEMS_MAX = 2_000
+"""Items of a request that changes something: each costs up to 24 us in one turn of the event loop,
 and requests for more would keep it for 50 ms."""
 
 

@@ -15,7 +15,13 @@ from api.requests.commands import any_command
 from api.requests.transactions import Transact, requests_of
 from controller.authorization.authorizer import CLUSTER, Access, Operation
 from controller.authorization.caller import Caller
-from controller.decisions.acls import AclBinding, CreateAcls, DeleteAcls, select_acls
+from controller.decisions.acls import (
+    AclBinding,
+    CreateAcls,
+    DeleteAcls,
+    check_comparisons,
+    select_acls,
+)
 from records.base import Record, Uuid
 from records.envelope import Envelope
 from records.errors import RequestError
@@ -101,6 +107,7 @@ def _after(image: MetadataImage, change: CreateAcls | DeleteAcls) -> MetadataIma
 def _records(image: MetadataImage, change: CreateAcls | DeleteAcls) -> Iterable[Record]:
     if isinstance(change, CreateAcls):
         return [_record(acl) for acl in change.acls]
+    check_comparisons(image, change.filters)
     found: set[Uuid] = set()
     for wanted in change.filters:
         with contextlib.suppress(RequestError):  # a filter that the decision refuses, too

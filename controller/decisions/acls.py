@@ -5,7 +5,7 @@ Entries on namespaces (KIP-37) are ours.
 """
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -55,6 +55,12 @@ class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
     host: str = WILDCARD
     operation: OperationCode
     permission_type: PermissionCode = PermissionType.ALLOW.value
+
+
+COMPARISONS_MAX = 25_000
+"""Entries with which the filters of one request are compared. One that selects an entry takes
+2 us, and one that does not less than 1.
+"""
 
 
 class AclFound(AclBinding, frozen=True, kw_only=True):
@@ -109,6 +115,16 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
     host: str | None = None
     operation: OperationCode = ANY
     permission_type: PermissionCode = PermissionType.ANY.value
+
+    @property
+    def names_patterns(self) -> bool:
+        """True if the filter names all that its entries may be on: types, name, pattern type."""
+        exact = (PatternType.LITERAL.value, PatternType.PREFIXED.value)
+        return (
+            bool(self.resource_types)
+            and self.resource_name is not None
+            and self.pattern_type in exact
+        )
 
     def check(self) -> None:
         """Check that all codes are known.
@@ -192,8 +208,10 @@ def delete_acls(context: Context, request: DeleteAcls) -> ControllerResult[tuple
     """Delete entries by filters; an entry selected by several filters is in the result of each.
 
     Raises:
+        RequestError: POLICY_VIOLATION, the filters are compared with too many entries.
         TooLargeError: POLICY_VIOLATION, the request makes too many records.
     """
+    check_comparisons(context.image, request.filters)
     records = RecordList()
     gone: set[Uuid] = set()
 
@@ -217,7 +235,42 @@ def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]
     wanted.check()
     if ResourceType.TOPIC.value in wanted.resource_types and wanted.resource_name is not None:
         wanted = replace(wanted, resource_name=full_name(image, wanted.resource_name))
-    return in_order(acl for acl in image.acls() if wanted.matches(acl))
+    return in_order(acl for acl in _candidates(image, wanted) if wanted.matches(acl))
+
+
+def check_comparisons(image: MetadataImage, filters: Sequence[AclFilter]) -> None:
+    """Check that the filters of a request are compared with few entries; one filter may be
+    compared with all.
+
+    Raises:
+        RequestError: POLICY_VIOLATION.
+    """
+    if len(filters) < 2:
+        return
+    broad = sum(1 for wanted in filters if not wanted.names_patterns)
+    compared = broad * sum(1 for _ in image.acls()) if broad else 0
+    for wanted in filters:
+        if wanted.names_patterns and compared <= COMPARISONS_MAX:
+            compared += sum(1 for _ in _candidates(image, wanted))
+    if compared > COMPARISONS_MAX:
+        raise RequestError(
+            "POLICY_VIOLATION",
+            f"{len(filters)} filters would be compared with more than {COMPARISONS_MAX} entries;"
+            " name the resources and their pattern type, or send fewer filters in a request",
+        )
+
+
+def _candidates(image: MetadataImage, wanted: AclFilter) -> Iterable[Acl]:
+    """Return the entries among which are all that a filter selects."""
+    if not wanted.names_patterns:
+        return image.acls()
+    assert wanted.resource_name is not None
+    return [
+        acl
+        for resource_type in wanted.resource_types
+        for acls in image.acls_on(resource_type, wanted.pattern_type, wanted.resource_name).values()
+        for acl in acls
+    ]
 
 
 def _by_name(image: MetadataImage, acl: AclBinding) -> AclBinding:

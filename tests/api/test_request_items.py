@@ -81,9 +81,9 @@ async def test_the_steps_of_a_transaction_share_an_item_limit(tmp_path: Path) ->
         many = Transact(steps=(_deletion(STEPS_MAX - 1), _deletion(2)))
         with pytest.raises(RequestError, match=f"at most {STEPS_MAX} items"):
             await at.service.run("transaction", many, caller=Caller())
-        with pytest.raises(RequestError, match=r"step 2 of 2.*at most 2500 items"):
+        with pytest.raises(RequestError, match=r"step 2 of 2.*at most 2000 items"):
             await at.service.run(
-                "transaction", Transact(steps=(_deletion(1), _deletion(2_501))), caller=Caller()
+                "transaction", Transact(steps=(_deletion(1), _deletion(2_001))), caller=Caller()
             )
         allowed = Transact(steps=(_deletion(STEPS_MAX - 1), _deletion(1)))
         with pytest.raises(RequestError, match="there is no topic"):
