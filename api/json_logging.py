@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from api.printable import printable_json
+
 _STANDARD = frozenset(
     (*vars(logging.makeLogRecord({})), "message", "asctime", "time", "level", "logger")
 )
@@ -37,7 +39,8 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             fields["stack"] = record.stack_info
         # Surrogates, which names of files may have, are not in JSON.
-        return msgspec.json.encode(_encodable(fields), enc_hook=repr).decode()
+        document = msgspec.json.encode(_encodable(fields), enc_hook=repr).decode()
+        return printable_json(document)
 
 
 def log_as_json() -> None:

@@ -28,7 +28,9 @@ from records.security import (
     UserScramCredentialRecord,
 )
 from records.text import uuid_text
+from records.topics import NamespaceRecord, TopicRecord
 from replay.image.configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from tests.metadata_log.kraft.node import Node
 from tests.replay.builders import broker, change, namespace, partition, topic, uid
 
 HOSTILE = (
@@ -40,6 +42,9 @@ HOSTILE = (
 
 OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Controls but for tab and line feed, and bidirectional formatting."""
+
+LAST_VALUE = "the last record"
+"""A text that only the last record of a hostile node has."""
 
 _ORIGIN = Origin(
     principal=f"User:{HOSTILE}",
@@ -120,6 +125,18 @@ def write_hostile_log(directory: Path) -> None:
         origin = replace(_ORIGIN, request_id=f"{number} {HOSTILE}")
         batches.append(NewBatch(records=(record,), origin=origin))
     write_batches(directory, *batches)
+
+
+def write_hostile_node(directory: Path) -> Node:
+    """Make a directory of a Kafka node whose log has what Kafka has of these records."""
+    node = Node(directory, HOSTILE.replace("\n", ""), voters=1)
+    for record in (*bootstrap_records(NEW_CLUSTER_LEVELS), *_records()):
+        if isinstance(record, TopicRecord):
+            node.append(replace(record, namespace_id=None))
+        elif not isinstance(record, NamespaceRecord | NoteRecord):
+            node.append(record)
+    node.append(topic(LAST_VALUE))
+    return node
 
 
 def write_batches(directory: Path, *batches: NewBatch) -> None:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from api.printable import plain, plain_block
+
 if TYPE_CHECKING:
     import msgspec
 
@@ -81,19 +83,26 @@ NOTHING, UNKNOWN = "nothing", "unknown"
 ERRORS_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
 
 
-class _OneLineFormatter(logging.Formatter):
-    """Formats a message as one line: messages contain names that clients and other nodes chose."""
+class _PlainFormatter(logging.Formatter):
+    """Formats a message as one line, and a traceback as an indented block below it.
+
+    Both contain names that clients and other nodes chose.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        from api.cli.output import plain
-
         return plain(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return plain_block(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return plain_block(super().formatStack(stack_info))
 
 
 def configure_logging(debug: bool) -> None:
     """Print warnings on standard error; with `debug` informational messages, too."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_OneLineFormatter("%(levelname)s: %(message)s"))
+    handler.setFormatter(_PlainFormatter("%(levelname)s: %(message)s"))
     level = logging.INFO if debug else logging.WARNING
     logging.basicConfig(handlers=[handler], level=level)
 
@@ -133,7 +142,7 @@ def _print_traceback(error: Exception) -> None:
         return
     import traceback
 
-    traceback.print_exception(error)
+    sys.stderr.write(plain_block("".join(traceback.format_exception(error))) + "\n")
 
 
 def _fail_with(error: "MetadataLogError") -> int:
@@ -222,8 +231,6 @@ def _write_json(*parts: "msgspec.Struct") -> None:
 
 
 def _write_text(code: str, text: str) -> None:
-    from api.cli.output import plain
-
     sys.stderr.write(f"error: {code}: {plain(text)}\n")
 
 

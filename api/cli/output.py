@@ -1,7 +1,6 @@
 """Output of commands: one JSON document, JSON lines, or text."""
 
 import os
-import re
 import select
 import shutil
 import sys
@@ -10,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from api.cli import progress_bar
+from api.printable import plain, printable_json
 
 if TYPE_CHECKING:
     import msgspec
@@ -58,23 +58,14 @@ def print_json_line(*parts: "msgspec.Struct") -> None:
     import msgspec
 
     document = parts[0] if len(parts) == 1 else fields_of(*parts)
-    _write(_printable(msgspec.json.encode(document).decode()) + "\n")
+    _write(printable_json(msgspec.json.encode(document).decode()) + "\n")
 
 
 def json_line(answer: "msgspec.Struct | dict[str, Any]") -> str:
     """Return an answer as one line of JSON with spaces, for human readers."""
     import msgspec
 
-    return _printable(msgspec.json.format(msgspec.json.encode(answer), indent=0).decode())
-
-
-# What JSON need not escape, but a terminal may obey: C1 controls and bidirectional formatting.
-_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-
-
-def _printable(document: str) -> str:
-    r"""Return the same JSON with `\u` escapes for characters that a terminal may obey."""
-    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", document)
+    return printable_json(msgspec.json.format(msgspec.json.encode(answer), indent=0).decode())
 
 
 def fields_of(*parts: "msgspec.Struct") -> dict[str, Any]:
@@ -91,7 +82,7 @@ def _print_document(document: Any) -> None:
     import msgspec
 
     encoded = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    _write(_printable(encoded) + "\n")
+    _write(printable_json(encoded) + "\n")
 
 
 def print_line(text: str = "") -> None:
@@ -122,7 +113,7 @@ def print_status(text: str, *, is_final: bool) -> None:
     Args:
         is_final: True if the next status line goes below this one.
     """
-    _write(f"\r\x1b[K{text}" + ("\n" if is_final else ""))
+    _write(f"{progress_bar.ERASED}{plain(text)}" + ("\n" if is_final else ""))
 
 
 def _write(text: str) -> None:
@@ -163,28 +154,19 @@ def is_read() -> bool:
     return True
 
 
-def plain(text: str) -> str:
-    r"""Return a text as one line with control characters escaped, such as `\x1b`.
-
-    Names, reasons and values come from a log, where anyone may have written them.
-    """
-    if text.isprintable():
-        return text
-    return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in text])
-
-
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table with aligned columns.
 
     If the terminal is too narrow, each row is printed as a block of lines. Cells are never
     truncated or wrapped, so that names, ids and times can be copied and searched.
     """
+    columns = [plain(column) for column in columns]
     cells = [["" if cell is None else plain(str(cell)) for cell in row] for row in rows]
     widths = [max(map(_cell_width, column)) for column in zip(columns, *cells, strict=True)]
     if sys.stdout.isatty() and sum(widths) + _GAP * (len(widths) - 1) > _terminal_width():
         _print_blocks(columns, cells)
         return
-    for number, row in enumerate([list(columns), *cells]):
+    for number, row in enumerate([columns, *cells]):
         padded = [
             cell + " " * (width + _GAP - _cell_width(cell))
             for cell, width in zip(row, widths, strict=True)

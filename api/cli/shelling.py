@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from api.cli.arguments import At, Json, LogOrServer, Server, ShowSecrets
 from api.cli.errors import reads_only
-from api.cli.output import is_conversation, note, plain, print_line
+from api.cli.output import is_conversation, note, print_line
 from api.cli.parameters import Option
 from api.cli.quick import command
+from api.printable import plain
 
 if TYPE_CHECKING:
     from api.cli.shell.verbs import Shell

@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -18,12 +19,14 @@ def on_terminal(
     columns: int = 80,
     with_errors: bool = False,
     typed: str = "",
+    stop_at: str = "",
     **environment: str,
 ) -> str:
     """Return what a command prints on a terminal's standard output, without colours.
 
     Args:
         typed: The input typed by the user; it must end the command.
+        stop_at: When this is printed, the command is interrupted.
         with_errors: Also return standard error, where progress bars are shown.
         environment: Further variables.
     """
@@ -39,16 +42,19 @@ def on_terminal(
     )
     os.close(ours)
     os.write(terminal, typed.encode())
-    shown = _read_all(terminal)
+    shown = _read_all(terminal, process, stop_at.encode())
     process.wait()
     return _COLOUR.sub("", shown.decode()).replace("\r\n", "\n")
 
 
-def _read_all(terminal: int) -> bytes:
+def _read_all(terminal: int, process: "subprocess.Popen[bytes]", stop_at: bytes) -> bytes:
     shown = b""
     try:
         while chunk := os.read(terminal, 65_536):
             shown += chunk
+            if stop_at and stop_at in shown:
+                process.send_signal(signal.SIGINT)
+                stop_at = b""
     except OSError as error:
         if error.errno != errno.EIO:  # Linux: the other side was closed
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer import core
 
-from api.cli.output import plain
+from api.printable import plain
 from metadata_log.batch import NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from api.cli.output import plain
 from api.cli.shell.lines import WORDS
 from api.cli.shell.paths import place_at
 from api.cli.shell.verbs import Shell
+from api.printable import plain
 from records.errors import MetadataLogError
 
 DELIMITERS = " \t\n|"
