@@ -67,7 +67,10 @@ def test_names_that_are_not_unicode_can_be_logged() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["serve", "{log}"], ["broker", "--server", "ftp://h", "--id", "1", "--log-dir", "d"]],
+    [
+        ["serve", "{log}"],
+        ["broker", "--server", "kafka://h:1", "--id", "1", "--log-dir", "d", "--listen", "nowhere"],
+    ],
 )
 def test_the_error_that_ends_a_process_is_a_line_of_its_log(
     tmp_path: Path, command: list[str]
