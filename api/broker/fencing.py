@@ -13,11 +13,19 @@ from api.broker.cluster import Cluster
 from api.broker.record_rules import DEFAULT_RULES, RecordRules
 from api.broker.replica import Replica
 from api.broker.replicas import Replicas
+from api.kafka.metadata import may_see
 from controller.authorization.authorizer import CLUSTER, Access, Operation, topic_resource
 from records.base import ZERO_UUID, Uuid
 from records.errors import RequestError
 from records.text import uuid_text
 from replay.image.partitions import NONE, READ_WRITE
+
+Sees = Callable[[str], bool]
+"""True if who asks may know of the topic of this name."""
+
+
+def _all(_: str) -> bool:
+    return True
 
 
 class Fence(Protocol):
@@ -26,8 +34,12 @@ class Fence(Protocol):
     def topic_name(self, topic_id: Uuid) -> str | None:
         """Return the full name of a topic; None if the id is unknown."""
 
-    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
-        """Return the requested replica."""
+    def replica(self, name: str, topic_id: Uuid, partition: int, sees: Sees = _all) -> Replica:
+        """Return the requested replica.
+
+        Args:
+            sees: Returns True if the sender may know of the topic with this name.
+        """
 
     def check_readable(self, name: str, partition: int) -> None:
         """Raise RequestError if the partition's mode allows neither reads nor writes."""
@@ -59,7 +71,7 @@ class NoReplicas:
         """Return the full name of a topic; None if the id is unknown."""
         return self._topic_name(topic_id)
 
-    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+    def replica(self, name: str, topic_id: Uuid, partition: int, sees: Sees = _all) -> Replica:
         """Raise, because this node leads no partition.
 
         Raises:
@@ -93,7 +105,12 @@ def may_replicate(access: Access, _: str) -> bool:
 
 
 class AuthorizedFence:
-    """Wraps a fence for one request: checks the caller's rights on a topic first."""
+    """Wraps a fence for one request: checks the caller's rights on a topic first.
+
+    The id of a topic that the caller may not describe is unknown to it: the caller may have it from
+    a time when the topic was in another namespace, and must learn neither the new name nor whether
+    the topic still exists.
+    """
 
     def __init__(self, fence: Fence, access: Access, is_allowed: TopicCheck) -> None:
         self._fence = fence
@@ -102,10 +119,11 @@ class AuthorizedFence:
         self._checked: dict[str, bool] = {}
 
     def topic_name(self, topic_id: Uuid) -> str | None:
-        """Return the full name of a topic; None if the id is unknown."""
-        return self._fence.topic_name(topic_id)
+        """Return the full name of a topic; None if the caller may not know of it."""
+        name = self._fence.topic_name(topic_id)
+        return name if name is not None and self._sees(name) else None
 
-    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+    def replica(self, name: str, topic_id: Uuid, partition: int, sees: Sees = _all) -> Replica:
         """Check the caller's rights on the topic, and return the requested replica.
 
         Raises:
@@ -114,13 +132,19 @@ class AuthorizedFence:
         """
         if not name and topic_id != ZERO_UUID:
             raise RequestError("UNKNOWN_TOPIC_ID", f"no topic has the id {uuid_text(topic_id)}")
-        if name not in self._checked:
-            self._checked[name] = self._is_allowed(self._access, name)
-        if not self._checked[name]:
+        if not self._allows(name):
             raise RequestError(
                 "TOPIC_AUTHORIZATION_FAILED", f"{self._access.caller.principal} may not use {name}"
             )
-        return self._fence.replica(name, topic_id, partition)
+        return self._fence.replica(name, topic_id, partition, self._sees)
+
+    def _allows(self, name: str) -> bool:
+        if name not in self._checked:
+            self._checked[name] = self._is_allowed(self._access, name)
+        return self._checked[name]
+
+    def _sees(self, name: str) -> bool:
+        return self._allows(name) or may_see(self._access, name)
 
     def check_readable(self, name: str, partition: int) -> None:
         """Raise RequestError if the partition's mode allows neither reads nor writes."""
@@ -147,11 +171,12 @@ class Fencing:
         known = self._cluster.topic_of(topic_id)
         return None if known is None else known.name
 
-    def replica(self, name: str, topic_id: Uuid, partition: int) -> Replica:
+    def replica(self, name: str, topic_id: Uuid, partition: int, sees: Sees = _all) -> Replica:
         """Return the requested replica.
 
         Args:
             topic_id: The zero id if the sender does not know the topic's id.
+            sees: Returns True if the sender may know of the topic with this name.
 
         Raises:
             RequestError: UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION or
@@ -159,7 +184,7 @@ class Fencing:
         """
         replica = self._replicas.get(name, partition)
         if topic_id != ZERO_UUID:
-            self._check_id(name, topic_id, replica)
+            self._check_id(name, topic_id, replica, sees)
         if replica is not None:
             return replica
         if self._cluster.partition(name, partition) is None:
@@ -201,15 +226,14 @@ class Fencing:
             )
         return state.mode
 
-    def _check_id(self, name: str, topic_id: Uuid, replica: Replica | None) -> None:
+    def _check_id(self, name: str, topic_id: Uuid, replica: Replica | None, sees: Sees) -> None:
         here = ZERO_UUID if replica is None else replica.metadata.topic_id
         if here == topic_id:
             return
         known = self._cluster.topic_of(topic_id)
         if here == ZERO_UUID and known is not None and known.name == name:
             return
-        is_known = known is not None or self._replicas.has_topic(topic_id)
-        if replica is None and not is_known:
+        if replica is None and (known is None or not sees(known.name)):
             raise RequestError("UNKNOWN_TOPIC_ID", f"no topic has the id {uuid_text(topic_id)}")
         raise RequestError(
             "INCONSISTENT_TOPIC_ID",

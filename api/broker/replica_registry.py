@@ -37,10 +37,6 @@ class ReplicaRegistry:
         """Return the replica with this topic id and partition, under any name; else None."""
         return self._by_topic.get(topic_id, {}).get(partition)
 
-    def has_topic(self, topic_id: Uuid) -> bool:
-        """True if there is a replica of the topic, whatever its name."""
-        return topic_id in self._by_topic
-
     def add(self, replica: Replica) -> None:
         """Add a replica under the name in its metadata."""
         name = name_of(replica)

@@ -45,7 +45,7 @@ from controller.decisions.broker_configs import (
     BROKER_CONFIGS,
     DELETE_STALE_DELAY,
 )
-from records.base import ZERO_UUID, Uuid
+from records.base import ZERO_UUID
 from records.errors import CorruptLogError, RequestError
 
 log = logging.getLogger(__name__)
@@ -106,10 +106,6 @@ class Replicas:
     async def resume_moves(self) -> None:
         """Restart the moves between log directories that the previous process did not finish."""
         await self.moves.start_again(self._interrupted)
-
-    def has_topic(self, topic_id: Uuid) -> bool:
-        """True if there is a replica of the topic, whatever its name."""
-        return self._registry.has_topic(topic_id)
 
     async def take_over(self, request: LeaderAndIsrRequest) -> tuple[ReplicaResult, ...]:
         """Carry out a LeaderAndIsr request: create, rename or remove folders, and assign the roles.

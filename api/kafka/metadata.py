@@ -93,7 +93,8 @@ def metadata_response(
     """Return the Metadata response, limited to the topics that the caller may see.
 
     A response about all topics leaves out topics that the caller may not see. A requested topic
-    that the caller may not see gets an authorization error, whether it exists or not.
+    that the caller may not see gets an authorization error, whether it exists or not; asked for by
+    id, it is unknown.
 
     Args:
         strict: Report no leader for READ_ONLY partitions to clients that do not know modes.
@@ -168,7 +169,10 @@ def _asked_for(
         topic, code = cluster.topic_of(asked.topic_id), "UNKNOWN_TOPIC_ID"
     name = asked.name if topic is None else topic.name
     if name is not None and not may_see(access, name):
-        topic, code = None, "TOPIC_AUTHORIZATION_FAILED"
+        # Who knows an id may know it from when the topic was in another namespace.
+        topic = None
+        if asked.name is not None:
+            code = "TOPIC_AUTHORIZATION_FAILED"
     if topic is None:
         # Before version 12 a name cannot be null.
         return MetadataTopic(error_code=CODES[code], name=asked.name, topic_id=asked.topic_id)

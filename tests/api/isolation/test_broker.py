@@ -6,7 +6,8 @@ not answer itself go to its controller in an envelope.
 
 import contextlib
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from api.broker.log_directory import LogDirectory
 from api.broker.records_requests import RecordsRequests
 from api.broker.replicas import Replicas
 from api.controller_server import view_requests
-from api.controller_server.broker_view import Sender, full_view
+from api.controller_server.broker_view import BrokerView, Sender, changed_view, full_view
 from api.controller_server.listener import ControllerListener, ListenerSettings
 from api.kafka import apis, frames
 from api.kafka.answering import Handler
@@ -85,28 +86,61 @@ from tests.api.isolation.worlds import CLUSTER_ID, Tenant
 
 _ME = 1
 _BROKER = Caller(principal="User:admin", client_id="broker-1")
-_SIZE = 4
+_SIZE = 40
+
+
+@dataclass(frozen=True)
+class LocalBroker:
+    """A broker in this process.
+
+    Attributes:
+        handlers: Its request handlers.
+        rename: Carries out what the controller says first: the roles and names of replicas.
+        update: Carries out what it says then: the metadata of the cluster, and the rights.
+    """
+
+    handlers: Mapping[Api, Handler]
+    rename: Callable[[], Awaitable[None]]
+    update: Callable[[], None]
+
+    async def answer(self, frame: RequestFrame, caller: Caller) -> object:
+        """Return the answer to a request."""
+        return await self.handlers[frame.api](frame, caller)
 
 
 @contextlib.asynccontextmanager
-async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Api, Handler]]:
-    """A broker that leads all partitions of a cluster; yields its request handlers."""
-    image = service.image
+async def local_broker(service: Service, directory: Path) -> AsyncIterator[LocalBroker]:
+    """A broker that leads all partitions of a cluster."""
     sender = Sender(controller_id=3000, controller_epoch=1, broker_id=_ME, broker_epoch=1)
-    view = full_view(image, sender)
+    view = full_view(service.image, sender)
     authorization = Authorization(AclAuthorizer.of({SUPER_USERS: "User:admin"}))
     cluster, disk = Cluster(), Disk(1_000)
     log_directory = LogDirectory.open(directory, cluster_id=CLUSTER_ID, broker_id=_ME)
     replicas = Replicas(_ME, [log_directory], disk)
-    update = view_requests.update_metadata(image, view, sender)
-    authorization.update(update)
-    cluster.update(update)
-    taken = view_requests.leader_and_isr(image, view.partitions, sender, lambda *_: 0, full=True)
-    await replicas.take_over(taken)
+
+    def changed() -> BrokerView:
+        change = service.history.since(cluster.metadata_offset)
+        assert change is not None
+        return changed_view(change, sender)
+
+    def update(seen: BrokerView | None = None) -> None:
+        request = view_requests.update_metadata(service.image, seen or changed(), sender)
+        authorization.update(request)
+        cluster.update(request)
+
+    async def rename(seen: BrokerView | None = None) -> None:
+        seen = seen or changed()
+        request = view_requests.leader_and_isr(
+            service.image, seen.partitions, sender, lambda *_: 0, full=seen.is_full
+        )
+        await replicas.take_over(request)
+
+    update(view)
+    await rename(view)
     controller = ControllerListener(service, ListenerSettings()).answering().handlers
 
     async def forward(frame: RequestFrame, caller: Caller) -> bytes:
-        envelope = _framed(apis.ENVELOPE, sealed(frame, caller))
+        envelope = framed(apis.ENVELOPE, sealed(frame, caller))
         answer = await controller[apis.ENVELOPE](envelope, _BROKER)
         assert isinstance(answer, EnvelopeResponse)
         assert answer.response_data is not None
@@ -115,23 +149,24 @@ async def _broker(service: Service, directory: Path) -> AsyncIterator[Mapping[Ap
     records = RecordsRequests(Fencing(replicas, cluster), authorization.access)
     answering = broker_answering(CLUSTER_ID, cluster, authorization, records.handlers(), forward)
     try:
-        yield {api: h for api, h in answering.handlers.items() if api is not apis.RUN_COMMAND}
+        handlers = {api: h for api, h in answering.handlers.items() if api is not apis.RUN_COMMAND}
+        yield LocalBroker(handlers, rename, update)
     finally:
         await replicas.close()
         disk.close()
 
 
-def _framed(api: Api, body: Request, version: int | None = None) -> RequestFrame:
+def framed(api: Api, body: Request, version: int | None = None) -> RequestFrame:
     version = api.max_version if version is None else version
     raw = frames.encode_request(api, version, 7, body, "x")[frames.LENGTH.size :]
     return frames.decode_request(raw, by_key(apis.ALL))
 
 
 @contextlib.asynccontextmanager
-async def _brokers(both: Pair, directory: Path) -> AsyncIterator[list[Mapping[Api, Handler]]]:
+async def _brokers(both: Pair, directory: Path) -> AsyncIterator[list[LocalBroker]]:
     async with contextlib.AsyncExitStack() as running:
         yield [
-            await running.enter_async_context(_broker(service, directory / str(number)))
+            await running.enter_async_context(local_broker(service, directory / str(number)))
             for number, service in enumerate(both.services)
         ]
 
@@ -146,19 +181,19 @@ async def test_random_requests_of_a_broker_tell_nothing_of_another_tenant(
         pair(tmp_path, monkeypatch, asking, other) as both,
         _brokers(both, tmp_path / "brokers") as brokers,
     ):
-        for api in brokers[0]:
+        for api in brokers[0].handlers:
             for _ in range(_SIZE):
-                frame = _random_frame(api, asker, rng)
-                here, there = [await each[api](frame, asking.caller) for each in brokers]
+                frame = random_frame(api, asker, rng)
+                here, there = [await each.answer(frame, asking.caller) for each in brokers]
                 assert here == there, frame
 
 
-def _random_frame(api: Api, asker: Asker, rng: random.Random) -> RequestFrame:
+def random_frame(api: Api, asker: Asker, rng: random.Random) -> RequestFrame:
     """Return a random request, in a version that has all the fields that are set."""
     while True:
         version = rng.randint(api.min_version, api.max_version)
         with contextlib.suppress(RequestError):
-            return _framed(api, asker.request(api.request), version)
+            return framed(api, asker.request(api.request), version)
 
 
 @BOTH_WAYS
@@ -173,8 +208,8 @@ async def test_requests_of_kafkas_clients_that_succeed_tell_nothing_of_another_t
             api = apis.BY_REQUEST[type(request)]
             # The tenant knows its topics by their names.
             by_name = NAMES_UNTIL if api in (apis.PRODUCE, apis.FETCH) else None
-            frame = _framed(api, request, by_name)
-            here, there = [await each[api](frame, asking.caller) for each in brokers]
+            frame = framed(api, request, by_name)
+            here, there = [await each.answer(frame, asking.caller) for each in brokers]
             both.check(here, there)
             if isinstance(here, bytes):
                 here = frames.decode_response(b"\0" * 5 + here, api, frame.version)

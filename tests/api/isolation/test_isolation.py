@@ -89,7 +89,7 @@ async def test_no_kafka_request_tells_whether_another_tenant_exists(
         alone = await worlds.enter_async_context(world(tmp_path / "alone", asking, None))
         handlers = [_handlers(service) for service in (both, alone)]
         for api in handlers[0]:
-            for number in range(_SIZE):
+            for number in range(10 * _SIZE):
                 body = asker.request(api.request)
                 version = rng.randint(api.min_version, api.max_version)
                 frame = RequestFrame(
