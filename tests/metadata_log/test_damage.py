@@ -35,6 +35,11 @@ async def test_unused_bit_of_the_last_block_is_noticed_by_the_mark(written: Path
     flip(path, frame + 4, 4)
     with pytest.raises(CorruptLogError, match=r"the block has CRC .* the commit mark says"):
         read_all(written)
+    with (
+        LogReader.open(written) as reader,
+        pytest.raises(CorruptLogError, match=r"the block has CRC .* the commit mark says"),
+    ):
+        list(reader.batches(reader.end_offset - 1))
 
 
 async def test_damage_names_the_offsets_that_are_intact(written: Path) -> None:

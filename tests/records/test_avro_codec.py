@@ -6,6 +6,7 @@ import math
 import struct
 
 import fastavro
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -378,3 +379,20 @@ def test_long_of_more_than_64_bits_is_refused() -> None:
     # Ten bytes hold 70 bits; the last may bring one only.
     with pytest.raises(CorruptLogError, match="more than 64 bits"):
         decode_long(b"\xff" * 9 + b"\x02", 0)
+
+
+def test_unknown_tags_are_found_without_decoding() -> None:
+    time_ms = 1_767_225_600_000
+    plain = msgspec.structs.replace(
+        only_row(NoteRecord(at_offset=0, author="", text="")), timestamp=time_ms
+    )
+    tag = UnknownTag(path="", tag=9, value=b"?")
+    for extra, is_found in (
+        (None, False),
+        (Extra(batch_header=b"header"), False),
+        (Extra(unknown_tags=(tag,)), True),
+    ):
+        last = msgspec.structs.replace(plain, offset=2, extra=extra)
+        assert codec.holds_unknown_tags(codec.encode_rows([plain, last]), 2) is is_found
+    # Not to be searched: another number of rows than the block says.
+    assert codec.holds_unknown_tags(codec.encode_rows([plain]), 2)

@@ -200,3 +200,14 @@ def test_origin_is_that_of_the_first_row() -> None:
         (_NOTE, _NOTE), (0, 3), origin, (_payload(_NOTE),) * 2
     )
     assert decode_records(b"", 0, AS_APPENDED) == PlainRows((), (), None, ())
+
+
+@pytest.mark.parametrize("branch", [-1, -3, len(registry.RECORD_TYPES)])
+def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
+    note = NoteRecord(at_offset=0, author="", text="")
+    right = encode_long(registry.RECORD_TYPES.index(NoteRecord))
+    row = encode_records([note], [0], layout=AS_APPENDED)
+    before, after = row[: -3 - len(right)], row[-3:]
+    assert decode_records(before + right + after, 1, AS_APPENDED).records == (note,)
+    with pytest.raises(CorruptLogError, match=f"no record type {branch}$"):
+        decode_records(before + encode_long(branch) + after, 1, AS_APPENDED)

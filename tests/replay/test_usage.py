@@ -95,3 +95,9 @@ def test_a_real_log_adds_up(data_set: DataSet, tmp_path: Path) -> None:
     # Kafka names neither.
     for by in ("cause", "principal"):
         assert [row.name for row in found[by]] == [UNKNOWN]
+
+
+async def test_files_are_told_by_their_kind(tmp_path: Path) -> None:
+    by, _ = _usage(await write_history(tmp_path / "log", seed=1, batches=20))
+    kinds = {row.name for row in by["file"]}
+    assert {"segments", "indexes", "epoch claims", "commit.mark"} <= kinds

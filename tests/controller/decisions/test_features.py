@@ -21,13 +21,15 @@ from controller.decisions.levels import (
     record_versions,
 )
 from controller.decisions.namespaces import CreateNamespace, create_namespace
+from controller.decisions.record_levels import feature_in_use
 from records.base import Uuid
 from records.brokers import BrokerFeature, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from records.configs import FeatureLevelRecord, ZkMigrationStateRecord
 from records.control import BeginTransactionRecord, EndTransactionRecord
-from records.partitions import PartitionChangeRecord
+from records.partitions import PartitionChangeRecord, ReplicaDeletionRecord
 from records.topics import TopicRecord
 from tests.controller.cluster import FEATURES, Cluster
+from tests.replay.builders import image_of, uid
 
 
 def _update(
@@ -273,3 +275,9 @@ def test_eligible_replicas_are_not_given_up_while_nobody_is_in_sync() -> None:
     cluster.heartbeat(1)
     _update(cluster, ELR_FEATURE, 0, safe)
     assert cluster.partition("orders").isr == (1,)
+
+
+def test_a_replica_that_waits_for_its_deletion_needs_the_feature_of_modes() -> None:
+    gone = ReplicaDeletionRecord(topic_id=uid("t"), partition_id=0, broker_id=1, state=4)
+    assert feature_in_use(image_of(gone), MODE_FEATURE)
+    assert not feature_in_use(image_of(), MODE_FEATURE)
