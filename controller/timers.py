@@ -112,6 +112,12 @@ _PAUSE_MS = 100
 """A wait that takes so much longer than asked for is a pause of this process."""
 
 
+_WAIT_MAX_MS = 200
+"""Longest wait: so much of a pause may count against the brokers' sessions, as if this process had
+waited. It also bounds how late a config that changes meanwhile applies.
+"""
+
+
 class _Wait(msgspec.Struct, frozen=True):
     """The wait for a timer: its start, ms since 1970, and its duration.
 
@@ -162,8 +168,7 @@ class Timers:
         wait = sleep_ms or _sleep_ms
         while not self._controller.has_resigned:
             left_ms = self.next_due_ms - self._clock.now_ms()
-            # Bounded, so that a config that changes meanwhile applies.
-            wait_ms = min(max(left_ms, _MORE_TO_DO_MS), _SESSION_CHECK_MS)
+            wait_ms = min(max(left_ms, _MORE_TO_DO_MS), _WAIT_MAX_MS)
             start_ms = self._clock.now_ms()
             await wait(wait_ms)
             pause_ms = self._clock.now_ms() - start_ms - wait_ms

@@ -178,6 +178,30 @@ async def test_waiting_is_never_so_long_that_a_changed_interval_goes_unnoticed(
     assert max(waits) <= 1_000
 
 
+async def test_a_pause_of_the_process_counts_against_no_session(cluster: _Cluster) -> None:
+    clock = cluster.office.clock
+    start_ms = clock.time_ms
+    fenced: list[bool] = []
+
+    async def sleep_ms(duration_ms: int) -> None:
+        await cluster.office.controller.drained()
+        if clock.time_ms < start_ms + 8_500:
+            clock.time_ms += duration_ms
+        elif not fenced:
+            clock.time_ms += 60_000  # The process was stopped when the wait began.
+            fenced.append(cluster.is_fenced(1))
+        else:
+            fenced.append(cluster.is_fenced(1))
+            clock.time_ms += duration_ms
+        if len(fenced) == 12:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await cluster.timers.run(sleep_ms)
+    assert fenced[:2] == [False, False]
+    assert fenced[-1], "the rest of the session's time counts"
+
+
 async def test_an_interval_must_be_a_number(cluster: _Cluster) -> None:
     with pytest.raises(AssertionError, match=REMOVAL_INTERVAL):
         await cluster.configure(**{REMOVAL_INTERVAL: "often"})
