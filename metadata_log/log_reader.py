@@ -63,7 +63,8 @@ class LogReader:
     """
 
     def __init__(self, fs: ByteStore, directory: Path | str) -> None:
-        directory = Path(directory)
+        # The path of an object is of a class of its own, which a copy would lose.
+        directory = Path(directory) if isinstance(directory, str) else directory
         self.fs = fs
         self.directory = directory
         manifest = read_manifest(fs, directory)
@@ -174,7 +175,7 @@ class LogReader:
 
     def header(self, path: Path | str) -> SegmentHeader:
         """Return a segment's header, checked."""
-        with kept_segment(self.fs, Path(path)) as segment:
+        with kept_segment(self.fs, Path(path) if isinstance(path, str) else path) as segment:
             return segment.header
 
     def batches(

@@ -206,6 +206,7 @@ async def test_subscribers_at_the_end_are_answered_from_memory(
         async with await SocketClient.connect("127.0.0.1", running.socket.port) as client:
             subscribers = [client.subscribe(end) for _ in range(50)]
             first = [asyncio.ensure_future(anext(each)) for each in subscribers]
+            await asyncio.sleep(0)  # They are sent: a question sent after the note waits for it.
             await _note(client, "one")
             batches = await asyncio.gather(*first)
             monkeypatch.undo()
