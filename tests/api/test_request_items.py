@@ -71,6 +71,11 @@ def test_every_decision_has_an_item_limit(name: str) -> None:
         command.check_items(_with_items(name, command.items_max + 1))
 
 
+def test_only_an_append_of_records_has_no_item_limit_of_its_own() -> None:
+    # It has that of a batch, like the requests of brokers, which are about their own replicas.
+    assert [name for name, each in COMMANDS.items() if each.items_max is None] == ["records append"]
+
+
 def _deletion(count: int) -> Step:
     return Step.of("topics delete", DeleteTopics(topics=("t",) * count))
 

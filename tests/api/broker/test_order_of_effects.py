@@ -9,6 +9,7 @@ import pytest
 
 from api.kafka.connection import Connection
 from api.kafka.errors import name_of
+from api.kafka.large_requests import ITEMS_A_TURN
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from api.kafka.messages.record_deletions import (
     DeleteRecordsPartition,
@@ -59,13 +60,14 @@ async def leader(connection: Connection, name: str) -> tuple[str, list[int]]:
     return name_of(topic.error_code), [p.leader_id for p in topic.partitions]
 
 
-async def write(connection: Connection, name: str) -> int:
+async def write(connection: Connection, name: str, *, behind: int = 0) -> int:
+    """Write to partition 0 and return the offset; in the request it is behind so many others."""
+    missing = [ProducedPartition(index=index, records=None) for index in range(1, behind + 1)]
     data = ProducedPartition(index=0, records=batch(b"one"))
-    request = ProduceRequest(
-        acks=-1, timeout_ms=5_000, topic_data=(ProducedTopic(name=name, partition_data=(data,)),)
-    )
+    topic = ProducedTopic(name=name, partition_data=(*missing, data))
+    request = ProduceRequest(acks=-1, timeout_ms=5_000, topic_data=(topic,))
     response = await connection.request(request, ProduceResponse, version=NAMES_UNTIL)
-    (result,) = response.responses[0].partition_responses
+    result = response.responses[0].partition_responses[-1]
     assert result.error_code == 0
     return result.base_offset
 
@@ -95,6 +97,16 @@ async def test_deletion_is_seen_by_the_request_behind_it(tmp_path: Path) -> None
                 delete_below(broker, "a", offset), earliest(broker, "a")
             )
             assert (deleted, seen) == (offset, offset)
+
+
+async def test_write_of_a_large_request_comes_before_that_of_a_small_one_behind_it(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as ready, connected(ready.listen) as broker:
+        await create(broker, "a")
+        for offset in range(0, 2 * PAIRS, 2):
+            large = write(broker, "a", behind=2 * ITEMS_A_TURN)
+            assert tuple(await asyncio.gather(large, write(broker, "a"))) == (offset, offset + 1)
 
 
 async def test_creation_is_seen_by_the_request_behind_it(tmp_path: Path) -> None:
