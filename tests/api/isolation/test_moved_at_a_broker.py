@@ -5,6 +5,7 @@ bravo never heard. Bravo still knows the ids. What it asks about them is answere
 no topic has, and no answer has the new name; also while the broker has followed only half way.
 """
 
+import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator
@@ -17,11 +18,21 @@ from api.kafka import apis
 from api.kafka.apis import by_key
 from api.kafka.frames import RequestFrame, decode_request, encode_body
 from api.kafka.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from api.kafka.messages.records_io import (
+    NAMES_UNTIL,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ProducedPartition,
+    ProducedTopic,
+    ProduceRequest,
+)
 from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.namespaces import CreateNamespace, MoveTopics
-from records.base import Uuid
+from records.base import ZERO_UUID, Uuid
 from records.text import uuid_text
+from tests.api.broker.records import batch
 from tests.api.isolation.requests import Asker
 from tests.api.isolation.test_broker import LocalBroker, framed, local_broker, random_frame
 from tests.api.isolation.worlds import ALPHA, BRAVO, world
@@ -141,3 +152,35 @@ async def test_who_holds_a_moved_topic_reaches_it_by_its_id(tmp_path: Path) -> N
         found = await broker.answer(framed(apis.METADATA, asked), ALPHA.caller)
     assert isinstance(found, MetadataResponse)
     assert [topic.name for topic in found.topics] == [f"{_HIDDEN}:orders", f"{_HIDDEN}:plans"]
+
+
+@pytest.mark.parametrize("by_id", [False, True], ids=["by name", "by id"])
+async def test_a_fetch_that_waits_gets_nothing_that_is_written_after_the_move(
+    tmp_path: Path, by_id: bool
+) -> None:
+    orders = _MOVED[0]
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
+    topic = FetchTopic(
+        topic="" if by_id else "bravo:orders",
+        topic_id=orders if by_id else ZERO_UUID,
+        partitions=(wanted,),
+    )
+    fetch = FetchRequest(max_wait_ms=20_000, min_bytes=1, topics=(topic,))
+    version = None if by_id else NAMES_UNTIL
+    data = ProducedPartition(index=0, records=batch(b"of alpha"))
+    written = ProducedTopic(name="", topic_id=orders, partition_data=(data,))
+    write = ProduceRequest(acks=1, timeout_ms=1_000, topic_data=(written,))
+    async with _moved(tmp_path) as (_, broker):
+        waiting = asyncio.create_task(
+            broker.answer(framed(apis.FETCH, fetch, version), BRAVO.caller)
+        )
+        await asyncio.sleep(0)
+        await broker.rename()
+        broker.update()
+        produced: Any = await broker.answer(framed(apis.PRODUCE, write), ALPHA.caller)
+        assert produced.responses[0].partition_responses[0].error_code == 0
+        answer: Any = await waiting
+    (told,) = answer.responses[0].partitions
+    # The name or the leader is unknown, by how far the broker has followed when it answers.
+    assert told.error_code != 0
+    assert not told.records
