@@ -11,7 +11,7 @@ import msgspec
 
 from metadata_log.batch import Batch
 from records.base import Record
-from records.control import EndTransactionRecord
+from records.control import EndTransactionRecord, NoOpRunRecord
 from records.envelope import Envelope
 from replay.expressions.changed_tokens import touched, touched_by
 from replay.expressions.expression import Expression, Watch
@@ -114,14 +114,14 @@ def _flips_after(
     flips = Flips(before=value)
     replayer = replayer_from(source, start.image)
     live = cast(MetadataImage, LiveImage(replayer))
-    for batch, tokens in _steps(source, replayer, to_offset, watch.types, progress):
+    for batch, end, tokens in _steps(source, replayer, to_offset, watch.types, progress):
         if tokens and watch.is_touched(tokens):
             new = watch.start(live)
             if not _is_same(new, value):
                 flips.found.append(_flip(batch, watch, new))
                 value = new
         if flips.first is None and holds(value):
-            flips.first = batch.end_offset - 1
+            flips.first = end
         if once and flips.found:
             break
     return flips
@@ -172,10 +172,20 @@ def _first_end(source: BatchSource, start: MetadataImage, to_offset: int) -> int
     """Return the first offset after an image at which the expression may be evaluated, or None."""
     replayer = replayer_from(source, start)
     for batch in source.batches(replayer.next_offset, to_offset):
+        end = _end_in(batch, replayer.next_offset, to_offset)
         replayer.replay(batch)
-        if not replayer.in_transaction and batch.end_offset <= to_offset:
-            return batch.end_offset - 1
+        if not replayer.in_transaction and end is not None:
+            return end
     return None
+
+
+def _end_in(batch: Batch, from_offset: int, to_offset: int) -> int | None:
+    """Return the first offset in [from_offset, to_offset) at which a batch ends: this one, or one
+    of those that a run of NoOps replaces. None if there is none.
+    """
+    if isinstance(batch.rows[0].payload, NoOpRunRecord):
+        return max(batch.base_offset, from_offset)
+    return batch.end_offset - 1 if batch.end_offset <= to_offset else None
 
 
 def _is_same(value: Any, other: Any) -> bool:
@@ -188,8 +198,9 @@ def _steps(
     to_offset: int,
     types: Set[type[Record]],
     progress: Callable[[int], None] | None,
-) -> Iterator[tuple[Batch, set[Token]]]:
-    """Yield each batch that ends outside a transaction, and the tokens touched since the last one.
+) -> Iterator[tuple[Batch, int, set[Token]]]:
+    """Yield each batch that ends outside a transaction, the first offset at which it ends, and the
+    tokens touched since the last one.
 
     Tokens of records whose type is not in `types` may be missing.
     """
@@ -201,13 +212,14 @@ def _steps(
             tokens = touched_by(batch.rows, types, replayer.delta)
         if tokens is None:
             replayer.image()  # the delta then holds what this batch changes
+        end = _end_in(batch, replayer.next_offset, to_offset)
         replayer.replay(batch, up_to=to_offset - 1)
         if progress is not None:
             progress(replayer.next_offset)
         # A batch may begin with records that take effect, and end in a transaction.
         noted |= touched(replayer.delta) if tokens is None else tokens
-        if not replayer.in_transaction and batch.end_offset <= to_offset:
-            yield batch, noted
+        if not replayer.in_transaction and end is not None:
+            yield batch, end, noted
             noted = set()
 
 

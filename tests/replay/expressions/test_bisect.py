@@ -7,7 +7,7 @@ import pytest
 
 from metadata_log.log_reader import LogReader
 from records.base import Record
-from records.control import BeginTransactionRecord, EndTransactionRecord
+from records.control import BeginTransactionRecord, EndTransactionRecord, NoOpRunRecord
 from records.errors import RequestError
 from records.topics import RemoveTopicRecord
 from replay.expressions.bisect import find_flips, find_only_flip, holds
@@ -103,6 +103,17 @@ def test_every_change_of_a_value_is_found() -> None:
 
 def test_what_holds_before_the_range_holds_at_its_first_batch() -> None:
     assert _flips("size(topics) == 0") == ([(3, False), (6, True)], 1)
+
+
+def test_a_run_of_noops_ends_a_batch_at_each_of_its_offsets() -> None:
+    run = NoOpRunRecord(count=10, batch_count=10, last_timestamp=900)
+    log = FakeLog(batches(_ORDERS[0], [run]))
+    expression = Expression("size(brokers) == 2")
+    for first, end in ((2, 12), (2, 5), (5, 12), (6, 8)):
+        start = load_image(log, first - 1)
+        assert find_flips(log, expression, start, end).first == first
+        found = find_only_flip(log, expression, lambda at: load_image(log, at), [], first, end)
+        assert found.first == first
 
 
 def test_inside_a_transaction_nothing_flips() -> None:
