@@ -269,6 +269,25 @@ class LogReader:
                 return min(max(batch.rows[-1].offset + 1, self.history_start), batch.end_offset - 2)
         return self.end_offset - 1
 
+    def first_offset_at(self, timestamp: int) -> int:
+        """Return the offset of the first record at or after `timestamp` (ms); `end_offset` if there
+        is none.
+
+        Inside a run of NoOps it is that of `last_offset_at`, so that a range of times there has a
+        record.
+
+        Raises:
+            UnknownHistoryError: as for `last_offset_at` just before the time.
+        """
+        last = self.last_offset_at(timestamp - 1)
+        return last if self._is_between_two_times(last) else last + 1
+
+    def _is_between_two_times(self, offset: int) -> bool:
+        if self.kind is not Kind.MIRROR or offset < self.history_start:
+            return False
+        earliest, latest = next(self.batches(offset, offset + 1)).times_at(offset)
+        return earliest < latest
+
     def end_timestamp(self) -> int | None:
         """Return the time of the last record, in ms since 1970; None for an empty log.
 

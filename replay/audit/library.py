@@ -209,7 +209,7 @@ class AuditedLog:
 
         first = self._reader.start_offset
         if isinstance(since, datetime.datetime):
-            first = max(first, self._reader.last_offset_at(_in_ms(since) - 1) + 1)
+            first = max(first, self._reader.first_offset_at(_in_ms(since)))
         elif since is not None:
             first = since
         last = self._reader.end_offset - 1 if until is None else self._last(until)

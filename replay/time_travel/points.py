@@ -41,6 +41,9 @@ class TimedSource(Protocol):
     def last_offset_at(self, timestamp: int) -> int:
         """Return the offset before the first record that is later than a time (ms since 1970)."""
 
+    def first_offset_at(self, timestamp: int) -> int:
+        """Return the offset of the first record at or after a time (ms since 1970)."""
+
     def end_timestamp(self) -> int | None:
         """Return the time of the last record, in ms since 1970; None for an empty log."""
 
@@ -65,7 +68,7 @@ def resolve_first(
     if (time_ms := _time_in(source, point, now_ms, zone)) is None:
         return source.end_offset
     try:
-        return source.last_offset_at(time_ms - 1) + 1
+        return source.first_offset_at(time_ms)
     except UnknownHistoryError:
         # The history may begin in this very millisecond.
         source.last_offset_at(time_ms)

@@ -166,6 +166,8 @@ def test_time_inside_a_run_of_noops_is_a_point_of_the_run(tmp_path: Path) -> Non
         assert reader.last_offset_at(850) == 2
         assert reader.last_offset_at(199) == 0
         assert reader.last_offset_at(900) == 11
+        # So a range of times inside the run has a record.
+        assert [reader.first_offset_at(time) for time in (200, 201, 850, 901)] == [1, 2, 2, 12]
 
 
 def test_time_before_the_base_is_unknown(tmp_path: Path) -> None:

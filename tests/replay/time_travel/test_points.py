@@ -23,6 +23,9 @@ class Times:
     def last_offset_at(self, timestamp: int) -> int:
         return min(max(timestamp // 1_000, 4), 9)
 
+    def first_offset_at(self, timestamp: int) -> int:
+        return self.last_offset_at(timestamp - 1) + 1
+
     def end_timestamp(self) -> int:
         return 9_000
 
