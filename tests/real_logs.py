@@ -10,13 +10,14 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 import pytest
 
+from metadata_log.kraft.directory import open_directory
 from metadata_log.kraft.names import PARTITION_DIRECTORY
 
 _SHARED = Path(__file__).parents[2] / "shared"
@@ -65,7 +66,8 @@ class DataSet(msgspec.Struct, frozen=True):
     `directory` is the node's folder as stored. If its log is a copy or the beginning of another
     node's log, it may be stored under that node only, so read the folder made by `materialise`.
     `final_image_path` is the state at the log's end as another program computed it, or None.
-    `earlier_sizes` are earlier sizes of the last segment, ascending.
+    `earlier_sizes` are earlier sizes of the last segment, ascending. If `is_cleaned`, `materialise`
+    deletes the log's beginning, as Kafka does after a checkpoint.
     """
 
     name: str
@@ -75,9 +77,10 @@ class DataSet(msgspec.Struct, frozen=True):
     checkpoints: tuple[StoredFile, ...]
     final_image_path: Path | None
     earlier_sizes: tuple[int, ...]
+    is_cleaned: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}/{self.node}"
+        return f"{self.name}/{self.node}{'/cleaned' if self.is_cleaned else ''}"
 
     @property
     def cluster_id(self) -> str | None:
@@ -98,6 +101,10 @@ class DataSet(msgspec.Struct, frozen=True):
         """True if its whole log is equal to another node's log, or to the beginning of one."""
         return not any(each.path.is_relative_to(self.directory) for each in self.segments)
 
+    def cleaned(self) -> "DataSet":
+        """Return the same log, cleaned up to half of what its oldest checkpoint contains."""
+        return msgspec.structs.replace(self, is_cleaned=True)
+
     def materialise(self, target: Path, *, sizes: Mapping[str, int] | None = None) -> Path:
         """Write the node's folder below `target` and return it.
 
@@ -115,7 +122,25 @@ class DataSet(msgspec.Struct, frozen=True):
             path.unlink(missing_ok=True)
             if size:
                 path.write_bytes(segment.read()[:size])
+        if self.is_cleaned:
+            _clean(directory)
         return directory
+
+
+def _clean(directory: Path) -> None:
+    """Delete the first half of the batches below the oldest checkpoint.
+
+    Kafka deletes whole segments, so a cleaned log begins somewhere in what its checkpoint contains.
+    """
+    source = open_directory(directory)
+    (segment,) = source.segments
+    end = source.checkpoints[0].end_offset
+    below = [each for each in source.headers(0) if each.header.base_offset < end]
+    first = below[len(below) // 2]
+    data = segment.path.read_bytes()
+    cut = segment.path.with_name(f"{first.header.base_offset:020d}.log")
+    cut.write_bytes(data[first.position.byte :])
+    segment.path.unlink()
 
 
 @functools.cache
@@ -123,6 +148,12 @@ def data_sets() -> tuple[DataSet, ...]:
     """Return the log of every node; empty if the folder is absent."""
     partitions = sorted(REAL_LOGS.glob(f"*/*/{PARTITION_DIRECTORY}"))
     return tuple(_data_set(partition.parent) for partition in partitions)
+
+
+@functools.cache
+def cleaned_data_sets() -> tuple[DataSet, ...]:
+    """Return the logs with a checkpoint, each without a part of what its checkpoint contains."""
+    return tuple(each.cleaned() for each in data_sets() if each.checkpoints)
 
 
 def _data_set(directory: Path) -> DataSet:
@@ -221,15 +252,19 @@ def _is_copy(data_set: DataSet) -> bool:
 
 def each_covering_data_set(test: _Test) -> _Test:
     """Run a test on a few logs that together have every record type; on all with `make heavy`."""
-    return each_data_set_where(lambda data_set: True, is_heavy=_is_not_needed)(test)
+    return each_data_set_where(lambda data_set: True, is_heavy=is_not_needed)(test)
 
 
-def _is_not_needed(data_set: DataSet) -> bool:
+def is_not_needed(data_set: DataSet) -> bool:
+    """True if the other logs have every record type."""
     return str(data_set) not in _covering_data_sets()
 
 
 def each_data_set_where(
-    holds: Callable[[DataSet], bool], *, is_heavy: Callable[[DataSet], bool] = _is_copy
+    holds: Callable[[DataSet], bool],
+    *,
+    is_heavy: Callable[[DataSet], bool] = _is_copy,
+    of: Callable[[], Sequence[DataSet]] = data_sets,
 ) -> Callable[[_Test], _Test]:
     """Run a test on the logs for which `holds` is true; on heavy ones with `make heavy` only.
 
@@ -238,7 +273,7 @@ def each_data_set_where(
     absent = pytest.mark.skip(reason=f"no real Kafka logs at {REAL_LOGS}")
     values = [
         pytest.param(each, id=str(each), marks=[pytest.mark.heavy] if is_heavy(each) else [])
-        for each in data_sets()
+        for each in of()
         if holds(each)
     ]
     values = values or [pytest.param(None, marks=absent, id="absent")]

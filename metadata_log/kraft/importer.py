@@ -94,6 +94,8 @@ def import_directory(
             elif not collapse_noops and batch.base_offset in starts:
                 gathering.flush()
                 mirror.start_segment(batch.leader_epoch)  # an export begins one there, too
+            if base is not None and batch.base_offset == base.end_offset:
+                gathering.flush()  # no run of NoOps reaches over the start of the history
             end_offset = batch.end_offset
             batch = contested.checked_batch(batch)
             sole.add(batch.rows, end_offset)

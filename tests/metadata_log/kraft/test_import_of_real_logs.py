@@ -181,30 +181,17 @@ def _around_steps_back(batches: list[Batch], rng: random.Random) -> set[int]:
 def test_log_whose_head_was_cut_starts_at_the_oldest_checkpoint(
     data_set: DataSet, node: Node, tmp_path: Path
 ) -> None:
-    directory = data_set.materialise(tmp_path)
-    checkpoint_end = int(data_set.checkpoints[0].name[:20])
-    start = _cut_head(directory, checkpoint_end)
-    import_directory(open_directory(directory), tmp_path / "cut")
+    source = open_directory(data_set.cleaned().materialise(tmp_path))
+    checkpoint_end = source.checkpoints[0].end_offset
+    import_directory(source, tmp_path / "cut")
     with node.open() as whole, LogReader.open(tmp_path / "cut") as reader:
-        assert reader.start_offset == start < checkpoint_end
+        assert 0 < reader.start_offset == source.start_offset < checkpoint_end
         assert reader.history_start == checkpoint_end
         assert kraft_json(load_image(reader)) == kraft_json(load_image(whole))
         with pytest.raises(UnknownHistoryError, match=f"history starts at {checkpoint_end}"):
             load_image(reader, checkpoint_end - 2)
         first = load_image(reader, checkpoint_end - 1)
         assert kraft_json(first) == kraft_json(load_image(whole, checkpoint_end - 1))
-
-
-def _cut_head(directory: Path, checkpoint_end: int) -> int:
-    """Remove the batches below some offset before a checkpoint, like Kafka's cleaner does."""
-    source = open_directory(directory)
-    (segment,) = source.segments
-    below = [each for each in source.headers(0) if each.header.base_offset < checkpoint_end]
-    first, position = below[-7].header.base_offset, below[-7].position.byte
-    data = segment.path.read_bytes()
-    segment.path.with_name(f"{first:020d}.log").write_bytes(data[position:])
-    segment.path.unlink()
-    return first
 
 
 @each_data_set_where(lambda data_set: bool(data_set.earlier_sizes))
