@@ -299,8 +299,9 @@ async def test_metadata_does_not_tell_whether_a_hidden_topic_exists(tmp_path: Pa
             at, MetadataRequestTopic(name="b"), MetadataRequestTopic(name="nowhere")
         )
         assert (there.error_code, there.topic_id) == (absent.error_code, absent.topic_id)
-        (by_id,) = await _metadata(at, MetadataRequestTopic(name=None, topic_id=hidden.topic_id))
-        assert (by_id.error_code, by_id.name, by_id.partitions) == (29, None, ())
+        for topic_id in (hidden.topic_id, Uuid(b"nowhere" + bytes(9))):
+            (by_id,) = await _metadata(at, MetadataRequestTopic(name=None, topic_id=topic_id))
+            assert (by_id.error_code, by_id.name, by_id.partitions) == (100, None, ())
         (seen,) = await _metadata(at, MetadataRequestTopic(name="a"))
         assert seen.topic_authorized_operations == 1 << Operation.DESCRIBE.value
 
