@@ -58,8 +58,8 @@ class AclBinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 COMPARISONS_MAX = 25_000
-"""Entries with which the filters of one request are compared. One that selects an entry takes
-2 us, and one that does not less than 1.
+"""Entries with which the filters of one request are compared: 20,000 comparisons, of which half
+select, take 49 ms of CPU (benchmarks/README.md, "Longest turns").
 """
 
 
@@ -118,7 +118,7 @@ class AclFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names_patterns(self) -> bool:
-        """True if the filter names all that its entries may be on: types, name, pattern type."""
+        """True if the filter gives resource types, a name, and a literal or prefixed pattern."""
         exact = (PatternType.LITERAL.value, PatternType.PREFIXED.value)
         return (
             bool(self.resource_types)
@@ -239,8 +239,8 @@ def select_acls(image: MetadataImage, wanted: AclFilter) -> tuple[AclFound, ...]
 
 
 def check_comparisons(image: MetadataImage, filters: Sequence[AclFilter]) -> None:
-    """Check that the filters of a request are compared with few entries; one filter may be
-    compared with all.
+    """Check that the filters of a request are compared with at most COMPARISONS_MAX entries
+    together. A request of one filter has no limit.
 
     Raises:
         RequestError: POLICY_VIOLATION.

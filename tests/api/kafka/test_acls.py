@@ -19,6 +19,7 @@ from api.kafka.messages.acls import (
     NewAcl,
 )
 from controller.authorization.authorizer import Operation, Resource, ResourceType
+from controller.decisions import acls
 from controller.decisions.acls import CreateAcls
 from controller.descriptions.acls import ListAcls
 from tests.api.kafka.servers import server
@@ -123,6 +124,25 @@ async def test_filters_with_unknown_codes_are_refused(tmp_path: Path) -> None:
             DescribeAclsRequest(operation=99), DescribeAclsResponse
         )
         assert name_of(found.error_code) == "INVALID_REQUEST"
+
+
+async def test_filters_that_are_compared_with_too_many_entries_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acls, "COMPARISONS_MAX", 5)
+    async with server(tmp_path, settings=settings()) as at:
+        topics = [Resource(ResourceType.TOPIC, name) for name in ("a", "b", "c")]
+        created = tuple([entry(Operation.READ, topic) for topic in topics])
+        await at.client.run("acls create", CreateAcls(acls=created))
+
+        async def delete(count: int) -> list[tuple[str, int]]:
+            request = DeleteAclsRequest(filters=(AclFilterFields(),) * count)
+            gone = await at.client.connection.request(request, DeleteAclsResponse)
+            return [(name_of(r.error_code), len(r.matching_acls)) for r in gone.filter_results]
+
+        assert await delete(2) == [("POLICY_VIOLATION", 0)] * 2
+        assert len(list(at.service.image.acls())) == 3
+        assert await delete(1) == [("NONE", 3)]
 
 
 async def test_without_an_authorizer_kafkas_clients_are_told_so(tmp_path: Path) -> None:
