@@ -13,7 +13,7 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
-from replay.incidents.outage import broker_kinds, partition_kinds
+from replay.incidents.health import broker_kinds, partition_kinds
 from replay.loader import BatchSource, explains
 from replay.time_travel.affected import AFFECTED
 from replay.time_travel.kinds import KINDS, Fields, Key, Kind, partition_fields
@@ -26,7 +26,7 @@ class Touched(NamedTuple):
     Attributes:
         label: The object's name after the record, or before it if the record removed the object.
         outages: The kinds of outage that the object is in after the record, of
-            `replay.incidents.outage.KINDS`.
+            `replay.incidents.health.KINDS`.
     """
 
     kind: str

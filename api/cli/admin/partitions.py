@@ -141,7 +141,7 @@ def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
 
 
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
-    from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, partition_kinds
+    from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, partition_kinds
 
     kinds = partition_kinds(partition, 0)
     return (not unavailable or LEADERLESS in kinds) and (
