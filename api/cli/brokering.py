@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from api.cli.app import app
 from api.cli.arguments import Json
 from api.cli.asking import server_url
@@ -19,7 +21,6 @@ from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line
-from api.cli.parameters import Option
 from api.cli.secret_input import read_secret
 from api.cli.security_options import (
     CaFile,
@@ -42,21 +43,21 @@ _DEFAULT_LISTEN = ["127.0.0.1:0"]
 
 _Server = Annotated[
     str,
-    Option(
+    typer.Option(
         "--server",
         metavar="URL",
         help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
         parser=server_url,
     ),
 ]
-_BrokerId = Annotated[int, Option("--id", metavar="N", help="Id of this broker.", min=0)]
+_BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Id of this broker.", min=0)]
 _LogDir = Annotated[
     list[Path],
-    Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
+    typer.Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
 ]
 _Listen = Annotated[
     list[str],
-    Option(
+    typer.Option(
         "--listen",
         metavar="ADDRESS",
         help="Listener for clients: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of "
@@ -66,7 +67,7 @@ _Listen = Annotated[
 ]
 _BetweenBrokers = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--between-brokers",
         metavar="NAME",
         help="The listener that other brokers use; default: the first.",
@@ -76,7 +77,7 @@ _BetweenBrokers = Annotated[
 ]
 _Advertise = Annotated[
     str,
-    Option(
+    typer.Option(
         "--advertise",
         metavar="HOST",
         help="Host name that clients get to connect to.",
@@ -85,7 +86,7 @@ _Advertise = Annotated[
 ]
 _ClusterId = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--cluster-id",
         metavar="ID",
         help="The cluster to join: the broker does not start if the service is of another one.",
@@ -95,15 +96,15 @@ _ClusterId = Annotated[
 ]
 _Rack = Annotated[
     str | None,
-    Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
+    typer.Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
 ]
 _HeartbeatMs = Annotated[
     int,
-    Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
+    typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
 ]
 _ReplicaLagMs = Annotated[
     int,
-    Option(
+    typer.Option(
         help="Time that a follower may lag before it leaves the ISR.",
         min=1,
         rich_help_panel=BROKERS,
@@ -112,7 +113,7 @@ _ReplicaLagMs = Annotated[
 ]
 _DeleteStaleDelayMs = Annotated[
     int | None,
-    Option(
+    typer.Option(
         help="Delay before stale partitions are removed from `deleting`, if the log "
         "does not set delete.stale.topic.delay.ms; default 14400000.",
         min=0,
@@ -122,7 +123,7 @@ _DeleteStaleDelayMs = Annotated[
 ]
 _AutoCreateTopics = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--auto-create-topics",
         help="Create topics that clients request in Metadata and that do not exist.",
         rich_help_panel=BROKERS,
@@ -130,7 +131,7 @@ _AutoCreateTopics = Annotated[
 ]
 _User = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--user",
         metavar="NAME",
         help="User as which the broker logs in to the service and other brokers.",
@@ -139,7 +140,7 @@ _User = Annotated[
 ]
 _PasswordFile = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--password-file",
         metavar="FILE",
         help="File with the user's password, for SCRAM-SHA-512.",

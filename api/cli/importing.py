@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from api.cli.app import app, need_command
 from api.cli.arguments import Json
 from api.cli.asking import kafka_path, log_path
 from api.cli.errors import CORRUPT
 from api.cli.output import print_json, print_line
-from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 from metadata_log.names import MANIFEST
@@ -29,7 +30,7 @@ app.add_typer(importing)
 def kraft(
     source: Annotated[
         Path,
-        Argument(
+        typer.Argument(
             metavar="SOURCE",
             help="A __cluster_metadata-0 directory, or its parent.",
             parser=kafka_path,
@@ -37,24 +38,26 @@ def kraft(
     ],
     log: Annotated[
         Path,
-        Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
+        typer.Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
     ],
     noop: Annotated[
-        str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+        str, typer.Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
     ] = "collapse",
     strict: Annotated[
-        bool, Option("--strict", help="Exit 5 when the last batch is incomplete.")
+        bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
     replace_all: Annotated[
         bool,
-        Option("--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."),
+        typer.Option(
+            "--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."
+        ),
     ] = False,
     follow: Annotated[
-        bool, Option("--follow", help="Keep copying from a running node, until stopped.")
+        bool, typer.Option("--follow", help="Keep copying from a running node, until stopped.")
     ] = False,
     tables: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
+        typer.Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -75,7 +78,7 @@ def kraft(
     from metadata_log.kraft.tables import keep_tables, read_table_files
 
     if noop not in ("collapse", "keep"):
-        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+        raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
     collapse_noops = noop == "collapse"
     texts = None if tables is None else read_table_files(tables)
     directory = open_directory(source)

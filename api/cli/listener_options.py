@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
+import typer
+
 from api.cli.option_groups import LISTENERS
-from api.cli.parameters import Option
 
 AllowRemote = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--allow-remote",
         help="Accept unauthenticated connections from other machines.",
         rich_help_panel=LISTENERS,
@@ -15,7 +16,7 @@ AllowRemote = Annotated[
 ]
 StrictModes = Annotated[
     bool,
-    Option(
+    typer.Option(
         "--strict-modes",
         help="Show READ_ONLY partitions as leaderless to clients that do not know modes.",
         rich_help_panel=LISTENERS,

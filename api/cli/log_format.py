@@ -3,8 +3,9 @@
 import enum
 from typing import Annotated
 
+import typer
+
 from api.cli.option_groups import PROCESS
-from api.cli.parameters import Option
 
 
 class LogFormat(enum.Enum):
@@ -16,7 +17,7 @@ class LogFormat(enum.Enum):
 
 LogFormatOption = Annotated[
     LogFormat,
-    Option(
+    typer.Option(
         "--log-format",
         help="Format of standard error: text, or one JSON object per line.",
         rich_help_panel=PROCESS,

@@ -6,8 +6,9 @@ Every user of the machine can see arguments, and a shell keeps them in its histo
 import sys
 from collections.abc import Callable
 
+import typer
+
 from api.cli.errors import NothingDone
-from api.cli.parameters import bad_parameter
 
 _SIZE_CHARACTERS_MAX = 65_536
 
@@ -30,9 +31,9 @@ def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = F
         # Standard input, in some locales, has bytes that are not UTF-8 as surrogates.
         secret.encode()
     except UnicodeError:
-        raise bad_parameter("it is not UTF-8", param_hint=option) from None
+        raise typer.BadParameter("it is not UTF-8", param_hint=option) from None
     if not secret:
-        raise bad_parameter("it is empty", param_hint=option)
+        raise typer.BadParameter("it is empty", param_hint=option)
     return secret
 
 
@@ -43,7 +44,7 @@ def _read(file: str, option: str) -> str:
         with open(file, encoding="utf-8", newline="") as opened:
             text = opened.read(_SIZE_CHARACTERS_MAX + 1)
     if len(text) > _SIZE_CHARACTERS_MAX:
-        raise bad_parameter(
+        raise typer.BadParameter(
             f"it has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option
         )
     return text.removesuffix("\n").removesuffix("\r")
@@ -51,14 +52,14 @@ def _read(file: str, option: str) -> str:
 
 def _prompted(option: str, prompt: str, confirm: bool) -> str:
     if not sys.stdin.isatty():
-        raise bad_parameter(
+        raise typer.BadParameter(
             "there is no terminal to prompt on; name a file, or - for standard input",
             param_hint=option,
         )
     ask = _terminal()
     secret = ask(f"{prompt}: ")
     if confirm and ask(f"{prompt} again: ") != secret:
-        raise bad_parameter("the two entries differ")
+        raise typer.BadParameter("the two entries differ")
     return secret
 
 
@@ -69,7 +70,7 @@ def _terminal() -> Callable[[str], str]:
         try:
             return getpass(prompt)
         except EOFError:
-            raise bad_parameter("the prompt was closed without an answer") from None
+            raise typer.BadParameter("the prompt was closed without an answer") from None
         except KeyboardInterrupt:
             raise NothingDone("stopped at the prompt; nothing was asked for") from None
 

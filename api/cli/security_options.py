@@ -4,8 +4,9 @@ import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from api.cli.option_groups import SECURITY
-from api.cli.parameters import Option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +27,7 @@ class ClientCertificate(enum.Enum):
 
 CertificateFile = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--certificate-file",
         metavar="FILE",
         help="Certificate for TLS, with its chain, in PEM.",
@@ -35,7 +36,7 @@ CertificateFile = Annotated[
 ]
 KeyFile = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--key-file",
         metavar="FILE",
         help="Its private key; else in the certificate's file.",
@@ -44,7 +45,7 @@ KeyFile = Annotated[
 ]
 CaFile = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--ca-file",
         metavar="FILE",
         help="Authorities whose certificates are trusted.",
@@ -53,7 +54,7 @@ CaFile = Annotated[
 ]
 ClientCertificates = Annotated[
     ClientCertificate,
-    Option(
+    typer.Option(
         "--client-auth",
         help="Whether clients of ssl:// need a certificate.",
         rich_help_panel=SECURITY,
@@ -61,7 +62,7 @@ ClientCertificates = Annotated[
 ]
 PrincipalRules = Annotated[
     str,
-    Option(
+    typer.Option(
         "--principal-rules",
         metavar="RULES",
         help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
@@ -71,7 +72,7 @@ PrincipalRules = Annotated[
 ]
 Mechanisms = Annotated[
     list[str] | None,
-    Option(
+    typer.Option(
         "--mechanism",
         metavar="NAME",
         help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, but "
@@ -82,7 +83,7 @@ Mechanisms = Annotated[
 ]
 SecretKeyFile = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--secret-key-file",
         metavar="FILE",
         help="File with delegation.token.secret.key; - is standard input.",

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.authorizer_options import (
@@ -18,7 +20,6 @@ from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line
-from api.cli.parameters import Option, bad_parameter
 from api.cli.policies import policy_of
 from api.cli.progress_bar import progress
 from api.cli.secret_input import read_secret
@@ -50,7 +51,7 @@ _HTTP_CONNECTIONS = 1_200
 
 _Kafka = Annotated[
     list[str],
-    Option(
+    typer.Option(
         "--kafka",
         metavar="ADDRESS",
         help="Listener for Kafka clients: [NAME=][PROTOCOL://][HOST]:PORT with "
@@ -61,7 +62,7 @@ _Kafka = Annotated[
 ]
 _Socket = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--socket",
         metavar="ADDRESS",
         help="Socket for appends: [PROTOCOL://][HOST]:PORT as for --kafka, or "
@@ -71,7 +72,7 @@ _Socket = Annotated[
 ]
 _Http = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--http",
         metavar="ADDRESS",
         help="HTTP listener: HOST:PORT, https://HOST:PORT or unix:PATH; default: none.",
@@ -80,7 +81,7 @@ _Http = Annotated[
 ]
 _HttpTokens = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--http-tokens",
         metavar="FILE",
         help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
@@ -89,7 +90,7 @@ _HttpTokens = Annotated[
 ]
 _HttpConnections = Annotated[
     int,
-    Option(
+    typer.Option(
         "--http-connections",
         metavar="N",
         help="Maximum number of HTTP connections, including event streams.",
@@ -99,7 +100,7 @@ _HttpConnections = Annotated[
 ]
 _SessionTimeoutMs = Annotated[
     int,
-    Option(
+    typer.Option(
         help="Time without heartbeats after which a broker is fenced.",
         min=1,
         rich_help_panel=BROKERS,
@@ -108,7 +109,7 @@ _SessionTimeoutMs = Annotated[
 ]
 _RetryMs = Annotated[
     int,
-    Option(
+    typer.Option(
         help="Delay before an operation that failed on a broker is retried.",
         min=1,
         rich_help_panel=BROKERS,
@@ -117,7 +118,7 @@ _RetryMs = Annotated[
 ]
 _SnapshotEvery = Annotated[
     int,
-    Option(
+    typer.Option(
         "--snapshot-every",
         metavar="N",
         help="Records between two snapshots; 0: none.",
@@ -127,7 +128,7 @@ _SnapshotEvery = Annotated[
 ]
 _SnapshotKeep = Annotated[
     int,
-    Option(
+    typer.Option(
         "--snapshot-keep",
         metavar="N",
         help="Keep only the newest N of the snapshots that it makes; 0: all.",
@@ -137,7 +138,7 @@ _SnapshotKeep = Annotated[
 ]
 _SqlHistory = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--sql-history",
         metavar="URL",
         help="Keep the history in this database; default: LOG/history.db.",
@@ -147,7 +148,7 @@ _SqlHistory = Annotated[
 ]
 _Archive = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--archive",
         metavar="DEST",
         help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
@@ -156,7 +157,7 @@ _Archive = Annotated[
 ]
 _Retain = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--retain",
         metavar="AGE",
         help="Drop archived history that is older, such as 30d; default: keep all.",
@@ -166,7 +167,7 @@ _Retain = Annotated[
 ]
 _UpkeepEveryS = Annotated[
     int,
-    Option(
+    typer.Option(
         "--upkeep-every-s",
         metavar="S",
         help="Seconds between two runs of --archive and --retain.",
@@ -221,13 +222,13 @@ def serve(
     from replay.time_travel.points import age_in
 
     if http_tokens is not None and http is None:
-        raise bad_parameter("there is no --http that needs them", param_hint="--http-tokens")
+        raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
     if archive == "":
-        raise bad_parameter(
+        raise typer.BadParameter(
             "the path is empty; write . for the working directory", param_hint="--archive"
         )
     if retain is not None and age_in(retain) is None:
-        raise bad_parameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
+        raise typer.BadParameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
     use_log_format(log_format)
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism

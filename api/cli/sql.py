@@ -6,10 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from api.cli.app import app, need_command
 from api.cli.arguments import Json, Log
 from api.cli.output import is_read, print_json, print_json_line, print_line
-from api.cli.parameters import Option
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
@@ -33,7 +34,7 @@ app.add_typer(sql)
 
 Database = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--database",
         metavar="URL",
         help="Default: METALOG_HISTORY_DATABASE, else sqlite:///LOG/history.db",
@@ -46,7 +47,7 @@ def sync(
     log: Log,
     database: Database = None,
     follow: Annotated[
-        bool, Option("--follow", help="Continue as the log grows, until stopped.")
+        bool, typer.Option("--follow", help="Continue as the log grows, until stopped.")
     ] = False,
     json: Json = False,
 ) -> None:

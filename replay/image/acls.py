@@ -1,6 +1,6 @@
 """Access control entries, indexed by id and by resource pattern."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, KeysView
 
 import msgspec
 from immutables import Map
@@ -58,6 +58,11 @@ class AclsDelta:
     def __init__(self, image: AclsImage) -> None:
         self._image = image
         self._by_id = MapDelta(image.by_id)
+
+    @property
+    def changed(self) -> KeysView[Uuid]:
+        """Ids of the entries that were set or removed."""
+        return self._by_id.changed
 
     def set(self, record: AccessControlEntryRecord) -> None:
         """Add the record's entry, or replace the entry with its id."""

@@ -80,9 +80,9 @@ class NestedMapDelta(Generic[K, J, V]):
         self._inner: dict[K, MapDelta[J, V]] = {}
 
     @property
-    def changed(self) -> list[K]:
-        """The outer keys whose inner map was changed or removed."""
-        return [key for key, inner in self._inner.items() if inner.changed]
+    def changed(self) -> list[tuple[K, J]]:
+        """The pairs of outer and inner key that were set or removed."""
+        return [(key, each) for key, inner in self._inner.items() for each in inner.changed]
 
     @property
     def has_been_read(self) -> bool:

@@ -1,6 +1,6 @@
 """Namespaces by id and by full name."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 
 import msgspec
 from immutables import Map
@@ -48,6 +48,11 @@ class NamespacesDelta:
         self._image = image
         self._by_id = MapDelta(image._by_id)
         self._ids = MapDelta(image._ids)
+
+    @property
+    def changed(self) -> KeysView[Uuid]:
+        """Ids of the namespaces that were created or removed."""
+        return self._by_id.changed
 
     def create(self, record: NamespaceRecord, offset: int) -> None:
         """Add a namespace."""

@@ -4,8 +4,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from replay.incidents.health import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
-from replay.report.object_changes import EffectiveRow, Touched
+from replay.incidents.outage import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
+from replay.report.object_changes import Touched
+from replay.time_travel.effects import Effect
 
 WINDOW_MS = 10 * 60_000
 """The range lasts no longer."""
@@ -27,10 +28,13 @@ class Weighed(NamedTuple):
     weight: int
 
 
-def weighed(each: EffectiveRow) -> Weighed:
-    """Return a record with its weight, highest if the record leaves objects in an outage."""
-    weight = sum(map(_weight, each.touched))
-    return Weighed(each.effect, each.row.timestamp, weight)
+def weighed(effect: Effect, touched: Iterable[Touched]) -> Weighed:
+    """Return a record with its weight, highest if the record leaves objects in an outage.
+
+    Args:
+        touched: The objects that the record changed, of those that the report shows.
+    """
+    return Weighed(effect.offset, effect.row.timestamp, sum(map(_weight, touched)))
 
 
 def _weight(touched: Touched) -> int:

@@ -1,6 +1,6 @@
 """Limits the changes in a report to those of some topics and their partitions."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 from replay.image.metadata import MetadataImage
 from replay.report.object_changes import Touched, partitions_of
@@ -23,7 +23,7 @@ class InTopics:
                 return touched.label.rpartition("/")[0] in self._labels
         return False
 
-    def of(self, touched: Touched, image: Callable[[], MetadataImage]) -> Iterator[Touched]:
+    def of(self, touched: Touched, image: MetadataImage) -> Iterator[Touched]:
         """Yield a change of an object in the form for a reader who sees only these topics.
 
         A topic that gets one of the names counts as new, with its partitions, because their earlier
@@ -31,15 +31,15 @@ class InTopics:
         partitions.
 
         Args:
-            image: Returns the image after the record that made the change.
+            image: The image after the record that made the change.
         """
         is_reported, was_reported = self.has(touched), self._was_reported(touched)
         if is_reported and not was_reported:
             yield touched._replace(before=None)
-            yield from partitions_of(image(), touched.key)
+            yield from partitions_of(image, touched.key)
         elif was_reported and not is_reported:
             yield touched._replace(after=None)
-            for each in partitions_of(image(), touched.key):
+            for each in partitions_of(image, touched.key):
                 yield each._replace(before=each.after, after=None)
         elif is_reported:
             yield touched

@@ -12,8 +12,9 @@ from replay.report.chains import Chains, ChainsMark, Terms
 from replay.report.columns import START, Columns, ColumnsMark, RowPlace, packed
 from replay.report.eventful import MostEventful, weighed
 from replay.report.in_topics import InTopics
-from replay.report.object_changes import EffectiveRow, ObjectChanges, Touched, objects_of
+from replay.report.object_changes import Touched, objects_changed, objects_of
 from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, encoded_events
+from replay.time_travel.effects import Effect, Effects
 from replay.timeline import Timeline
 
 FORMAT = 1
@@ -97,7 +98,7 @@ class GrowingReport:
         # An image as of within a transaction is the one before it: the range begins there.
         image = timeline.image(self.start - 1)
         self._next = first
-        self._changes = ObjectChanges(image)
+        self._effects = Effects(image)
         self._columns = Columns(redaction.field, redaction.label)
         objects = objects_of(image)
         if self._in_topics is not None:
@@ -224,33 +225,31 @@ class GrowingReport:
             if self._events is not None:
                 self._events.forget(next(iter(self._marks.values())).events)
 
-    def _add(self, each: EffectiveRow) -> None:
-        row, touched = each.row, self._only_in_topics(each.touched)
-        self._window.add(weighed(each._replace(touched=touched)))
+    def _add(self, effect: Effect) -> None:
+        row, touched = effect.row, self._shown(effect)
+        self._window.add(weighed(effect, touched))
         if touched:
             type_ = type(row.payload).__name__
-            place = RowPlace(row.offset, each.effect, row.timestamp, type_, row.origin)
+            place = RowPlace(row.offset, effect.offset, row.timestamp, type_, row.origin)
             self._columns.add(place, touched)
             self._chains.add(row)
 
-    def _only_in_topics(self, touched: list[Touched]) -> list[Touched]:
-        found = self._in_topics
+    def _shown(self, effect: Effect) -> list[Touched]:
+        touched, found = objects_changed(effect), self._in_topics
         if found is None:
             return touched
-        return [part for each in touched for part in found.of(each, lambda: self._changes.image)]
+        return [part for each in touched for part in found.of(each, effect.after)]
 
-    def _followed(
-        self, source: BatchSource, end: int, progress: Progress
-    ) -> Iterator[EffectiveRow]:
-        """Yield the records with their changes; pass each batch to the chains first.
+    def _followed(self, source: BatchSource, end: int, progress: Progress) -> Iterator[Effect]:
+        """Yield the records with their effects; pass each batch to the chains first.
 
         Chains need whole batches, because a record's causes are in its batch.
         """
-        changes = self._changes.until(source, end, progress)
+        effects = self._effects.until(source, end, progress)
         if not self._is_whole:
-            yield from changes
+            yield from effects
             return
-        for _, of_batch in groupby(changes, key=lambda each: each.row.batch_offset):
+        for _, of_batch in groupby(effects, key=lambda each: each.row.batch_offset):
             together = list(of_batch)
             self._chains.follow([each.row for each in together])
             yield from together

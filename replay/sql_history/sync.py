@@ -80,18 +80,15 @@ def sync(
     writer = _Writer(source, store, start, before)
     if before is None:
         writer.pending.add_base(image)
-    ended = image
     try:
         for run in follow(source, image, end):
+            image = run.image
             if writer.add(run) and progress is not None:
                 progress(writer.written_end)
-            image = run.image
-            ended = ended if run.end_offset is None else image
     except ContradictionError as error:
         # What is before the record is right; the run that it stands in is made anew up to there.
         if error.record is not None:
-            writer.forget_unfinished()
-            for run in follow(source, ended, error.record.offset):
+            for run in follow(source, image, error.record.offset):
                 writer.add(run)
         writer.write()
         raise
@@ -109,7 +106,7 @@ def sync(
 
 
 class _Writer:
-    """Buffers runs, and writes them at offsets from which the log can be continued."""
+    """Buffers runs, and writes some together."""
 
     def __init__(
         self,
@@ -126,37 +123,27 @@ class _Writer:
         self._store = store
         self._start = start
         self._written = before
-        # Runs after the last place where the log can be continued, and the run that ends there.
-        self._unfinished: list[Run] = []
-        self._next: Run | None = None
+        self._last: Run | None = None
 
     def add(self, run: Run) -> bool:
         """Buffer a run; return True if this caused the buffered runs to be written."""
-        self._unfinished.append(run)
-        if run.end_offset is None:
-            return False
-        for each in self._unfinished:
-            self.pending.add(each)
-        self._unfinished = []
-        self._next = run
+        self.pending.add(run)
+        self._last = run
         if self.pending.length < _TRANSACTION_ROWS:
             return False
         self.write()
         return True
 
-    def forget_unfinished(self) -> None:
-        """Drop the runs after the last offset from which the log can be continued."""
-        self._unfinished = []
-
     def write(self) -> None:
         """Write the buffered runs."""
-        if self._next is None or self._next.end_offset is None:
+        last = self._last
+        if last is None:
             return
-        position = self._position(self._next.end_offset, self._next.image.provenance.not_understood)
+        position = self._position(last.end_offset, last.image.provenance.not_understood)
         with writing(self._store.engine) as connection:
             self._move(connection, position)
             self.pending.write(connection)
-        self._written, self._next = position, None
+        self._written, self._last = position, None
         self.written_end = position.end_offset
         self.changes += len(self.pending.changes)
         self.rows.update(self.pending.counts)

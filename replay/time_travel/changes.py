@@ -5,17 +5,17 @@ counts as two objects, each labelled with its id.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from records.envelope import Envelope, Origin
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
-from replay.time_travel.affected import AFFECTED
-from replay.time_travel.kinds import KINDS, Fields, Key, partition_fields_of_two
-from replay.time_travel.labels import partition_label
+from replay.time_travel.effects import Effect, Touched
+from replay.time_travel.kinds import Fields
 from replay.time_travel.names_of_two import Names
 from replay.time_travel.objects import ObjectName
 
@@ -55,43 +55,29 @@ class EffectiveChange(Change, frozen=True, kw_only=True):
     in_effect: bool = True
 
 
-def record_changes(
-    before: MetadataImage,
-    row: Envelope,
-    after: MetadataImage,
-    *,
-    only: ObjectName | None = None,
-    in_effect: bool = True,
+def effective_changes_of(
+    effect: Effect, touched: Iterable[Touched] | None = None
 ) -> list[EffectiveChange]:
-    """Return the fields that a record changed, given the images immediately before and after it.
+    """Return the fields that a record changed.
 
     Args:
-        only: Return only the changes of this object or field. The name may mean different objects
-            before and after.
-        in_effect: False for a record of an aborted transaction.
+        touched: Return only the changes of these objects, in the order of `effect.touched`.
     """
-    if only is not None:
-        changes = field_changes(only.object, only.fields(before), only.fields(after))
-    else:
-        touched = AFFECTED.get(type(row.payload), {})
-        changes = object_changes(
-            {kind: keys(row.payload, before) for kind, keys in touched.items()}, before, after
-        )
-    return _effective(changes, row, in_effect)
+    objects = effect.touched if touched is None else touched
+    changes = object_changes(objects, effect.before, effect.after)
+    return _effective(changes, effect.row, effect.in_effect)
 
 
-def partition_changes(
-    image: MetadataImage, row: Envelope, old: Partition, new: Partition
+def changes_of_one(
+    name: ObjectName, row: Envelope, before: MetadataImage, after: MetadataImage
 ) -> list[EffectiveChange]:
-    """Return the fields that the change of a partition in `row` changed.
+    """Return the changes of an object or field by a record that took effect.
 
     Args:
-        image: An image in which the partition's topic has its name.
-        old: The partition before the record.
-        new: The partition after it.
+        name: May mean different objects before and after.
+        before, after: The images immediately before and after the record.
     """
-    label = partition_label(image, (old.topic_id, old.partition_id))
-    changes = field_changes(f"partition:{label}", *partition_fields_of_two(old, new))
+    changes = field_changes(name.object, name.fields(before), name.fields(after))
     return _effective(changes, row, in_effect=True)
 
 
@@ -110,19 +96,20 @@ def _effective(changes: Iterable[Change], row: Envelope, in_effect: bool) -> lis
 
 
 def object_changes(
-    keys: Mapping[str, Iterable[Key]], before: MetadataImage, after: MetadataImage
+    touched: Iterable[Touched], before: MetadataImage, after: MetadataImage
 ) -> list[Change]:
     """Return the fields that differ in some objects, ordered by kind and name.
 
     Args:
-        keys: Keys of the objects to compare, by kind, without duplicates.
+        touched: Objects, ordered by kind, without duplicates.
+        before, after: Images that name the objects.
     """
     changes: list[Change] = []
     old_names, new_names = Names(before, after), Names(after, before)
-    for kind in [KINDS[name] for name in keys] if len(keys) < 2 else KINDS.values():
+    for kind, of_kind in groupby(touched, key=attrgetter("kind")):
         found = []
-        for key in keys.get(kind.name, ()):
-            old, new = kind.fields_of_two(before, after, key)
+        for _, key, old_value, new_value in of_kind:
+            old, new = kind.fields_of_two(old_value, new_value)
             if old != new:
                 names = old_names if new is None else new_names
                 found.append((names.of(kind, key), old, new))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from replay.image.metadata import MetadataImage
 from replay.time_travel.changes import Change, field_changes, object_changes
+from replay.time_travel.effects import Touched
 from replay.time_travel.kinds import KINDS, Key, Kind
 from replay.time_travel.objects import ObjectName
 
@@ -26,8 +27,12 @@ def diff_images(
             for key, other, image in zip(keys_of, reversed(keys_of), (before, after), strict=True)
         )
         return field_changes(only.object, old, new)
-    keys = {name: changed_keys(kind, before, after) for name, kind in KINDS.items()}
-    return object_changes(keys, before, after)
+    differing = (
+        Touched(kind, key, kind.value(before, key), kind.value(after, key))
+        for kind in KINDS.values()
+        for key in changed_keys(kind, before, after)
+    )
+    return object_changes(differing, before, after)
 
 
 def changed_keys(kind: Kind, before: MetadataImage, after: MetadataImage) -> Iterator[Key]:

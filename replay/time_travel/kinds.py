@@ -6,17 +6,18 @@ identifies an object independently of its name: the key of a topic is its id.
 
 from collections.abc import Callable, Collection, Hashable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from records.json import field_json, fields_json
 from records.text import uuid_text
 from replay.image.features import ZkMigration
-from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
-from replay.image.parts import PARTS, Part
+from replay.image.metadata import MetadataImage, joined_name
+from replay.image.namespaces import Namespace
+from replay.image.parts import PARTS
 from replay.image.topics import Topic
+from replay.image.voters import Voter
 from replay.time_travel.escapes import unescaped
 from replay.time_travel.labels import (
     Find,
@@ -50,10 +51,12 @@ Fields = dict[str, Any]
 class Kind(msgspec.Struct, frozen=True):
     """One kind of object, stored in one or several parts of the image.
 
-    `objects` yields key and value of every object; if a value is the same Python object in two
-    images, the object has not changed. `find` returns the key for a name in the form of `label`,
-    None if the image has no such object. It raises ValueError if the name is invalid for this kind,
-    or ambiguous. `is_renamed`: an object may have another label in another image.
+    `objects` yields key and value of every object, `value` returns that of one, None if the image
+    has no such object; if a value is the same Python object in two images, the object has not
+    changed. `fields_of` returns the fields of a value, `differing` those that differ between two
+    values. `find` returns the key for a name in the form of `label`, None if the image has no such
+    object. It raises ValueError if the name is invalid for this kind, or ambiguous. `is_renamed`:
+    an object may have another label in another image.
     """
 
     name: str
@@ -61,26 +64,31 @@ class Kind(msgspec.Struct, frozen=True):
     objects: Callable[[MetadataImage], Iterator[tuple[Any, Any]]]
     find: Find
     label: Label
-    fields: Callable[[MetadataImage, Any], Fields | None]
-    differing: Callable[[MetadataImage, MetadataImage, Any], "FieldsOfTwo"] | None = None
+    value: Callable[[MetadataImage, Any], Any]
+    fields_of: Callable[[Any], Fields]
+    differing: Callable[[Any, Any], "FieldsOfTwo"] | None = None
     is_renamed: bool = False
 
-    def fields_of_two(self, before: MetadataImage, after: MetadataImage, key: Any) -> "FieldsOfTwo":
-        """Return the fields of an object in two images; fields that are equal may be left out."""
-        if self.differing is not None:
-            return self.differing(before, after, key)
-        return self.fields(before, key), self.fields(after, key)
+    def fields(self, image: MetadataImage, key: Any) -> Fields | None:
+        """Return the fields of an object in an image, None if it is absent."""
+        return self.fields_or_none(self.value(image, key))
+
+    def fields_or_none(self, value: Any) -> Fields | None:
+        """Return the fields of a value, None if it is None."""
+        return None if value is None else self.fields_of(value)
+
+    def fields_of_two(self, old: Any, new: Any) -> "FieldsOfTwo":
+        """Return the fields of two values, each may be None; equal fields may be left out."""
+        if self.differing is None or old is None or new is None:
+            return self.fields_or_none(old), self.fields_or_none(new)
+        return self.differing(old, new)
 
 
 FieldsOfTwo = tuple[Fields | None, Fields | None]
 
 
-def _without(
-    struct: msgspec.Struct | None, names: Collection[str] = (), later: Collection[str] = ()
-) -> Fields | None:
+def _without(names: Collection[str], later: Collection[str], struct: msgspec.Struct) -> Fields:
     """Return the fields as JSON, without `names`, and without those of `later` that are empty."""
-    if struct is None:
-        return None
     return {
         name: value
         for name, value in fields_json(struct).items()
@@ -114,34 +122,23 @@ def _kind(
         partial(_pairs, part),
         find or listed(name, part, label),
         label,
-        lambda image, key: _without(of.get(image, key), hidden, of.later),
-        partial(_differing, of, hidden),
+        of.get,
+        partial(_without, hidden, of.later),
+        partial(_differing, hidden, of.later),
         is_renamed,
     )
 
 
 def _differing(
-    of: Part, hidden: Collection[str], before: MetadataImage, after: MetadataImage, key: Any
+    hidden: Collection[str], later: Collection[str], old: msgspec.Struct, new: msgspec.Struct
 ) -> FieldsOfTwo:
-    """Return the fields of an object in two images.
-
-    If both images have the object, only the fields that differ are returned: most changes concern
-    few fields, and formatting ids as text is slow.
-    """
-    return _fields_of_two(of, hidden, of.get(before, key), of.get(after, key))
-
-
-def _fields_of_two(
-    of: Part, hidden: Collection[str], old: msgspec.Struct | None, new: msgspec.Struct | None
-) -> FieldsOfTwo:
-    if old is None or new is None:
-        return _without(old, hidden, of.later), _without(new, hidden, of.later)
+    """Return only the fields that differ: most changes concern few, and formatting ids is slow."""
     names = [
         name
         for name in old.__struct_fields__
         if name not in hidden and getattr(old, name) != getattr(new, name)
     ]
-    return _some(old, names, of.later), _some(new, names, of.later)
+    return _some(old, names, later), _some(new, names, later)
 
 
 def _some(struct: msgspec.Struct, names: Collection[str], later: Collection[str]) -> Fields:
@@ -149,53 +146,66 @@ def _some(struct: msgspec.Struct, names: Collection[str], later: Collection[str]
     return {name: value for name, value in pairs if value or name not in later}
 
 
-def _topic_fields(image: MetadataImage, topic_id: Any) -> Fields | None:
-    topic: Topic | None = image.topic(topic_id)
-    if topic is None:
-        return None
-    return {
-        "topic_id": uuid_text(topic.topic_id),
-        "name": image.full_name(topic),
-        "partitions": len(image.partitions(topic_id)),
-    }
+class TopicValue(NamedTuple):
+    """A topic with what else is shown of it: its namespace, and the number of its partitions."""
+
+    topic: Topic
+    namespace: Namespace | None
+    partitions: int
+
+
+def _topic(image: MetadataImage, topic_id: Any) -> TopicValue | None:
+    topic = image.topic(topic_id)
+    return None if topic is None else _topic_value(image, topic)
+
+
+def _topic_value(image: MetadataImage, topic: Topic) -> TopicValue:
+    namespace = None if topic.namespace_id is None else image.namespace(topic.namespace_id)
+    return TopicValue(topic, namespace, len(image.partitions(topic.topic_id)))
 
 
 def _topics(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
-    for topic in image.topics():
-        # The namespace's name and the partitions are shown too.
-        namespace = topic.namespace_id and image.namespace(topic.namespace_id)
-        yield topic.topic_id, (topic, namespace, len(image.partitions(topic.topic_id)))
+    return ((topic.topic_id, _topic_value(image, topic)) for topic in image.topics())
 
 
-_CLUSTER_PARTS = ("producer_ids", "zk_migration", "kraft_version")
+def _topic_fields(value: TopicValue) -> Fields:
+    topic, namespace, partitions = value
+    return {
+        "topic_id": uuid_text(topic.topic_id),
+        "name": topic.name if namespace is None else joined_name(namespace, topic),
+        "partitions": partitions,
+    }
+
+
+CLUSTER_PARTS = ("producer_ids", "zk_migration", "kraft_version")
 
 
 def _cluster(image: MetadataImage) -> Iterator[tuple[Any, Any]]:
     """Return the objects of the parts with at most one object; the key is the name of the part."""
-    return ((part, each) for part in _CLUSTER_PARTS for each in PARTS[part].objects(image))
+    return ((part, each) for part in CLUSTER_PARTS for each in PARTS[part].objects(image))
 
 
-def _cluster_fields(image: MetadataImage, key: Any) -> Fields | None:
-    value = dict(_cluster(image)).get(key)
-    return {"state": image.zk_migration} if isinstance(value, ZkMigration) else _without(value)
+def _cluster_value(image: MetadataImage, key: Any) -> Any:
+    return PARTS[key].get(image, None) if key in CLUSTER_PARTS else None
 
 
-_PARTITIONS = PARTS["partitions"]
-_PARTITION_HIDDEN = frozenset({*_PARTITIONS.key, *_PARTITIONS.beside})
-
-
-def partition_fields(partition: Partition | None) -> Fields | None:
-    """Return the fields of a partition as the kind `partition` does, but without an image."""
-    return _without(partition, _PARTITION_HIDDEN)
-
-
-def partition_fields_of_two(old: Partition, new: Partition) -> FieldsOfTwo:
-    """Return the fields that differ between two states of a partition, without images."""
-    return _fields_of_two(_PARTITIONS, _PARTITION_HIDDEN, old, new)
+def _cluster_fields(value: Any) -> Fields:
+    if isinstance(value, ZkMigration):
+        return {"state": value.zk_migration_state}
+    return _without((), (), value)
 
 
 _ALL = (
-    Kind("topic", ("topics",), _topics, topic_key, topic_label, _topic_fields, is_renamed=True),
+    Kind(
+        "topic",
+        ("topics",),
+        _topics,
+        topic_key,
+        topic_label,
+        _topic,
+        _topic_fields,
+        is_renamed=True,
+    ),
     _kind("partition", "partitions", partition_label, partition_key, is_renamed=True),
     _kind("broker", "brokers", text_label, by_number(MetadataImage.broker)),
     _kind("controller", "controllers", text_label, by_number(MetadataImage.controller)),
@@ -214,7 +224,8 @@ _ALL = (
         lambda image: iter(image.configs()),
         config_key,
         config_label,
-        lambda image, key: dict(sorted(image.config(*key).items())) or None,
+        lambda image, key: image.config(*key) or None,
+        lambda values: dict(sorted(values.items())),
     ),
     Kind(
         "feature",
@@ -222,7 +233,8 @@ _ALL = (
         partial(_pairs, "features"),
         lambda image, name: None if image.feature(unescaped(name)) is None else unescaped(name),
         text_label,
-        lambda image, key: {"level": image.feature(key)} if image.feature(key) else None,
+        PARTS["features"].get,
+        lambda feature: {"level": feature.feature_level},
     ),
     _kind("acl", "acls", lambda _, key: uuid_text(key), acl_key),
     _kind("quota", "client_quotas", quota_label, quota_key),
@@ -233,10 +245,11 @@ _ALL = (
     _kind("note", "notes", note_label, note_key, shown=PARTS["notes"].key),
     Kind(
         "cluster",
-        _CLUSTER_PARTS,
+        CLUSTER_PARTS,
         _cluster,
-        lambda image, name: name if name in dict(_cluster(image)) else None,
+        lambda image, name: None if _cluster_value(image, name) is None else name,
         text_label,
+        _cluster_value,
         _cluster_fields,
     ),
 )
@@ -244,10 +257,12 @@ _ALL = (
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ALL}
 
 
-def _voter_set_fields(image: MetadataImage, _: Any) -> Fields | None:
-    kind = KINDS["voter"]
-    ids = sorted(voter.voter_id for voter in image.voters())
-    return {str(voter_id): kind.fields(image, voter_id) for voter_id in ids} or None
+def _voter_set(image: MetadataImage, _: Any) -> list[Voter] | None:
+    return sorted(image.voters(), key=lambda voter: voter.voter_id) or None
+
+
+def _voter_set_fields(voters: list[Voter]) -> Fields:
+    return {str(voter.voter_id): KINDS["voter"].fields_of(voter) for voter in voters}
 
 
 VOTERS = "voters"
@@ -258,5 +273,7 @@ VOTER_SET = msgspec.structs.replace(
     objects=lambda image: iter([(VOTERS, image.voters())] if any(image.voters()) else ()),
     find=lambda image, name: VOTERS if any(image.voters()) else None,
     label=lambda image, key: VOTERS,
-    fields=_voter_set_fields,
+    value=_voter_set,
+    fields_of=_voter_set_fields,
+    differing=None,
 )

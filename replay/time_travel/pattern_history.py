@@ -3,30 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from records import brokers, configs, partitions
-from records.base import Record
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError, RequestError
-from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
 from replay.loader import BatchSource, check_point
 from replay.name_patterns import name_matcher
-from replay.time_travel.affected import AFFECTED, types_reaching
-from replay.time_travel.changes import EffectiveChange, record_changes
+from replay.time_travel.affected import types_reaching
+from replay.time_travel.changes import EffectiveChange, effective_changes_of
+from replay.time_travel.effects import OF_A_PARTITION, Effects
 from replay.time_travel.kinds import Kind
 from replay.time_travel.objects import ObjectName, label_in
 from replay.time_travel.pattern_rows import Missed, Shown, matching_rows
 from replay.transactions import effective_rows
-
-# They change no object's name, so that those of other objects need no image of their own.
-_NAMELESS: frozenset[type[Record]] = frozenset(
-    {
-        *(partitions.PartitionRecord, partitions.PartitionChangeRecord, configs.ConfigRecord),
-        *(brokers.FenceBrokerRecord, brokers.UnfenceBrokerRecord),
-        brokers.BrokerRegistrationChangeRecord,
-    }
-)
 
 
 def history_matching(
@@ -85,7 +73,7 @@ def history_matching(
 
 
 class _Watch:
-    """Replays rows; makes an image only where a matching object may change."""
+    """Replays rows, and yields the changes of matching objects."""
 
     def __init__(self, image: MetadataImage, pattern: ObjectName, shown: Shown) -> None:
         self.has_matched = False
@@ -93,29 +81,29 @@ class _Watch:
         self._kind: Kind = pattern.kind
         self._reaching = types_reaching(pattern.kind.name)
         self._shown = shown
-        self._image = image
         self._matcher: tuple[str | None, Callable[[str], bool]] = None, lambda _: False
-        self._delta = MetadataDelta(image)
+        self._effects = Effects(image)
 
     def matches_any(self) -> bool:
         """True if an object matches after the last row."""
-        self._advance()
-        return any(self._is_match(key) for key, _ in self._kind.objects(self._image))
+        image = self._effects.image
+        return any(self._is_match(key, image) for key, _ in self._kind.objects(image))
 
     def replay(self, row: Envelope) -> Iterator[tuple[str, list[EffectiveChange]]]:
         """Apply a row; yield the label and the changes of each matching object."""
-        record = row.payload
-        if type(record) not in self._reaching or not self._may_match(record):
-            self._delta.replay(row)
+        if type(row.payload) not in self._reaching:
+            self._effects.apply(row)
             return
-        # What was applied since is not of this record.
-        before = self._advance()
-        self._delta.replay(row)
-        after = self._advance()
+        effect = self._effects.of(row)
+        before, after = effect.before, effect.after
+        touched = [each for each in effect.touched if each.kind is self._kind]
+        if type(row.payload) in OF_A_PARTITION:
+            # Most of a log; they change no name.
+            touched = [each for each in touched if self._is_match(each.key, after)]
         found: dict[str, list[EffectiveChange]] = {}
-        for change in record_changes(before, row, after):
-            kind, _, label = change.object.partition(":")
-            if kind == self._kind.name and self._is_named(label, before, after):
+        for change in effective_changes_of(effect, touched):
+            label = change.object.partition(":")[2]
+            if self._is_named(label, before, after):
                 found.setdefault(label, []).append(change)
         for label, changes in found.items():
             self.has_matched = True
@@ -124,14 +112,8 @@ class _Watch:
             if chosen:
                 yield label, chosen
 
-    def _may_match(self, record: Record) -> bool:
-        if type(record) not in _NAMELESS:
-            return True
-        keys = AFFECTED[type(record)][self._kind.name]
-        return any(map(self._is_match, keys(record, self._image)))
-
-    def _is_match(self, key: object) -> bool:
-        return self._is_named(self._kind.label(self._image, key), self._image)
+    def _is_match(self, key: object, image: MetadataImage) -> bool:
+        return self._is_named(self._kind.label(image, key), image)
 
     def _is_named(self, label: str, *images: MetadataImage) -> bool:
         """True if the pattern matches an object's label, as the pattern reads in any image."""
@@ -147,8 +129,3 @@ class _Watch:
 
     def _name(self, label: str) -> str:
         return f"{self._kind.name}:{self._shown(self._kind.name, label)}"
-
-    def _advance(self) -> MetadataImage:
-        self._image = self._delta.apply(Provenance())
-        self._delta = MetadataDelta(self._image)
-        return self._image

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
+import typer
+
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
@@ -11,7 +13,6 @@ from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import topic_ref
 from api.cli.admin.subscriptions import warning_lines
 from api.cli.output import print_json, print_table
-from api.cli.parameters import Argument, Option
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 app = App()
 
 _Name = Annotated[
-    str, Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
+    str, typer.Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
 ]
 
 
@@ -45,7 +46,7 @@ def delete(
     ask: AdminClient,
     name: _Name,
     recursive: Annotated[
-        bool, Option("--recursive", help="Also delete all namespaces below it.")
+        bool, typer.Option("--recursive", help="Also delete all namespaces below it.")
     ] = False,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -67,12 +68,14 @@ def delete(
 def move(
     ask: AdminClient,
     from_: Annotated[
-        str, Option("--from", metavar="NS", help='"" stands for the default namespace.')
+        str, typer.Option("--from", metavar="NS", help='"" stands for the default namespace.')
     ],
-    to: Annotated[str, Option("--to", metavar="NS", help='"" stands for the default namespace.')],
+    to: Annotated[
+        str, typer.Option("--to", metavar="NS", help='"" stands for the default namespace.')
+    ],
     topic: Annotated[
         str | None,
-        Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
+        typer.Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -108,7 +111,7 @@ def move(
 def list_(
     look: Look,
     below: Annotated[
-        str, Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
+        str, typer.Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
     ] = "",
 ) -> None:
     """List namespaces: topics right in each, and what is in and below it of its limits."""

@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
+import typer
+
 from api.cli.asking import log_path, server_url
-from api.cli.parameters import Argument, Option
 
 LogOption = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--log",
         metavar="LOG",
         help="Log directory, of which this process becomes the only writer; else METALOG_LOG.",
@@ -18,7 +19,7 @@ LogOption = Annotated[
 
 ReadLogOption = Annotated[
     Path | None,
-    Option(
+    typer.Option(
         "--log",
         metavar="LOG",
         help="Log directory, which is only read; else METALOG_LOG.",
@@ -28,7 +29,7 @@ ReadLogOption = Annotated[
 
 ServerOption = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--server",
         metavar="URL",
         help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; else METALOG_SERVER.",
@@ -38,7 +39,7 @@ ServerOption = Annotated[
 
 Principal = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--as",
         metavar="PRINCIPAL",
         help="Principal of the request: with --log by default User:$USER; with "
@@ -47,12 +48,12 @@ Principal = Annotated[
 ]
 
 Reason = Annotated[
-    str | None, Option("--reason", help="Reason for the change, stored with the records.")
+    str | None, typer.Option("--reason", help="Reason for the change, stored with the records.")
 ]
 
 RequestId = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--request-id",
         metavar="ID",
         help="Id of the request: sent again with the same id, it takes effect only once.",
@@ -61,7 +62,7 @@ RequestId = Annotated[
 
 TraceParent = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--trace-parent",
         metavar="TRACEPARENT",
         help="The W3C trace of the request; default $TRACEPARENT.",
@@ -69,24 +70,24 @@ TraceParent = Annotated[
 ]
 
 NamespaceOption = Annotated[
-    str, Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
+    str, typer.Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
 ]
 
 ValidateOnly = Annotated[
-    bool, Option("--validate-only", help="Check and answer, but write nothing.")
+    bool, typer.Option("--validate-only", help="Check and answer, but write nothing.")
 ]
 
 TopicNames = Annotated[
     list[str],
-    Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
+    typer.Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
 ]
 
 Configs = Annotated[
     list[str] | None,
-    Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
+    typer.Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
 ]
 
 Placement = Annotated[
     str | None,
-    Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
+    typer.Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
 ]

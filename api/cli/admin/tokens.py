@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_table, time_text
-from api.cli.parameters import Option, bad_parameter
 from api.cli.secret_input import read_secret
 from api.cli.typer_app import App
 
@@ -18,7 +19,7 @@ app = App()
 
 _HmacFile = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--hmac-file",
         metavar="FILE",
         help="File with the token's HMAC in base64; - is standard input. Default: a prompt.",
@@ -26,11 +27,11 @@ _HmacFile = Annotated[
 ]
 _TokenId = Annotated[
     str | None,
-    Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
+    typer.Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
 ]
 _SecretKeyFile = Annotated[
     str | None,
-    Option(
+    typer.Option(
         "--secret-key-file",
         metavar="FILE",
         help="With --log: file with the controllers' secret key, "
@@ -38,7 +39,7 @@ _SecretKeyFile = Annotated[
     ),
 ]
 _Period = Annotated[
-    int, Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
+    int, typer.Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
 ]
 
 
@@ -47,15 +48,17 @@ def create(
     ask: AdminClient,
     owner: Annotated[
         str | None,
-        Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
+        typer.Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
     ] = None,
     renewers: Annotated[
         list[str] | None,
-        Option("--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."),
+        typer.Option(
+            "--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."
+        ),
     ] = None,
     max_lifetime_ms: Annotated[
         int,
-        Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
+        typer.Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
     ] = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
@@ -111,7 +114,7 @@ def describe(
     look: Look,
     owners: Annotated[
         list[str] | None,
-        Option("--owner", metavar="PRINCIPAL", help="Only tokens of this owner; repeatable."),
+        typer.Option("--owner", metavar="PRINCIPAL", help="Only tokens of this owner; repeatable."),
     ] = None,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -139,7 +142,7 @@ def _hmac(file: str | None) -> bytes:
     try:
         return parse_bytes(text.strip())
     except ValueError:
-        raise bad_parameter("it is not base64", param_hint="--hmac-file") from None
+        raise typer.BadParameter("it is not base64", param_hint="--hmac-file") from None
 
 
 def _use_secret_key(ask: AdminClient, file: str | None) -> None:
@@ -148,7 +151,7 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
     if file is None:
         return
     if ask.log is None:
-        raise bad_parameter("a service has a key of its own", param_hint="--secret-key-file")
+        raise typer.BadParameter("a service has a key of its own", param_hint="--secret-key-file")
     key = read_secret(file, option="--secret-key-file", prompt=SECRET_KEY)
     ask.static_configs = {SECRET_KEY: key}
 

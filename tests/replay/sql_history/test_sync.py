@@ -35,7 +35,7 @@ from replay.sql_history import sync as sync_module
 from replay.sql_history.pending import Pending
 from replay.sql_history.store import HistoryStore
 from replay.sql_history.sync import Synced, check_same_log, sync
-from replay.time_travel.affected import AFFECTED
+from replay.time_travel.effects import WITHOUT_EFFECT
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import Base, FakeLog, batch, batches, change, partition, topic, uid
@@ -83,7 +83,7 @@ def test_a_log_that_grows_is_synced_in_any_parts(
     assert_same_digests(log, store, rng.sample(range(found.to_offset), 15))
     # Each record that can change something is there once; those of an open transaction are not.
     kept = [row for each in history for row in each.rows if row.offset < found.to_offset]
-    expected = [row.offset for row in kept if type(row.payload) in AFFECTED]
+    expected = [row.offset for row in kept if type(row.payload) not in WITHOUT_EFFECT]
     assert [
         offset for (offset,) in rows(store, 'SELECT "offset" FROM change ORDER BY 1')
     ] == expected

@@ -18,8 +18,9 @@ from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
-from replay.time_travel.changes import record_changes
+from replay.time_travel.changes import effective_changes_of
 from replay.time_travel.diff import diff_images
+from replay.time_travel.effects import Effects
 from replay.time_travel.kinds import KINDS
 from replay.timeline import Timeline
 from replay.transactions import effective_rows
@@ -122,14 +123,29 @@ def test_each_record_changed_what_differs_between_the_images_around_it() -> None
     kinds: set[str] = set()
     for seed in range(12):
         log = FakeLog(random_history(random.Random(seed), 120))
-        image = MetadataImage.EMPTY
+        image, effects = MetadataImage.EMPTY, Effects(MetadataImage.EMPTY)
         for row in effective_rows(log.batches(), 0, log.end_offset):
             before, image = image, _after(image, row)
             wanted = [(c.object, c.field, c.before, c.after) for c in diff_images(before, image)]
-            found = record_changes(before, row, image)
+            found = effective_changes_of(effects.of(row))
             assert [(c.object, c.field, c.before, c.after) for c in found] == wanted, row
             kinds |= {change[0].partition(":")[0] for change in wanted}
     assert kinds == set(KINDS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_effect_is_right_after_records_whose_effects_nobody_asked_for(seed: int) -> None:
+    rng = random.Random(seed)
+    log = FakeLog(random_history(rng, 120))
+    image, effects = MetadataImage.EMPTY, Effects(MetadataImage.EMPTY)
+    for row in effective_rows(log.batches(), 0, log.end_offset):
+        before, image = image, _after(image, row)
+        if rng.random() < 0.5:
+            effects.apply(row)
+            continue
+        wanted = [(c.object, c.field, c.before, c.after) for c in diff_images(before, image)]
+        found = effective_changes_of(effects.of(row))
+        assert [(c.object, c.field, c.before, c.after) for c in found] == wanted, row
 
 
 @pytest.mark.parametrize("seed", range(4))

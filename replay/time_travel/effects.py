@@ -1,0 +1,272 @@
+"""Effects: what each record of a log changed, whoever asks.
+
+A record is applied by its rule, and what it touched is read from the delta, so there is no second
+rule beside the rule. Invariants:
+
+- An effect has every object that its record changed. It may have others, whose two values are
+  equal.
+- Its objects are ordered by kind, as in `KINDS`, and each occurs once.
+- Values are those of `Kind.value` immediately before and after the record, whether or not images
+  were made.
+- `before` and `after` name the touched objects as they were then. All else in them may lack earlier
+  changes of partitions: most records change one partition, and an image for each would take most of
+  the time.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from records import control, partitions
+from records.base import Record, Uuid
+from records.envelope import Envelope
+from records.errors import ContradictionError
+from replay.image.delta import MetadataDelta
+from replay.image.metadata import MetadataImage
+from replay.image.partitions import Partition
+from replay.image.parts import PARTS
+from replay.image.provenance import Provenance
+from replay.loader import BatchSource, explains
+from replay.time_travel.kinds import CLUSTER_PARTS, KINDS, Key, Kind, TopicValue
+from replay.transactions import MARKERS, Resolved, Transactions, rows_within
+
+_KIND_OF_FIELD = {
+    PARTS[part].field or PARTS[part].name: kind.name
+    for kind in KINDS.values()
+    for part in kind.parts
+}
+_ORDER = {name: place for place, name in enumerate(KINDS)}
+_TOPIC, _PARTITION = KINDS["topic"], KINDS["partition"]
+
+OF_A_PARTITION: frozenset[type[Record]] = frozenset(
+    {partitions.PartitionRecord, partitions.PartitionChangeRecord}
+)
+"""Records that set or change one partition."""
+
+WITHOUT_EFFECT: frozenset[type[Record]] = MARKERS | {
+    *(control.NoOpRecord, control.NoOpRunRecord, control.UnknownRecord),
+    *(control.LeaderChangeMessage, control.SnapshotHeaderRecord, control.SnapshotFooterRecord),
+}
+"""Records that change no object."""
+
+
+class Touched(NamedTuple):
+    """An object that a record touched: its values before and after, None where it is absent."""
+
+    kind: Kind
+    key: Any
+    before: Any
+    after: Any
+
+
+class Effect(msgspec.Struct, frozen=True, gc=False):
+    """A record, and what it changed.
+
+    Attributes:
+        before, after: Images around the record; see the invariants above.
+        closed_by: The record that ended or aborted the transaction of this record; None outside a
+            transaction.
+        in_effect: False for a record of an aborted transaction: what it would have changed.
+    """
+
+    row: Envelope
+    touched: list[Touched]
+    before: MetadataImage
+    after: MetadataImage
+    closed_by: Envelope | None = None
+    in_effect: bool = True
+
+    @property
+    def offset(self) -> int:
+        """The offset at which the record takes effect."""
+        return (self.closed_by or self.row).offset
+
+
+class Effects:
+    """Applies the records of a log one by one; can continue when the log has grown."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        """Start from an image, which must be outside a transaction."""
+        self._next = image.provenance.next_offset
+        self._transactions = Transactions()
+        self._image = image
+        self._delta = MetadataDelta(image)
+        # The delta has changes that are not in the image.
+        self._is_ahead = False
+        # It may have other changes than those of partitions that `of` applied.
+        self._is_stale = False
+        # By topic, the number of partitions created since the image.
+        self._created: dict[Uuid, int] = {}
+
+    @property
+    def image(self) -> MetadataImage:
+        """The image after the last record; its provenance has no position."""
+        if self._is_ahead:
+            self._advance()
+        return self._image
+
+    def until(
+        self,
+        source: BatchSource,
+        to_offset: int,
+        progress: Callable[[int], None] | None = None,
+        *,
+        aborted: bool = False,
+    ) -> Iterator[Effect]:
+        """Yield the effects of the next records up to `to_offset` (exclusive), in order of effect.
+
+        Those of a transaction are yielded when it ends or is aborted.
+
+        Args:
+            progress: Called with the end offset of each batch read.
+            aborted: Also yield what the records of aborted transactions would have changed.
+
+        Raises:
+            CorruptLogError: a record contradicts the state before it; names the offset.
+        """
+        first = max(self._next, source.history_start)
+        self._next = max(first, to_offset)
+        return _until(source, self, self._transactions, first, to_offset, progress, aborted)
+
+    def of(self, row: Envelope, closed_by: Envelope | None = None) -> Effect:
+        """Apply a record that takes effect, and return its effect.
+
+        Raises:
+            ContradictionError: the record contradicts the state before it, and may be applied in
+                part.
+        """
+        record_type = type(row.payload)
+        if record_type in OF_A_PARTITION:
+            touched = self._touched_by_partition(*self.of_partition(row))
+            return Effect(row, touched, self._image, self._image, closed_by)
+        if record_type in WITHOUT_EFFECT:
+            self._delta.replay(row)
+            self._is_ahead = True
+            return Effect(row, [], self._image, self._image, closed_by)
+        before = self.image
+        self._delta.replay(row)
+        keys = touched_keys(self._delta)
+        after = self._advance()
+        return Effect(row, list(_values(keys, before, after)), before, after, closed_by)
+
+    def of_partition(self, row: Envelope) -> tuple[Partition | None, Partition]:
+        """Apply a record of a type in OF_A_PARTITION; return the partition before and after.
+
+        Most records of a log are of these types, and `of` takes twice as long.
+
+        Raises:
+            ContradictionError: as `of`.
+        """
+        if self._is_stale:
+            self._advance()
+        self._delta.replay(row)
+        self._is_ahead = True
+        topics = self._delta.topics
+        old, new = topics.before, topics.after
+        assert new is not None, "the record has just set it"
+        if old is None:
+            self._created[new.topic_id] = self._created.get(new.topic_id, 0) + 1
+        return old, new
+
+    def apply(self, row: Envelope) -> None:
+        """Apply a record that takes effect, without finding its effect.
+
+        Raises:
+            ContradictionError: as `of`.
+        """
+        self._delta.replay(row)
+        self._is_ahead = self._is_stale = True
+
+    def of_aborted(self, found: Resolved) -> Iterator[Effect]:
+        """Yield what the rows of an aborted transaction would have changed.
+
+        Stops at a record that contradicts the state. The state stays as it is.
+        """
+        tried = Effects(self.image)
+        try:
+            for row in found.rows:
+                effect = tried.of(row, found.closed_by)
+                yield msgspec.structs.replace(effect, in_effect=False)
+        except ContradictionError:
+            return
+
+    def _touched_by_partition(self, old: Partition | None, new: Partition) -> list[Touched]:
+        topic_id = new.topic_id
+        partition = Touched(_PARTITION, (topic_id, new.partition_id), old, new)
+        if old is not None:
+            return [partition]
+        topic: TopicValue = _TOPIC.value(self._image, topic_id)
+        count = topic.partitions + self._created[topic_id]
+        before, after = topic._replace(partitions=count - 1), topic._replace(partitions=count)
+        return [Touched(_TOPIC, topic_id, before, after), partition]
+
+    def _advance(self) -> MetadataImage:
+        self._image = self._delta.apply(Provenance())
+        self._delta = MetadataDelta(self._image)
+        self._is_ahead = self._is_stale = False
+        self._created = {}
+        return self._image
+
+
+@explains
+def _until(
+    source: BatchSource,
+    effects: Effects,
+    transactions: Transactions,
+    first: int,
+    to_offset: int,
+    progress: Callable[[int], None] | None,
+    aborted: bool,
+) -> Iterator[Effect]:
+    for batch in source.batches(first, to_offset) if first < to_offset else ():
+        for found in transactions.resolved(rows_within(batch, first, to_offset)):
+            if found.in_effect:
+                for row in found.rows:
+                    yield effects.of(row, found.closed_by)
+            elif aborted:
+                yield from effects.of_aborted(found)
+        if progress is not None:
+            progress(batch.end_offset)
+
+
+def _values(
+    keys: dict[str, Collection[Key]], before: MetadataImage, after: MetadataImage
+) -> Iterator[Touched]:
+    for name in keys if len(keys) < 2 else sorted(keys, key=_ORDER.__getitem__):
+        kind = KINDS[name]
+        for key in keys[name]:
+            yield Touched(kind, key, kind.value(before, key), kind.value(after, key))
+
+
+def touched_keys(delta: MetadataDelta) -> dict[str, Collection[Key]]:
+    """Return by kind the keys of all objects changed in a delta not yet applied.
+
+    May include a few that did not change.
+    """
+    found: dict[str, Collection[Key]] = {}
+    singles: list[Key] = []
+    for field, part in delta.touched_parts():
+        if field == "topics":
+            found["topic"], found["partition"] = part.changed, _partitions_in(delta)
+        elif field in CLUSTER_PARTS:
+            singles.append(field)
+        elif part.changed:
+            found[_KIND_OF_FIELD[field]] = part.changed
+    if singles:
+        found["cluster"] = singles
+    return found
+
+
+def _partitions_in(delta: MetadataDelta) -> list[Key]:
+    topics = delta.topics
+    return [
+        (topic_id, partition_id)
+        for topic_id in topics.changed
+        for partition_id in cast(
+            Iterable[int],
+            topics.changed_partitions(topic_id)
+            if topics.topic(topic_id) is not None
+            else [each.partition_id for each in delta.image.partitions(topic_id)],
+        )
+    ]
