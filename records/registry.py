@@ -73,6 +73,13 @@ CONTROL_TYPES: frozenset[type[Record]] = frozenset(
 """Kafka's control records: about the log itself, never the cluster's state."""
 
 
+def is_control(record: Record) -> bool:
+    """True if a record belongs in a control batch."""
+    if type(record) is control.UnknownRecord:
+        return record.control_key is not None
+    return type(record) in CONTROL_TYPES
+
+
 @functools.cache
 def types_with(field: str) -> frozenset[type[Record]]:
     """Return the record types that have a field of the given name."""

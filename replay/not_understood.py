@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,14 +17,14 @@ from records.control import (
     UnknownRecord,
 )
 from records.envelope import Envelope, UnknownTag
-from records.kafka import codec
-from records.kafka.layout import control_types, has_version, metadata_types
-from records.kafka.tables import Tables
 from replay.image.provenance import NotUnderstood, has_unknown_tags
 from replay.image.versions import UNKNOWN
 from replay.loader import BatchSource
 from replay.time_travel.skim import SkimmableSource
 from replay.transactions import effective_rows
+
+if TYPE_CHECKING:
+    from records.kafka.tables import Tables
 
 _Kind = tuple[str, int, int | None, str | None]
 """Type, version, tag and path, as in `UnknownKind`."""
@@ -121,7 +122,7 @@ def unknown_kinds(source: BatchSource, at: int) -> list[UnknownKind]:
     ]
 
 
-def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
+def _by_table(row: Envelope, tables: "Tables") -> list[_Kind]:
     """Return the kinds in a row that are not understood but have a name in a mirror's table."""
     record = row.payload
     if isinstance(record, UnknownRecord):
@@ -135,13 +136,18 @@ def _by_table(row: Envelope, tables: Tables) -> list[_Kind]:
     ]
 
 
-def tables_of(source: object) -> Tables:
+def tables_of(source: object) -> "Tables":
     """Return the tables that a mirror keeps; an empty `Tables` for any other source."""
+    from records.kafka.tables import Tables
+
     return getattr(source, "tables", None) or Tables()
 
 
-def kinds_of(row: Envelope, tables: Tables) -> list[_Kind]:
+def kinds_of(row: Envelope, tables: "Tables") -> list[_Kind]:
     """Return the kinds in a row that are not understood: its type or version, or unknown tags."""
+    # Most logs have no such record, and these modules take long to import.
+    from records.kafka.layout import control_types, has_version, metadata_types
+
     record, version = row.payload, row.record_version
     tags = () if row.extra is None else row.extra.unknown_tags
     name = type(record).__name__
@@ -161,6 +167,8 @@ def kinds_of(row: Envelope, tables: Tables) -> list[_Kind]:
 
 
 def _tags_of(record: UnknownRecord) -> tuple[UnknownTag, ...]:
+    from records.kafka import codec
+
     if record.control_key is not None:
         return codec.decode_control(record.control_key, record.value).unknown_tags
     return codec.decode_value(record.value).unknown_tags

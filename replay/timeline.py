@@ -17,7 +17,6 @@ from replay.loader import BatchSource, check_point
 from replay.log_images import LogImages, Progress, StoredLog, snapshots_beside
 from replay.snapshot.ports import Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
-from replay.time_travel.objects import ObjectName
 
 # Most uses need few of the modules that answer, so each method imports its own.
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from replay.time_travel.asked_for import AskedFor
     from replay.time_travel.changes import Change, EffectiveChange
     from replay.time_travel.history import Event, LastSet
+    from replay.time_travel.objects import ObjectName
 
 
 class Timeline(LogImages):
@@ -176,7 +176,7 @@ class Timeline(LogImages):
         except DecodeError:  # `image` passes over snapshots that this release cannot read
             return find(self.image, ends, from_offset, to_offset, progress)
 
-    def why(self, name: ObjectName, at: int, progress: Progress | None = None) -> "Chain":
+    def why(self, name: "ObjectName", at: int, progress: Progress | None = None) -> "Chain":
         """Return the chain of causes of a partition's leader and ISR, or of a broker's state.
 
         Raises:
@@ -212,7 +212,7 @@ class Timeline(LogImages):
         self,
         before: int,
         after: int,
-        only: ObjectName | None = None,
+        only: "ObjectName | None" = None,
         *,
         progress: Progress | None = None,
         by_name: bool = False,
@@ -260,7 +260,7 @@ class Timeline(LogImages):
 
     def history(
         self,
-        name: ObjectName,
+        name: "ObjectName",
         end_offset: int | None = None,
         progress: Progress | None = None,
         *,
@@ -280,7 +280,7 @@ class Timeline(LogImages):
         )
 
     def change_after(
-        self, name: ObjectName, offset: int, progress: Progress | None = None
+        self, name: "ObjectName", offset: int, progress: Progress | None = None
     ) -> "Event | None":
         """Return the first change of an object after an offset; see `time_travel.history`."""
         from replay.time_travel.history import change_after
@@ -288,7 +288,7 @@ class Timeline(LogImages):
         return change_after(self.source, name, offset, progress, index=self._index, past=self._past)
 
     def change_before(
-        self, name: ObjectName, offset: int, progress: Progress | None = None
+        self, name: "ObjectName", offset: int, progress: Progress | None = None
     ) -> "Event | None":
         """Return the last change of an object before an offset; see `time_travel.history`."""
         from replay.time_travel.history import change_before
@@ -299,7 +299,7 @@ class Timeline(LogImages):
 
     def blame(
         self,
-        name: ObjectName,
+        name: "ObjectName",
         at: int,
         progress: Progress | None = None,
         *,

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from metadata_log.batch import Batch
-from metadata_log.kraft.record import is_control
 from records.base import Record
 from records.control import (
     AbortTransactionRecord,
@@ -21,6 +20,7 @@ from records.control import (
 )
 from records.envelope import Envelope
 from records.errors import ContradictionError, RecordPlace
+from records.registry import is_control
 from replay.image.provenance import has_unknown_tags
 
 MARKERS: frozenset[type[Record]] = frozenset(
@@ -118,7 +118,7 @@ class Transactions:
 
 
 def _survives_abort(row: Envelope) -> bool:
-    return is_control(row) or type(row.payload) in MARKERS
+    return is_control(row.payload) or type(row.payload) in MARKERS
 
 
 def effective_rows(

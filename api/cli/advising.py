@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json
 from api.cli.asking import kafka_path
 from api.cli.errors import FOUND
 from api.cli.output import print_json, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.prose import print_prose
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _CHANGES_SHOWN_MAX = 10
 def advise(
     directories: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="DIR...",
             help="Directories of all surviving controllers and brokers.",
             show_default=False,
@@ -38,36 +37,32 @@ def advise(
     ],
     voters: Annotated[
         str,
-        typer.Option(metavar="ID,ID", help="The voters of a static quorum, if no log names them."),
+        Option(metavar="ID,ID", help="The voters of a static quorum, if no log names them."),
     ] = "",
     kafka: Annotated[
-        str, typer.Option(metavar="VERSION", help="Kafka version of the cluster, such as 3.7.")
+        str, Option(metavar="VERSION", help="Kafka version of the cluster, such as 3.7.")
     ] = "",
     write: Annotated[
         Path | None,
-        typer.Option(metavar="NEW", help="Write the seed's directory here; it must not exist."),
+        Option(metavar="NEW", help="Write the seed's directory here; it must not exist."),
     ] = None,
     lost_are_down: Annotated[
         bool,
-        typer.Option(
-            "--lost-are-down", help="For --write: the lost controllers are down and stay down."
-        ),
+        Option("--lost-are-down", help="For --write: the lost controllers are down and stay down."),
     ] = False,
     accept_loss: Annotated[
         bool,
-        typer.Option(
-            "--accept-loss", help="For --write: committed changes may be missing in the seed."
-        ),
+        Option("--accept-loss", help="For --write: committed changes may be missing in the seed."),
     ] = False,
     node: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="ID", help="For --write: the controller that will run it; default: the seed."
         ),
     ] = None,
     endpoint: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME=HOST:PORT",
             help="For --write: a controller listener, if the log does not name it; repeatable.",
         ),
@@ -130,9 +125,7 @@ def _version(text: str) -> tuple[int, int] | None:
         major, minor = text.split(".")[:2] if text else (0, 0)
         return (int(major), int(minor)) if text else None
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is no version such as 3.7", param_hint="--kafka"
-        ) from None
+        raise bad_parameter(f"{text!r} is no version such as 3.7", param_hint="--kafka") from None
 
 
 def _voters(text: str) -> frozenset[int]:
@@ -141,7 +134,7 @@ def _voters(text: str) -> frozenset[int]:
         return frozenset(int(each.partition("@")[0]) for each in text.split(",") if each)
     except ValueError:
         hint = "--voters"
-        raise typer.BadParameter(f"{text!r} are no ids such as 1,2,3", param_hint=hint) from None
+        raise bad_parameter(f"{text!r} are no ids such as 1,2,3", param_hint=hint) from None
 
 
 def _write(
@@ -188,7 +181,7 @@ def _endpoint(text: str) -> "VoterEndpoint":
     host, _, port = address.rpartition(":")
     if not (name and host and port.isdigit()):
         hint = "--endpoint"
-        raise typer.BadParameter(f"{text!r} is not NAME=HOST:PORT", param_hint=hint)
+        raise bad_parameter(f"{text!r} is not NAME=HOST:PORT", param_hint=hint)
     return VoterEndpoint(name=name, host=host.strip("[]"), port=int(port))
 
 

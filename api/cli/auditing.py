@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json, ShowSecrets
 from api.cli.asking import log_place, print_remark
 from api.cli.audit_answers import print_queries, print_rows, refusing, rows_of, write_rows
 from api.cli.errors import reads_only
 from api.cli.output import note, print_json, print_json_list, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,22 +30,22 @@ _ROWS_MAX = 1_000
 def audit(
     arguments: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="list|NAME...|sql|shell|export [LOG] [SELECT ...]",
             help="A query or one of these words, then the log; else METALOG_LOG.",
             show_default=False,
         ),
     ],
-    since: Annotated[str, typer.Option(metavar="POINT", help="First, inclusive.")] = "start",
-    until: Annotated[str, typer.Option(metavar="POINT", help="Last, inclusive.")] = "end",
+    since: Annotated[str, Option(metavar="POINT", help="First, inclusive.")] = "start",
+    until: Annotated[str, Option(metavar="POINT", help="Last, inclusive.")] = "end",
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
+        Option("--set", metavar="NAME=VALUE", help="A parameter, or =@FILE; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
+    limit: Annotated[int, Option(min=1, help="Print at most this many rows.")] = _ROWS_MAX,
     to: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LOCATION",
             help="Write Parquet files; `export` adds files, all others replace them.",
         ),
@@ -60,9 +59,9 @@ def audit(
 
     is_export = arguments[0] == "export"
     if is_export and to is None:
-        raise typer.BadParameter("`audit export` needs --to LOCATION")
+        raise bad_parameter("`audit export` needs --to LOCATION")
     if to is not None and arguments[0] in ("list", "shell"):
-        raise typer.BadParameter(f"`audit {arguments[0]}` takes no --to")
+        raise bad_parameter(f"`audit {arguments[0]}` takes no --to")
     if arguments == ["list"]:
         _print_queries_json() if json else print_queries()
         return
@@ -71,7 +70,7 @@ def audit(
         from api.cli.audit_export import export
 
         if (since, until) != ("start", "end"):
-            raise typer.BadParameter("`audit export` goes on where it was: no --since, no --until")
+            raise bad_parameter("`audit export` goes on where it was: no --since, no --until")
         export(log_place(log), to, show_secrets=show_secrets, as_json=json)
         return
     with open_reader(log_place(log)) as reader:
@@ -118,9 +117,9 @@ def _parsed(arguments: list[str]) -> tuple[list[str], str, str | None]:
     if os.environ.get("METALOG_LOG") and len(rest) == int(is_sql):
         rest.insert(0, os.environ["METALOG_LOG"])
     if not rest:
-        raise typer.BadParameter("LOG is missing")
+        raise bad_parameter("LOG is missing")
     if len(rest) != 1 + is_sql:
-        raise typer.BadParameter("`audit sql` takes a query, the others take none")
+        raise bad_parameter("`audit sql` takes a query, the others take none")
     return names, rest[0], rest[1] if is_sql else None
 
 
@@ -140,7 +139,7 @@ def _check(names: Sequence[str], parameters: Sequence[str]) -> None:
 
     if names[0] in ("sql", "shell"):
         if parameters:
-            raise typer.BadParameter(f"`audit {names[0]}` has no parameters: --set")
+            raise bad_parameter(f"`audit {names[0]}` has no parameters: --set")
         return
     for name in names:
         query_with_parameters([name, *parameters])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.option_groups import PROCESS, SECURITY
+from api.cli.parameters import Option, bad_parameter
 from api.cli.server_configs import check_server_config
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _CONFIG = re.compile(r"[\w.-]*=.*", re.DOTALL)
 
 ServerConfigs = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--config",
         metavar=FILE_METAVAR,
         help="A TOML file of these options; or a server-level config, as in Kafka's "
@@ -31,7 +32,7 @@ ServerConfigs = Annotated[
 
 AuthorizerName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--authorizer",
         metavar=f"{_ACL_NAME}|{ALLOW_ALL_NAME}",
         help="Authorizer of requests: the log's ACLs, or none.",
@@ -41,7 +42,7 @@ AuthorizerName = Annotated[
 
 SuperUsers = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--super-user",
         metavar="PRINCIPAL",
         help="A principal that may do everything, such as User:ann; repeatable.",
@@ -77,15 +78,13 @@ def server_configs(
 def _check_super_users(users: list[str], authorizer: str, option: str) -> None:
     for user in users:
         if not re.fullmatch("[^:;]+:[^;]+", user):
-            raise typer.BadParameter(
-                f"{user!r} is not a principal such as User:ann", param_hint=option
-            )
+            raise bad_parameter(f"{user!r} is not a principal such as User:ann", param_hint=option)
     if users and authorizer != _ACL_NAME:
         raise _without_authorizer(option)
 
 
 def _without_authorizer(option: str) -> typer.BadParameter:
-    return typer.BadParameter(
+    return bad_parameter(
         f"everybody may do everything; say --authorizer {_ACL_NAME}", param_hint=option
     )
 
@@ -103,7 +102,7 @@ def authorizer_of(name: str, configs: dict[str, str]) -> "Authorizer":
         return AclAuthorizer.of(configs)
     if name == ALLOW_ALL_NAME:
         return ALLOW_ALL
-    raise typer.BadParameter(
+    raise bad_parameter(
         f"{name!r} is none of {_ACL_NAME}, {ALLOW_ALL_NAME}", param_hint="--authorizer"
     )
 
@@ -117,5 +116,5 @@ def _parsed(given: list[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in given if not is_options_file(text)]
     for name, _, _ in pairs:
         if not name:
-            raise typer.BadParameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
+            raise bad_parameter(f"{name!r} is not NAME=VALUE", param_hint="--config")
     return {name: value for name, _, value in pairs}

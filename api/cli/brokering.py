@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json
 from api.cli.asking import server_url
@@ -21,6 +19,7 @@ from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line
+from api.cli.parameters import Option
 from api.cli.secret_input import read_secret
 from api.cli.security_options import (
     CaFile,
@@ -43,21 +42,21 @@ _DEFAULT_LISTEN = ["127.0.0.1:0"]
 
 _Server = Annotated[
     str,
-    typer.Option(
+    Option(
         "--server",
         metavar="URL",
         help="The service: kafka://, ssl://, sasl_plaintext:// or sasl_ssl://HOST:PORT.",
         parser=server_url,
     ),
 ]
-_BrokerId = Annotated[int, typer.Option("--id", metavar="N", help="Id of this broker.", min=0)]
+_BrokerId = Annotated[int, Option("--id", metavar="N", help="Id of this broker.", min=0)]
 _LogDir = Annotated[
     list[Path],
-    typer.Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
+    Option("--log-dir", metavar="DIR", help="Directory for partitions; repeatable."),
 ]
 _Listen = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--listen",
         metavar="ADDRESS",
         help="Listener for clients: [NAME=][PROTOCOL://][HOST]:PORT, as --kafka of "
@@ -67,7 +66,7 @@ _Listen = Annotated[
 ]
 _BetweenBrokers = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--between-brokers",
         metavar="NAME",
         help="The listener that other brokers use; default: the first.",
@@ -77,7 +76,7 @@ _BetweenBrokers = Annotated[
 ]
 _Advertise = Annotated[
     str,
-    typer.Option(
+    Option(
         "--advertise",
         metavar="HOST",
         help="Host name that clients get to connect to.",
@@ -86,7 +85,7 @@ _Advertise = Annotated[
 ]
 _ClusterId = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--cluster-id",
         metavar="ID",
         help="The cluster to join: the broker does not start if the service is of another one.",
@@ -96,15 +95,15 @@ _ClusterId = Annotated[
 ]
 _Rack = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
+    Option(metavar="NAME", help="The broker's rack.", rich_help_panel=BROKERS),
 ]
 _HeartbeatMs = Annotated[
     int,
-    typer.Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
+    Option(help="Time between heartbeats.", min=1, rich_help_panel=BROKERS, metavar="MS"),
 ]
 _ReplicaLagMs = Annotated[
     int,
-    typer.Option(
+    Option(
         help="Time that a follower may lag before it leaves the ISR.",
         min=1,
         rich_help_panel=BROKERS,
@@ -113,7 +112,7 @@ _ReplicaLagMs = Annotated[
 ]
 _DeleteStaleDelayMs = Annotated[
     int | None,
-    typer.Option(
+    Option(
         help="Delay before stale partitions are removed from `deleting`, if the log "
         "does not set delete.stale.topic.delay.ms; default 14400000.",
         min=0,
@@ -123,7 +122,7 @@ _DeleteStaleDelayMs = Annotated[
 ]
 _AutoCreateTopics = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--auto-create-topics",
         help="Create topics that clients request in Metadata and that do not exist.",
         rich_help_panel=BROKERS,
@@ -131,7 +130,7 @@ _AutoCreateTopics = Annotated[
 ]
 _User = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--user",
         metavar="NAME",
         help="User as which the broker logs in to the service and other brokers.",
@@ -140,7 +139,7 @@ _User = Annotated[
 ]
 _PasswordFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--password-file",
         metavar="FILE",
         help="File with the user's password, for SCRAM-SHA-512.",

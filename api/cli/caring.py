@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json, Log, LogPlace
 from api.cli.asking import print_remark
@@ -17,6 +15,7 @@ from api.cli.output import (
     print_json,
     print_line,
 )
+from api.cli.parameters import Argument
 from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ def _finding_text(finding: "Finding") -> str:
 def repair(
     log: Log,
     copy: Annotated[
-        Path, typer.Argument(metavar="COPY", help="Where to write the copy.", show_default=False)
+        Path, Argument(metavar="COPY", help="Where to write the copy.", show_default=False)
     ],
     json: Json = False,
 ) -> int:

@@ -3,12 +3,11 @@
 import itertools
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json
 from api.cli.errors import FOUND
 from api.cli.output import count_text, print_json, print_line, print_table
+from api.cli.parameters import Argument, bad_parameter
 
 if TYPE_CHECKING:
     from api.questions.compared_nodes import NodesCompared
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 def compare(
     logs: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="LOG...",
             help="Kafka directories (log.dirs, or __cluster_metadata-0 in it) or logs.",
             show_default=False,
@@ -33,7 +32,7 @@ def compare(
     from api.questions.compared_logs import compare_logs
 
     if len(logs) < 2:
-        raise typer.BadParameter("name two logs or more", param_hint="LOG...")
+        raise bad_parameter("name two logs or more", param_hint="LOG...")
     found, about = compare_logs(logs)
     if json:
         print_json(found, about)

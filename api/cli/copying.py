@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.caring import bytes_progress, digest_text
 from api.cli.output import bytes_size_text, count_text, print_json, print_line
+from api.cli.parameters import Argument, Option
 from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 Dest = Annotated[
     str,
-    typer.Argument(metavar="DEST", help="A directory, or s3://bucket/prefix.", show_default=False),
+    Argument(metavar="DEST", help="A directory, or s3://bucket/prefix.", show_default=False),
 ]
 
 
@@ -90,20 +89,18 @@ def _print_copy(
 def restore(
     backup: Annotated[
         str,
-        typer.Argument(
-            metavar="BACKUP", help="A backup or archive: a path or URL.", show_default=False
-        ),
+        Argument(metavar="BACKUP", help="A backup or archive: a path or URL.", show_default=False),
     ],
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="Directory of the restored log.", show_default=False),
+        Argument(metavar="LOG", help="Directory of the restored log.", show_default=False),
     ],
     at: Annotated[
-        str, typer.Option("--at", metavar="POINT", help="The last offset or time to restore.")
+        str, Option("--at", metavar="POINT", help="The last offset or time to restore.")
     ] = "end",
     tail: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="LOG", help="Continue with this log's records after the end of the archive."
         ),
     ] = None,
@@ -191,7 +188,7 @@ def retain(
     log: Log,
     before: Annotated[
         str,
-        typer.Option(
+        Option(
             "--before",
             metavar="POINT",
             help="Drop the history before this offset, time or age.",
@@ -199,7 +196,7 @@ def retain(
         ),
     ],
     without_archive: Annotated[
-        bool, typer.Option("--without-archive", help="Also drop history that is in no archive.")
+        bool, Option("--without-archive", help="Also drop history that is in no archive.")
     ] = False,
     json: Json = False,
 ) -> None:

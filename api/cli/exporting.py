@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app, need_command
 from api.cli.arguments import At, Json, LogPlace, ShowSecrets
 from api.cli.output import bytes_size_text, count_text, print_json, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
@@ -31,30 +30,26 @@ def kraft(
     log: LogPlace,
     dest: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="DEST", help="A new directory; for commands a new file.", show_default=False
         ),
     ],
     as_: Annotated[
         str,
-        typer.Option(
-            "--as", metavar="|".join(_FORMS), help="Form of the export.", show_default=False
-        ),
+        Option("--as", metavar="|".join(_FORMS), help="Form of the export.", show_default=False),
     ],
     at: At = "end",
     lossy: Annotated[
         bool,
-        typer.Option("--lossy", help="Leave out records that Kafka does not know, and list them."),
+        Option("--lossy", help="Leave out records that Kafka does not know, and list them."),
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(
-            "--only", metavar="OBJECT", help="Only commands for this, such as topic:orders."
-        ),
+        Option("--only", metavar="OBJECT", help="Only commands for this, such as topic:orders."),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--since",
             metavar="POINT",
             help="Only the commands for the changes from this point to --at.",
@@ -73,9 +68,9 @@ def kraft(
     from metadata_log.log_reader import LogReader
 
     if as_ not in _FORMS:
-        raise typer.BadParameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
+        raise bad_parameter(f"{as_!r} is none of {', '.join(_FORMS)}", param_hint="--as")
     if as_ != "commands" and (only is not None or since is not None):
-        raise typer.BadParameter("only with --as commands", param_hint="--only, --since")
+        raise bad_parameter("only with --as commands", param_hint="--only, --since")
     with LogReader.open(log) as reader:
         if as_ == "segments":
             _segments(reader, dest, at, json=json)

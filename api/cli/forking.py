@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import At, Json, LogPlace
 from api.cli.output import print_json, print_line
+from api.cli.parameters import Argument
 from api.cli.progress_bar import progress
 
 
@@ -15,7 +14,7 @@ from api.cli.progress_bar import progress
 def fork(
     source: LogPlace,
     log: Annotated[
-        Path, typer.Argument(metavar="NEW", help="Directory of the new log.", show_default=False)
+        Path, Argument(metavar="NEW", help="Directory of the new log.", show_default=False)
     ],
     at: At = "end",
     json: Json = False,

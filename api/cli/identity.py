@@ -3,7 +3,7 @@
 import os
 import re
 
-import typer
+from api.cli.parameters import bad_parameter
 
 # Source: W3C Trace Context, version 00 and later.
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
@@ -29,7 +29,7 @@ def checked_trace_parent(given: str | None) -> str | None:
     """
     if given is not None:
         if not _TRACE_PARENT.fullmatch(given):
-            raise typer.BadParameter(f"{given!r} is not a W3C trace parent")
+            raise bad_parameter(f"{given!r} is not a W3C trace parent")
         return given
     found = os.environ.get("TRACEPARENT", "")
     return found if _TRACE_PARENT.fullmatch(found) else None

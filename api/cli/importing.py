@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app, need_command
 from api.cli.arguments import Json
 from api.cli.asking import kafka_path, log_path
 from api.cli.errors import CORRUPT
 from api.cli.output import print_json, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 from metadata_log.names import MANIFEST
@@ -30,7 +29,7 @@ app.add_typer(importing)
 def kraft(
     source: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="SOURCE",
             help="A __cluster_metadata-0 directory, or its parent.",
             parser=kafka_path,
@@ -38,26 +37,24 @@ def kraft(
     ],
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
+        Argument(metavar="LOG", help="Directory of the mirror.", parser=log_path),
     ],
     noop: Annotated[
-        str, typer.Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
+        str, Option(metavar="collapse|keep", help="Store runs of NoOps as one record.")
     ] = "collapse",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 5 when the last batch is incomplete.")
+        bool, Option("--strict", help="Exit 5 when the last batch is incomplete.")
     ] = False,
     replace_all: Annotated[
         bool,
-        typer.Option(
-            "--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."
-        ),
+        Option("--replace-all", help="Allow a SOURCE that has nothing in common with the mirror."),
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Keep copying from a running node, until stopped.")
+        bool, Option("--follow", help="Keep copying from a running node, until stopped.")
     ] = False,
     tables: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
+        Option(metavar="DIR", help="Kafka's message files of a fork's own records."),
     ] = None,
     json: Json = False,
 ) -> int:
@@ -78,7 +75,7 @@ def kraft(
     from metadata_log.kraft.tables import keep_tables, read_table_files
 
     if noop not in ("collapse", "keep"):
-        raise typer.BadParameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
+        raise bad_parameter(f"{noop!r} is neither collapse nor keep", param_hint="--noop")
     collapse_noops = noop == "collapse"
     texts = None if tables is None else read_table_files(tables)
     directory = open_directory(source)

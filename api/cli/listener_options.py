@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-import typer
-
 from api.cli.option_groups import LISTENERS
+from api.cli.parameters import Option
 
 AllowRemote = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--allow-remote",
         help="Accept unauthenticated connections from other machines.",
         rich_help_panel=LISTENERS,
@@ -16,7 +15,7 @@ AllowRemote = Annotated[
 ]
 StrictModes = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--strict-modes",
         help="Show READ_ONLY partitions as leaderless to clients that do not know modes.",
         rich_help_panel=LISTENERS,

@@ -3,9 +3,8 @@
 import enum
 from typing import Annotated
 
-import typer
-
 from api.cli.option_groups import PROCESS
+from api.cli.parameters import Option
 
 
 class LogFormat(enum.Enum):
@@ -17,7 +16,7 @@ class LogFormat(enum.Enum):
 
 LogFormatOption = Annotated[
     LogFormat,
-    typer.Option(
+    Option(
         "--log-format",
         help="Format of standard error: text, or one JSON object per line.",
         rich_help_panel=PROCESS,

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from api.cli.arguments import At, From, Json, LogOrServer, Server, ShowAsked, ShowSecrets, To
-from api.cli.asking import print_end, print_remark
+from api.cli.asking import Source, print_end, print_remark
 from api.cli.errors import reads_only
 from api.cli.output import print_json, print_json_line, print_json_pieces, print_line
 from api.cli.parameters import Option, bad_parameter
@@ -75,28 +75,35 @@ def image(
     server: Server = None,
 ) -> None:
     """Show the cluster as of a point."""
-    from api.cli.image_view import print_objects, print_overview
-    from api.documents.images import Image
-    from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
-    from api.questions.overview import OVERVIEW, ShowOverview
-
     if format_ not in ("text", "json", "kraft-json"):
         raise bad_parameter(f"{format_!r} is not a format", param_hint="--format")
-    for part in parts or []:
+    if json or parts or format_ != "text":
+        _print_parts(
+            log, at, parts or [], "json" if json and format_ == "text" else format_, show_secrets
+        )
+        return
+    from api.cli.image_view import print_overview
+    from api.questions.overview import OVERVIEW, ShowOverview
+
+    told = log.ask(OVERVIEW, ShowOverview(), at=at)
+    print_overview(told.answer, told.about())
+
+
+def _print_parts(log: Source, at: str, parts: list[str], format_: str, show_secrets: bool) -> None:
+    from api.cli.image_view import print_objects
+    from api.documents.images import Image
+    from api.questions.objects import IMAGE, KRAFT_IMAGE, PARTS, ShowImage, ShowKraftImage, joined
+
+    for part in parts:
         if part not in PARTS:
             raise bad_parameter(f"{part!r} is none of {', '.join(PARTS)}", param_hint="--part")
     if format_ == "kraft-json":
         told = log.ask(KRAFT_IMAGE, ShowKraftImage(show_secrets=show_secrets), at=at)
         print_json_pieces(told.items)
         return
-    if not (json or format_ == "json" or parts):
-        told = log.ask(OVERVIEW, ShowOverview(), at=at)
-        print_overview(told.answer, told.about())
-        return
-    request = ShowImage(parts=tuple(parts or ()), show_secrets=show_secrets)
-    told = log.ask(IMAGE, request, at=at)
+    told = log.ask(IMAGE, ShowImage(parts=tuple(parts), show_secrets=show_secrets), at=at)
     objects = joined(told.items)
-    if json or format_ == "json":
+    if format_ == "json":
         print_json(place_of(told.about()), Image(parts=objects))
     else:
         print_objects(objects, told.about())

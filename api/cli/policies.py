@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import typer
+from api.cli.parameters import bad_parameter
 
 
 def policy_of(configs: Mapping[str, str], name: str) -> Callable[[Any], None] | None:
@@ -26,11 +26,11 @@ def _function(path: str, name: str) -> Callable[[Any], None]:
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"{path!r} is no package.module:function: {error}", param_hint=f"--config {name}"
         ) from None
     if not callable(found):
-        raise typer.BadParameter(f"{path!r} is no function", param_hint=f"--config {name}")
+        raise bad_parameter(f"{path!r} is no function", param_hint=f"--config {name}")
     policy: Callable[[Any], None] = found
     return policy
 

@@ -6,9 +6,8 @@ Every user of the machine can see arguments, and a shell keeps them in its histo
 import sys
 from collections.abc import Callable
 
-import typer
-
 from api.cli.errors import NothingDone
+from api.cli.parameters import bad_parameter
 
 _SIZE_CHARACTERS_MAX = 65_536
 
@@ -31,9 +30,9 @@ def read_secret(file: str | None, *, option: str, prompt: str, confirm: bool = F
         # Standard input, in some locales, has bytes that are not UTF-8 as surrogates.
         secret.encode()
     except UnicodeError:
-        raise typer.BadParameter("it is not UTF-8", param_hint=option) from None
+        raise bad_parameter("it is not UTF-8", param_hint=option) from None
     if not secret:
-        raise typer.BadParameter("it is empty", param_hint=option)
+        raise bad_parameter("it is empty", param_hint=option)
     return secret
 
 
@@ -44,7 +43,7 @@ def _read(file: str, option: str) -> str:
         with open(file, encoding="utf-8", newline="") as opened:
             text = opened.read(_SIZE_CHARACTERS_MAX + 1)
     if len(text) > _SIZE_CHARACTERS_MAX:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"it has more than {_SIZE_CHARACTERS_MAX} characters", param_hint=option
         )
     return text.removesuffix("\n").removesuffix("\r")
@@ -52,14 +51,14 @@ def _read(file: str, option: str) -> str:
 
 def _prompted(option: str, prompt: str, confirm: bool) -> str:
     if not sys.stdin.isatty():
-        raise typer.BadParameter(
+        raise bad_parameter(
             "there is no terminal to prompt on; name a file, or - for standard input",
             param_hint=option,
         )
     ask = _terminal()
     secret = ask(f"{prompt}: ")
     if confirm and ask(f"{prompt} again: ") != secret:
-        raise typer.BadParameter("the two entries differ")
+        raise bad_parameter("the two entries differ")
     return secret
 
 
@@ -70,7 +69,7 @@ def _terminal() -> Callable[[str], str]:
         try:
             return getpass(prompt)
         except EOFError:
-            raise typer.BadParameter("the prompt was closed without an answer") from None
+            raise bad_parameter("the prompt was closed without an answer") from None
         except KeyboardInterrupt:
             raise NothingDone("stopped at the prompt; nothing was asked for") from None
 

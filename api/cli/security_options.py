@@ -4,9 +4,8 @@ import enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.option_groups import SECURITY
+from api.cli.parameters import Option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +26,7 @@ class ClientCertificate(enum.Enum):
 
 CertificateFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--certificate-file",
         metavar="FILE",
         help="Certificate for TLS, with its chain, in PEM.",
@@ -36,7 +35,7 @@ CertificateFile = Annotated[
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--key-file",
         metavar="FILE",
         help="Its private key; else in the certificate's file.",
@@ -45,7 +44,7 @@ KeyFile = Annotated[
 ]
 CaFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--ca-file",
         metavar="FILE",
         help="Authorities whose certificates are trusted.",
@@ -54,7 +53,7 @@ CaFile = Annotated[
 ]
 ClientCertificates = Annotated[
     ClientCertificate,
-    typer.Option(
+    Option(
         "--client-auth",
         help="Whether clients of ssl:// need a certificate.",
         rich_help_panel=SECURITY,
@@ -62,7 +61,7 @@ ClientCertificates = Annotated[
 ]
 PrincipalRules = Annotated[
     str,
-    typer.Option(
+    Option(
         "--principal-rules",
         metavar="RULES",
         help="How a certificate's name becomes a user: ssl.principal.mapping.rules.",
@@ -72,7 +71,7 @@ PrincipalRules = Annotated[
 ]
 Mechanisms = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--mechanism",
         metavar="NAME",
         help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; repeatable; default: all, but "
@@ -83,7 +82,7 @@ Mechanisms = Annotated[
 ]
 SecretKeyFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--secret-key-file",
         metavar="FILE",
         help="File with delegation.token.secret.key; - is standard input.",

@@ -3,7 +3,7 @@
 A config that is accepted and has no effect would look like one that is set.
 """
 
-import typer
+from api.cli.parameters import bad_parameter
 
 TOPIC_POLICY = "create.topic.policy.class.name"
 CONFIG_POLICY = "alter.config.policy.class.name"
@@ -34,7 +34,7 @@ def check_server_config(command: str, name: str, value: str) -> None:
     from replay.image import configs
 
     if name == SECRET_KEY:
-        raise typer.BadParameter(
+        raise bad_parameter(
             "a secret is not given here, where others may see it; use --secret-key-file",
             param_hint=f"--config {SECRET_KEY}",
         )
@@ -46,7 +46,7 @@ def check_server_config(command: str, name: str, value: str) -> None:
             raise ValueError(_unused(command, name))
         definition.check(value)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=f"--config {name}") from None
+        raise bad_parameter(str(error), param_hint=f"--config {name}") from None
 
 
 def _unused(command: str, name: str) -> str:

@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import Json, Log
 from api.cli.authorizer_options import (
@@ -20,6 +18,7 @@ from api.cli.listener_options import AllowRemote, StrictModes
 from api.cli.log_format import LogFormat, LogFormatOption, use_log_format
 from api.cli.option_groups import BACKGROUND, BROKERS, LISTENERS, SECURITY
 from api.cli.output import print_json_line, print_line
+from api.cli.parameters import Option, bad_parameter
 from api.cli.policies import policy_of
 from api.cli.progress_bar import progress
 from api.cli.secret_input import read_secret
@@ -51,7 +50,7 @@ _HTTP_CONNECTIONS = 1_200
 
 _Kafka = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--kafka",
         metavar="ADDRESS",
         help="Listener for Kafka clients: [NAME=][PROTOCOL://][HOST]:PORT with "
@@ -62,7 +61,7 @@ _Kafka = Annotated[
 ]
 _Socket = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--socket",
         metavar="ADDRESS",
         help="Socket for appends: [PROTOCOL://][HOST]:PORT as for --kafka, or "
@@ -72,7 +71,7 @@ _Socket = Annotated[
 ]
 _Http = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--http",
         metavar="ADDRESS",
         help="HTTP listener: HOST:PORT, https://HOST:PORT or unix:PATH; default: none.",
@@ -81,7 +80,7 @@ _Http = Annotated[
 ]
 _HttpTokens = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--http-tokens",
         metavar="FILE",
         help="File with the bearer tokens for HTTP, as lines NAME:SHA256.",
@@ -90,7 +89,7 @@ _HttpTokens = Annotated[
 ]
 _HttpConnections = Annotated[
     int,
-    typer.Option(
+    Option(
         "--http-connections",
         metavar="N",
         help="Maximum number of HTTP connections, including event streams.",
@@ -100,7 +99,7 @@ _HttpConnections = Annotated[
 ]
 _SessionTimeoutMs = Annotated[
     int,
-    typer.Option(
+    Option(
         help="Time without heartbeats after which a broker is fenced.",
         min=1,
         rich_help_panel=BROKERS,
@@ -109,7 +108,7 @@ _SessionTimeoutMs = Annotated[
 ]
 _RetryMs = Annotated[
     int,
-    typer.Option(
+    Option(
         help="Delay before an operation that failed on a broker is retried.",
         min=1,
         rich_help_panel=BROKERS,
@@ -118,7 +117,7 @@ _RetryMs = Annotated[
 ]
 _SnapshotEvery = Annotated[
     int,
-    typer.Option(
+    Option(
         "--snapshot-every",
         metavar="N",
         help="Records between two snapshots; 0: none.",
@@ -128,7 +127,7 @@ _SnapshotEvery = Annotated[
 ]
 _SnapshotKeep = Annotated[
     int,
-    typer.Option(
+    Option(
         "--snapshot-keep",
         metavar="N",
         help="Keep only the newest N of the snapshots that it makes; 0: all.",
@@ -138,7 +137,7 @@ _SnapshotKeep = Annotated[
 ]
 _SqlHistory = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--sql-history",
         metavar="URL",
         help="Keep the history in this database; default: LOG/history.db.",
@@ -148,7 +147,7 @@ _SqlHistory = Annotated[
 ]
 _Archive = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--archive",
         metavar="DEST",
         help="Copy sealed segments there: a directory, or s3://bucket/prefix.",
@@ -157,7 +156,7 @@ _Archive = Annotated[
 ]
 _Retain = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--retain",
         metavar="AGE",
         help="Drop archived history that is older, such as 30d; default: keep all.",
@@ -167,7 +166,7 @@ _Retain = Annotated[
 ]
 _UpkeepEveryS = Annotated[
     int,
-    typer.Option(
+    Option(
         "--upkeep-every-s",
         metavar="S",
         help="Seconds between two runs of --archive and --retain.",
@@ -222,13 +221,13 @@ def serve(
     from replay.time_travel.points import age_in
 
     if http_tokens is not None and http is None:
-        raise typer.BadParameter("there is no --http that needs them", param_hint="--http-tokens")
+        raise bad_parameter("there is no --http that needs them", param_hint="--http-tokens")
     if archive == "":
-        raise typer.BadParameter(
+        raise bad_parameter(
             "the path is empty; write . for the working directory", param_hint="--archive"
         )
     if retain is not None and age_in(retain) is None:
-        raise typer.BadParameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
+        raise bad_parameter(f"{retain!r} is not an age such as 30d", param_hint="--retain")
     use_log_format(log_format)
     security = security_options(
         tls_files(certificate_file, key_file, ca_file), client_auth, principal_rules, mechanism

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app
 from api.cli.arguments import From, Json, LogPlace, To
 from api.cli.errors import DONE, FOUND
 from api.cli.output import count_text, print_json, print_line
+from api.cli.parameters import Argument, Option
 from api.cli.progress_bar import progress
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def shrink(
     log: LogPlace,
     expression: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="EXPRESSION",
             help="Such as 'topics[\"orders\"].partitions[0].leader == -1': docs/expressions.md.",
             show_default=False,
@@ -37,16 +36,16 @@ def shrink(
     ],
     dest: Annotated[
         Path,
-        typer.Argument(metavar="DEST", help="A new folder for log and test.", show_default=False),
+        Argument(metavar="DEST", help="A new folder for log and test.", show_default=False),
     ],
     breaks: Annotated[
-        bool, typer.Option("--breaks", help="Shrink to where it becomes false, instead of true.")
+        bool, Option("--breaks", help="Shrink to where it becomes false, instead of true.")
     ] = False,
     from_: From = "start",
     to: To = "end",
     effort: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="N",
             min=1,
             help="Stop once N times the records up to the flip were replayed.",

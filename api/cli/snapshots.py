@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app, need_command
 from api.cli.arguments import OFFSET_MAX, At, Json, Log
 from api.cli.asking import print_remark
@@ -19,6 +17,7 @@ from api.cli.output import (
     time_text,
     value_text,
 )
+from api.cli.parameters import Argument, Option
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
@@ -36,11 +35,11 @@ app.add_typer(snapshots)
 
 Database = Annotated[
     str | None,
-    typer.Option("--database", metavar="URL", help="Default: sqlite:///LOG/snapshots.db"),
+    Option("--database", metavar="URL", help="Default: sqlite:///LOG/snapshots.db"),
 ]
 EndOffset = Annotated[
     int,
-    typer.Argument(
+    Argument(
         metavar="END_OFFSET",
         help="End offset of the snapshot, as shown by `list`.",
         min=0,
@@ -87,7 +86,7 @@ def create(
     at: At = "end",
     rotate: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="N",
             min=1,
             max=OFFSET_MAX,
@@ -179,7 +178,7 @@ def show(log: Log, end_offset: EndOffset, database: Database = None, json: Json 
 def prune(
     log: Log,
     keep: Annotated[
-        int, typer.Option(min=0, max=OFFSET_MAX, help="How many of the newest to keep.")
+        int, Option(min=0, max=OFFSET_MAX, help="How many of the newest to keep.")
     ] = 10,
     database: Database = None,
     json: Json = False,

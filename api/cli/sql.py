@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.app import app, need_command
 from api.cli.arguments import Json, Log
 from api.cli.output import is_read, print_json, print_json_line, print_line
+from api.cli.parameters import Option
 from api.cli.progress_bar import progress
 from api.cli.typer_app import App
 
@@ -34,7 +33,7 @@ app.add_typer(sql)
 
 Database = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--database",
         metavar="URL",
         help="Default: METALOG_HISTORY_DATABASE, else sqlite:///LOG/history.db",
@@ -47,7 +46,7 @@ def sync(
     log: Log,
     database: Database = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Continue as the log grows, until stopped.")
+        bool, Option("--follow", help="Continue as the log grows, until stopped.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -16,6 +16,7 @@ from api.cli.asking import Source, print_end, server_url
 from api.cli.errors import DONE, reads_only
 from api.cli.identity import checked_trace_parent, process_user
 from api.cli.output import count_text, note, print_json, print_json_line, print_line
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.progress_bar import progress
 from api.cli.reading import place_of
 
@@ -34,11 +35,11 @@ _INTERRUPTED = (
 
 _File = Annotated[
     typer.FileBinaryRead,
-    typer.Argument(metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False),
+    Argument(metavar="FILE", help="JSON lines; `-` is standard input.", show_default=False),
 ]
 _Server = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--server",
         metavar="URL",
         help="A running service, as kafka://HOST:PORT or socket://HOST:PORT.",
@@ -47,24 +48,24 @@ _Server = Annotated[
 ]
 _Batch = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="N|dump",
         help="Records per batch; `dump`: batches as in the log that was dumped.",
     ),
 ]
 _Principal = Annotated[
-    str | None, typer.Option(help="Principal of the records; with --log by default User:$USER.")
+    str | None, Option(help="Principal of the records; with --log by default User:$USER.")
 ]
 _Skip = Annotated[
-    list[str] | None, typer.Option("--skip", help="Leave out this record type; repeatable.")
+    list[str] | None, Option("--skip", help="Leave out this record type; repeatable.")
 ]
 _ExpectedEndOffset = Annotated[
     int | None,
-    typer.Option(min=0, help="End offset that the log must have before the first record."),
+    Option(min=0, help="End offset that the log must have before the first record."),
 ]
 _Expect = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--expect",
         metavar="OBJECT=VERSION",
         help="A version that `image --json` shows, or `absent`, that a topic, partition, "
@@ -73,7 +74,7 @@ _Expect = Annotated[
 ]
 _RequestId = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--request-id",
         metavar="ID",
         help="Id of this run: a repeated run with the same id appends only what is "
@@ -90,7 +91,7 @@ def append(
     batch: _Batch = "1000",
     principal: _Principal = None,
     reason: Annotated[
-        str | None, typer.Option(help="Reason for the change, stored with the records.")
+        str | None, Option(help="Reason for the change, stored with the records.")
     ] = None,
     skip: _Skip = None,
     expected_end_offset: _ExpectedEndOffset = None,
@@ -119,7 +120,7 @@ def append(
     from records.envelope import Origin
 
     if (log is None) == (server is None):
-        raise typer.BadParameter("name one of --log LOG and --server URL")
+        raise bad_parameter("name one of --log LOG and --server URL")
     check_types(skip or [])
     check_request_id(request_id)
     size = None if batch == _AS_DUMPED else _batch_size(batch)
@@ -169,9 +170,9 @@ def _expected_version(text: str) -> "ExpectedVersion":
         expected = ExpectedVersion(name, parse_version(version))
         versioned_object(name)
     except RequestError as error:
-        raise typer.BadParameter(str(error), param_hint="--expect") from None
+        raise bad_parameter(str(error), param_hint="--expect") from None
     except ValueError:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"{text!r} is not OBJECT=VERSION, such as topic:orders=17", param_hint="--expect"
         ) from None
     return expected
@@ -181,7 +182,7 @@ def _batch_size(text: str) -> int:
     from metadata_log.limits import BATCH_RECORDS_MAX
 
     if not text.isdigit() or not 0 < int(text) <= BATCH_RECORDS_MAX:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"{text!r} is neither `dump` nor a number from 1 to {BATCH_RECORDS_MAX}",
             param_hint="--batch",
         )
@@ -235,20 +236,18 @@ def tail(
     log: LogOrServer,
     from_: Annotated[
         str,
-        typer.Option(
-            "--from", metavar="POINT", help="First, inclusive; default: only new records."
-        ),
+        Option("--from", metavar="POINT", help="First, inclusive; default: only new records."),
     ] = "",
     types: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this record type; repeatable.")
+        list[str] | None, Option("--type", help="Only this record type; repeatable.")
     ] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="Stop after that many records.")] = None,
+    count: Annotated[int | None, Option(min=1, help="Stop after that many records.")] = None,
     json: Json = False,
     show_secrets: ShowSecrets = False,
     asked: ShowAsked = False,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", help="With --count: also a last line about the log."),
+        Option("--verbose", help="With --count: also a last line about the log."),
     ] = False,
     server: Server = None,
 ) -> int:

@@ -4,7 +4,7 @@ import enum
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -18,13 +18,12 @@ from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from records.errors import RequestError
 from replay.name_patterns import is_pattern, name_matcher
-from replay.time_travel.asked_for import AskedFor
 from replay.time_travel.changes import Change
-from replay.time_travel.history import LastSet
 from replay.time_travel.kinds import VOTERS
 from replay.time_travel.objects import ObjectName, parse_object
-from replay.time_travel.pattern_history import history_matching
-from replay.time_travel.static_voters import static_voter_changes, static_voters
+
+if TYPE_CHECKING:
+    from replay.time_travel.asked_for import AskedFor
 
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,6 +221,8 @@ def _announced(past: Past, name: ObjectName, end: int) -> list[tuple[Envelope, C
     """Return the announcements of the named voters of a static quorum; none of other objects."""
     if past.reader.kind is not Kind.MIRROR or name.field is not None:
         return []
+    from replay.time_travel.static_voters import static_voter_changes, static_voters
+
     if name.name == VOTERS:
         return list(static_voter_changes(past.reader, end))
     if name.kind.name != "voter":
@@ -236,6 +237,8 @@ def _announced(past: Past, name: ObjectName, end: int) -> list[tuple[Envelope, C
 def _matching(
     past: Past, name: ObjectName, first: int, at: int, request: ShowHistory
 ) -> Iterator[ObjectEvent]:
+    from replay.time_travel.pattern_history import history_matching
+
     start = past.image(first - 1)
     # A pattern must not find out letter by letter what is not shown.
     name_of = _label if request.show_secrets else redact_label
@@ -320,7 +323,7 @@ class _Events:
         )
 
 
-def _asked_by(asked_for: AskedFor, row: Envelope, kind: str, label: str) -> AskedBy | UnsetType:
+def _asked_by(asked_for: "AskedFor", row: Envelope, kind: str, label: str) -> AskedBy | UnsetType:
     asked = asked_for.of(row, kind, label)
     if asked is None:
         return UNSET
@@ -398,6 +401,8 @@ def blame_shown(past: Past, at: int, request: ShowBlame) -> Computed:
             found = past.timeline.blame(name, at, advance, by_name=past.by_name)
     except RequestError:
         # Of a voter of a static quorum.
+        from replay.time_travel.history import LastSet
+
         announced = _announced(past, name, at + 1)
         if not announced or announced[-1][1].after is None:
             raise

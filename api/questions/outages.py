@@ -10,7 +10,8 @@ from api.questions.past import Past
 from api.questions.question import Computed, Question
 from records.errors import RequestError
 from records.text import uuid_text
-from replay.incidents.outage import KINDS, Outage, Outages
+from replay.incidents.health import KINDS
+from replay.incidents.outage import Outage, Outages
 from replay.name_patterns import is_pattern, name_matcher
 from replay.time_travel.escapes import escaped, unescaped
 from replay.time_travel.objects import ObjectName, parse_object

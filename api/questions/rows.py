@@ -1,7 +1,7 @@
 """Questions about the records of a log: those in a range, and new ones as they are appended."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,11 +17,13 @@ from records.control import UnknownRecord
 from records.envelope import Asked, Envelope, Origin
 from records.errors import CorruptLogError, RequestError
 from records.json import fields_json, to_json
-from records.kafka.tables import Tables
 from records.secrets import redact_record
 from records.topics import MoveTopicRecord
-from replay.time_travel.history import Event
 from replay.time_travel.objects import parse_object
+
+if TYPE_CHECKING:
+    from records.kafka.tables import Tables
+    from replay.time_travel.history import Event
 
 TAIL_BYTES = MIB
 """An answer to `FollowRows` ends with the batch that reaches this size."""
@@ -112,7 +114,7 @@ def _rows(past: Past, first: int, last: int, object_: str | None) -> Iterator[En
     yield from _range(past, first, last + 1)
 
 
-def _moves_away(event: Event) -> bool:
+def _moves_away(event: "Event") -> bool:
     """True if a topic loses its name; the record contains the one that it gets."""
     return event.removed and isinstance(event.row.payload, MoveTopicRecord)
 
@@ -232,7 +234,7 @@ def _by_table(row: Envelope, reader: LogReader) -> RowByTable | UnsetType:
     return RowByTable(type=name, fields=named.fields)
 
 
-def _tags_by_table(row: Envelope, tables: Tables) -> RowByTable | UnsetType:
+def _tags_by_table(row: Envelope, tables: "Tables") -> RowByTable | UnsetType:
     unknown = () if row.extra is None else row.extra.unknown_tags
     record = type(row.payload)
     try:

@@ -20,7 +20,6 @@ from metadata_log.kraft.batch import (
 from metadata_log.kraft.record import (
     NotPlainError,
     encode_record,
-    is_control,
     parse_record,
     plain_value,
 )
@@ -28,6 +27,7 @@ from records.base import Record
 from records.envelope import Envelope, Extra
 from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
+from records.registry import is_control
 
 _NOT_PLAIN = (NotPlainError, *codec.NOT_PLAIN)
 
@@ -141,7 +141,9 @@ def encode_batch(rows: Sequence[Envelope]) -> bytes:
     first = rows[0]
     base_offset = first.offset
     for offset_delta, row in enumerate(rows):
-        if row.offset != base_offset + offset_delta or is_control(row) != is_control(first):
+        if row.offset != base_offset + offset_delta or is_control(row.payload) != is_control(
+            first.payload
+        ):
             raise RequestError(
                 "INVALID_RECORD",
                 f"offset {row.offset} cannot stand in one batch with offset {base_offset}",
@@ -155,7 +157,7 @@ def encode_batch(rows: Sequence[Envelope]) -> bytes:
         leader_epoch=first.leader_epoch,
         magic=MAGIC,
         crc=0,
-        attributes=CONTROL if is_control(first) else 0,
+        attributes=CONTROL if is_control(first.payload) else 0,
         last_offset_delta=len(rows) - 1,
         base_timestamp=first.timestamp,
         max_timestamp=first.timestamp,

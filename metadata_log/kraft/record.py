@@ -5,11 +5,10 @@ Source: KIP-98.
 
 import msgspec
 
-from records.control import UnknownRecord
 from records.envelope import Envelope, Extra
 from records.errors import CorruptLogError, RequestError
 from records.kafka import codec
-from records.registry import CONTROL_TYPES
+from records.registry import is_control
 from records.varint import LONGS, decode_long
 
 # Before the offset delta: attributes and timestamp delta. After it: a null key.
@@ -144,14 +143,6 @@ def _join(key: bytes | None, value: bytes, offset_delta: int) -> bytes:
     return LONGS[len(body)] + body
 
 
-def is_control(row: Envelope) -> bool:
-    """True if the row's record belongs in a control batch."""
-    payload = row.payload
-    if type(payload) is UnknownRecord:
-        return payload.control_key is not None
-    return type(payload) in CONTROL_TYPES
-
-
 def encode_record(row: Envelope, offset_delta: int) -> bytes:
     """Encode one row of a batch; a row that was decoded gives its original bytes.
 
@@ -162,7 +153,7 @@ def encode_record(row: Envelope, offset_delta: int) -> bytes:
     if extra.raw_record is not None:
         return extra.raw_record
     try:
-        if is_control(row):
+        if is_control(row.payload):
             key, value = codec.encode_control(row.payload, extra.unknown_tags)
             return _join(key, value, offset_delta)
         value = codec.encode_value(row.payload, row.record_version, extra.unknown_tags)

@@ -4,13 +4,21 @@ Every count of such partitions is made here, and what counts is decided by `part
 SQL's view and Spark's audit decide for themselves; tests compare them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from replay.image.cluster import Broker
 from replay.image.metadata import MetadataImage
-from replay.image.partitions import Partition
-from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, partition_kinds
+from replay.image.partitions import NO_LEADER, Partition
+
+LEADERLESS = "leaderless"
+UNDER_REPLICATED = "under_replicated"
+UNDER_MIN_ISR = "under_min_isr"
+FENCED = "fenced"
+SHUTTING_DOWN = "shutting_down"
+
+KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -35,3 +43,51 @@ def health(partitions: Iterable[Partition]) -> Health:
 def health_of(image: MetadataImage) -> Health:
     """Return the numbers of partitions of an image, in O(partitions) time."""
     return health(p for topic in image.topics() for p in image.partitions(topic.topic_id))
+
+
+def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
+    """Return the kinds of outages that a partition is in."""
+    in_sync = len(partition.isr)
+    if partition.leader != NO_LEADER and min_isr <= in_sync:
+        if in_sync >= len(partition.replicas):
+            return ()
+        if not partition.adding_replicas:
+            return _ONLY_UNDER_REPLICATED
+    kinds = []
+    if partition.leader == NO_LEADER:
+        kinds.append(LEADERLESS)
+    if in_sync < len(_assigned(partition)):
+        kinds.append(UNDER_REPLICATED)
+    if in_sync < min_isr:
+        kinds.append(UNDER_MIN_ISR)
+    return kinds
+
+
+_ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)
+
+
+def broker_kinds(broker: Broker | None) -> tuple[str, ...]:
+    """Return the kinds of outages that a broker is in; none if it is not registered."""
+    if broker is None:
+        return ()
+    held = {FENCED: broker.fenced, SHUTTING_DOWN: broker.in_controlled_shutdown}
+    return tuple([kind for kind, holds in held.items() if holds])
+
+
+def brokers_missing(kind: str, partition: Partition) -> Iterable[int]:
+    """Return the brokers that a partition waits for in an outage of a kind."""
+    if kind == LEADERLESS:
+        return (
+            partition.isr
+            or partition.eligible_leader_replicas
+            or partition.last_known_elr
+            or partition.replicas
+        )
+    return [broker_id for broker_id in _assigned(partition) if broker_id not in partition.isr]
+
+
+def _assigned(partition: Partition) -> Sequence[int]:
+    """Return a partition's replicas without those being added."""
+    if not partition.adding_replicas:
+        return partition.replicas
+    return [each for each in partition.replicas if each not in partition.adding_replicas]

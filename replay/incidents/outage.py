@@ -10,23 +10,13 @@ The interval begins with the record that brings about one of these conditions. I
 record that ends the condition, or that removes the partition or broker.
 """
 
-from collections.abc import Iterable, Sequence
-
 import msgspec
 
 from records.base import Uuid
-from replay.image.cluster import Broker
-from replay.image.partitions import NO_LEADER, Partition
+from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import OWN, Cause, own_cause
-
-LEADERLESS = "leaderless"
-UNDER_REPLICATED = "under_replicated"
-UNDER_MIN_ISR = "under_min_isr"
-FENCED = "fenced"
-SHUTTING_DOWN = "shutting_down"
-
-KINDS = (LEADERLESS, UNDER_REPLICATED, UNDER_MIN_ISR, FENCED, SHUTTING_DOWN)
+from replay.incidents.health import brokers_missing
 
 
 class Outage(msgspec.Struct, gc=False):
@@ -114,51 +104,3 @@ class Outages(msgspec.Struct, frozen=True, kw_only=True):
     known_topics: int
     unknown_topics: int
     provenance: Provenance
-
-
-def partition_kinds(partition: Partition, min_isr: int) -> Sequence[str]:
-    """Return the kinds of outages that a partition is in."""
-    in_sync = len(partition.isr)
-    if partition.leader != NO_LEADER and min_isr <= in_sync:
-        if in_sync >= len(partition.replicas):
-            return ()
-        if not partition.adding_replicas:
-            return _ONLY_UNDER_REPLICATED
-    kinds = []
-    if partition.leader == NO_LEADER:
-        kinds.append(LEADERLESS)
-    if in_sync < len(_assigned(partition)):
-        kinds.append(UNDER_REPLICATED)
-    if in_sync < min_isr:
-        kinds.append(UNDER_MIN_ISR)
-    return kinds
-
-
-_ONLY_UNDER_REPLICATED = (UNDER_REPLICATED,)
-
-
-def broker_kinds(broker: Broker | None) -> tuple[str, ...]:
-    """Return the kinds of outages that a broker is in; none if it is not registered."""
-    if broker is None:
-        return ()
-    held = {FENCED: broker.fenced, SHUTTING_DOWN: broker.in_controlled_shutdown}
-    return tuple([kind for kind, holds in held.items() if holds])
-
-
-def brokers_missing(kind: str, partition: Partition) -> Iterable[int]:
-    """Return the brokers that a partition waits for in an outage of a kind."""
-    if kind == LEADERLESS:
-        return (
-            partition.isr
-            or partition.eligible_leader_replicas
-            or partition.last_known_elr
-            or partition.replicas
-        )
-    return [broker_id for broker_id in _assigned(partition) if broker_id not in partition.isr]
-
-
-def _assigned(partition: Partition) -> Sequence[int]:
-    """Return a partition's replicas without those being added."""
-    if not partition.adding_replicas:
-        return partition.replicas
-    return [each for each in partition.replicas if each not in partition.adding_replicas]

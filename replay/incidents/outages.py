@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator
 
 from replay.image.metadata import MetadataImage
 from replay.incidents.already_down import RowsOf
+from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
-from replay.incidents.outage import Outages, broker_kinds, partition_kinds
+from replay.incidents.outage import Outages
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource, Newest, explains, load_image, provenance_at
 from replay.time_travel.change_index import ChangeIndex

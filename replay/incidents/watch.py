@@ -20,9 +20,10 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import NO_LEADER, Partition
 from replay.image.provenance import Provenance
 from replay.incidents.causes import BROKER_RECORDS, OWN, Cause, Causes, PartitionKey, broker_of
+from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.live_state import MIN_ISR, LiveState
 from replay.incidents.live_topics import LiveDelta
-from replay.incidents.outage import Outage, Outages, broker_kinds, partition_kinds
+from replay.incidents.outage import Outage, Outages
 
 _NONE: Sequence[Outage] = ()
 

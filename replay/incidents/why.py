@@ -27,13 +27,8 @@ from replay.incidents.causes import (
     is_up,
 )
 from replay.incidents.fencings import had_lead
+from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
 from replay.incidents.live_state import LiveState
-from replay.incidents.outage import (
-    LEADERLESS,
-    UNDER_REPLICATED,
-    brokers_missing,
-    partition_kinds,
-)
 from replay.loader import BatchSource, Newest, explains, load_image
 from replay.time_travel.change_index import ChangeIndex
 from replay.time_travel.history import absence

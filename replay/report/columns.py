@@ -14,7 +14,7 @@ import msgspec
 
 from records.envelope import Origin
 from records.text import uuid_text
-from replay.incidents.outage import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
+from replay.incidents.health import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
 from replay.report import varints
 from replay.report.object_changes import Touched
 from replay.report.object_order import ObjectOrder

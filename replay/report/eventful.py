@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from replay.incidents.outage import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
+from replay.incidents.health import FENCED, LEADERLESS, SHUTTING_DOWN, UNDER_REPLICATED
 from replay.report.object_changes import Touched
 from replay.time_travel.effects import Effect
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from records.base import Uuid
 from replay.image.metadata import MetadataImage
-from replay.incidents.outage import broker_kinds, partition_kinds
+from replay.incidents.health import broker_kinds, partition_kinds
 from replay.time_travel.effects import Effect
 from replay.time_travel.kinds import KINDS, Fields, Key, Kind
 
@@ -19,7 +19,7 @@ class Touched(NamedTuple):
     Attributes:
         label: The object's name after the record, or before it if the record removed the object.
         outages: The kinds of outage that the object is in after the record, of
-            `replay.incidents.outage.KINDS`.
+            `replay.incidents.health.KINDS`.
     """
 
     kind: str

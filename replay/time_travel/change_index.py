@@ -1,13 +1,15 @@
 """Interface of an index of an object's records, and the default file name of the index."""
 
 from collections.abc import Collection
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from records.base import Uuid
 from records.envelope import Envelope
-from replay.time_travel.objects import ObjectName
+
+if TYPE_CHECKING:
+    from replay.time_travel.objects import ObjectName
 
 HISTORY_NAME = "history.db"
 """The default database of the SQL history, in the log directory."""
@@ -52,7 +54,7 @@ class ChangeIndex(Protocol):
         """
 
     def changes_of(
-        self, name: ObjectName, ids: Collection[Uuid], end_offset: int
+        self, name: "ObjectName", ids: Collection[Uuid], end_offset: int
     ) -> FoundChanges | None:
         """Return the offsets of the records about an object that took effect below `end_offset`.
 

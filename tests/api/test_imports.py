@@ -14,6 +14,7 @@ from api.cli.help_sections import SECTIONS
 from api.cli.main import _MODULES, load_commands, run
 from tests.api.conftest import Metalog
 from tests.api.services import serving
+from tests.docs_console import ROOT
 
 _HEAVY = {
     *("sqlalchemy", "alembic", "pyspark", "pyarrow", "pydantic", "fastavro", "typing_extensions"),
@@ -52,6 +53,30 @@ def test_reading_a_log_imports_nothing_heavy(command: str, demo_log: Path) -> No
     modules = _modules(command, demo_log, *_READING[command])
     assert not _HEAVY & modules
     assert "metadata_log.log_reader" in modules, "it did read the log"
+
+
+_OURS = {"api", "controller", "metadata_log", "migrations", "records", "replay"}
+
+
+# Packages are not counted; each module takes about 0.4 ms of the 70 that such a command takes.
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [
+        (("info",), 120),
+        (("image", "--at", "500"), 108),
+        (("history", "broker:2"), 126),
+        (("diff", "100", "500"), 126),
+        (("blame", "broker:2", "--at", "500"), 126),
+    ],
+    ids=str,
+)
+def test_short_commands_import_few_modules_of_ours(
+    arguments: tuple[str, ...], most: int, demo_log: Path
+) -> None:
+    command, *rest = arguments
+    loaded = _modules(command, demo_log, *rest)
+    ours = [name.replace(".", "/") for name in loaded if name.partition(".")[0] in _OURS]
+    assert len([name for name in ours if not (ROOT / name).is_dir()]) <= most
 
 
 def test_asking_a_service_imports_one_question_and_no_commands(tmp_path: Path) -> None:

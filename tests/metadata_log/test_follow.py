@@ -24,7 +24,7 @@ from metadata_log.creation import create_log
 from metadata_log.cursor import LogCursor
 from metadata_log.follow import follow
 from metadata_log.fs import File, OsFs
-from metadata_log.limits import FOLLOW_READ_RECORDS
+from metadata_log.limits import FOLLOW_READ_RECORDS, FOLLOW_RECHECK_INTERVAL_MS
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import COMMIT_MARK, segment_name
@@ -193,6 +193,23 @@ async def test_exchanged_file_of_the_mark_is_noticed(
         log = await MetadataLog.open(written)
         await log.append(topics(100, 1))
         await waiting
+        await log.close()
+
+
+async def test_exchanged_file_of_the_mark_is_noticed_before_the_next_look_at_it(
+    written: Path,
+) -> None:
+    async with aclosing(follow(written, 31)) as followed:
+        waiting = asyncio.create_task(take(followed, 2))
+        await asyncio.sleep(0.02)
+        shutil.copy2(written / COMMIT_MARK, written / "copy")
+        (written / "copy").rename(written / COMMIT_MARK)
+        # Only the system's word of the exchange can make it watch the new file so soon.
+        await asyncio.sleep(0.1)
+        log = await MetadataLog.open(written)
+        await log.append(topics(100, 1))
+        async with asyncio.timeout(FOLLOW_RECHECK_INTERVAL_MS / 2_000):
+            await waiting
         await log.close()
 
 

@@ -1,6 +1,7 @@
 """Malicious files are refused quickly, with file and byte, and exit code 5."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from metadata_log.commit_mark import read_mark
 from metadata_log.fs import OsFs
 from metadata_log.kraft.epoch_starts import EpochStarts
 from metadata_log.log import MetadataLog
+from metadata_log.log_reader import LogReader
 from metadata_log.segment import decode_header
 from records.avro.schema import envelope_schema
 from records.avro.stored_schema import parse_stored_schema
@@ -219,3 +221,15 @@ def test_list_of_epochs_with_endless_numbers_is_damage(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(CorruptLogError, match="no list of leader epochs"):
             EpochStarts(path)
+
+
+def test_a_fifo_in_the_directory_has_no_size(written: Path) -> None:
+    with LogReader.open(written) as reader:
+        sizes = reader.file_sizes()
+        os.mkfifo(written / "fifo")
+        assert reader.file_sizes() == {**sizes, "fifo": 0}
+
+
+def test_a_directory_given_as_text_is_on_this_machine(written: Path) -> None:
+    with LogReader.open(str(written)) as reader:
+        assert reader.local_directory == written

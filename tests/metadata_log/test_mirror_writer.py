@@ -1,5 +1,6 @@
 """A mirror that is appended to at its end or cut at a batch, with all layouts of segments."""
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -7,6 +8,7 @@ import pytest
 
 from metadata_log import committed_end
 from metadata_log.care.inspection import inspect_log
+from metadata_log.claims import claim_epoch
 from metadata_log.commit_mark import CommitMark
 from metadata_log.creation import create_log
 from metadata_log.cursor import LogCursor
@@ -14,7 +16,7 @@ from metadata_log.fs import Fs, OsFs
 from metadata_log.log_reader import LogReader
 from metadata_log.mirror_writer import MirrorWriter
 from records.envelope import Envelope
-from records.errors import RequestError, UnavailableError
+from records.errors import FencedError, RequestError, UnavailableError
 from tests.metadata_log.mirrors import level_row, mirror_of_blocks, new_mirror, rows_of, run_row
 from tests.samples import cases, sampled
 
@@ -71,6 +73,45 @@ def test_full_segment_is_sealed_and_followed_by_another(log: Path) -> None:
     with LogReader.open(log) as reader:
         assert rows_of(reader) == [level_row(n) for n in range(40)]
     assert is_whole(log)
+
+
+def test_segment_that_is_full_to_the_byte_is_followed_by_another(tmp_path: Path) -> None:
+    def appended(directory: Path, size_bytes_max: int, count: int) -> list[int]:
+        new_mirror(directory, [(level_row(0), 1)])
+        with MirrorWriter(directory, segment_size_bytes_max=size_bytes_max) as writer:
+            for offset in range(1, count):
+                writer.append([level_row(offset)], offset + 1)
+                writer.commit()
+        assert is_whole(directory)
+        with LogReader.open(directory) as reader:
+            assert rows_of(reader) == [level_row(n) for n in range(count)]
+        return [path.stat().st_size for path in sorted(directory.glob("*.avro"))]
+
+    (full,) = appended(tmp_path / "of two", 1_000_000, 2)
+    first, *others = appended(tmp_path / "of four", full, 4)
+    assert first == full
+    assert others
+
+
+def test_a_writer_that_ends_or_fails_leaves_no_file_open(log: Path) -> None:
+    def open_files() -> set[str]:
+        held = [Path(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        names = [os.readlink(path) for path in held if path.is_symlink()]
+        return {name for name in names if name.startswith(str(log))}
+
+    with MirrorWriter(log) as writer:
+        writer.append([level_row(10)], 11)
+        writer.cut(5, 5)
+        assert len(open_files()) > 1
+        writer.append([level_row(5)], 6)
+    assert open_files() == set()
+    with MirrorWriter(log) as writer:
+        writer.append([level_row(6)], 7)
+        claim_epoch(OsFs(), log, 0)
+        with pytest.raises(FencedError):
+            writer.commit()
+    assert not writer.is_usable
+    assert open_files() == set()
 
 
 def test_batches_not_committed_are_there_after_closing_but_not_after_an_error(log: Path) -> None:

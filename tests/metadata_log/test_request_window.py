@@ -11,6 +11,7 @@ from metadata_log import request_window
 from metadata_log.append_result import AppendResult
 from metadata_log.block_place import BlockPlace, read_batch
 from metadata_log.fs import OsFs
+from metadata_log.known_requests import KnownRequests
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from metadata_log.names import segment_name
@@ -42,6 +43,23 @@ async def test_window_outlives_the_writer(directory: Path) -> None:
     await log.close()
     with LogReader.open(directory) as reader:
         assert reader.end_offset == 5
+
+
+async def test_window_is_read_from_the_log_once(directory: Path) -> None:
+    log = await MetadataLog.open(directory)
+    await log.append(topics(0, 1, request_id="r1"))
+    opened: list[LogReader] = []
+
+    def open_reader() -> LogReader:
+        opened.append(LogReader.open(directory))
+        return opened[-1]
+
+    known = KnownRequests(open_reader, asyncio.to_thread)
+    await asyncio.gather(known.load(), known.load())
+    await known.load()
+    assert len(opened) == 1
+    assert known.is_loaded
+    await log.close()
 
 
 async def test_same_id_for_another_request_is_refused(directory: Path) -> None:

@@ -51,7 +51,10 @@ def instrument(root: Path) -> None:
         for path in sorted((root / package).rglob("*.py")):
             source = path.read_text()
             counted = _Counted(str(path.relative_to(root)), source.splitlines(), statements)
+            before = len(statements)
             tree = counted.visit(ast.parse(source))
+            if not any(statement.key for statement in statements[before:]):
+                continue  # a list of names, or of constants, stays as it is
             at = _after_docstring(tree.body, futures=True)
             tree.body[at:at] = ast.parse(f"from {MODULE} import HITS as _HITS").body
             path.write_text(ast.unparse(ast.fix_missing_locations(tree)))

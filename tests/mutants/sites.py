@@ -1,7 +1,8 @@
 """The small changes (mutations) that can be made to a source, found in its syntax tree.
 
 A site is one change at one place. Excluded is what no test should notice: documentation,
-annotations, messages (texts with spaces, f-strings), assertions, imports and decorators.
+annotations, what is for type checkers, messages (texts with spaces, f-strings), assertions,
+imports and decorators.
 """
 
 import ast
@@ -155,6 +156,13 @@ class _Finder(ast.NodeVisitor):
     def _visit_statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Assert():
+                return
+            case ast.If(test=ast.Name("TYPE_CHECKING")):
+                # What is in its body is for type checkers, what is in its `else` is not.
+                for statement in node.orelse:
+                    self.visit(statement)
+                return
+            case ast.Assign(targets=[ast.Name("__all__")]):
                 return
             case ast.Expr(value=ast.Constant()):
                 return
@@ -316,11 +324,18 @@ def _is_type_union(node: ast.BinOp) -> bool:
     return isinstance(node.op, ast.BitOr) and is_type(node.left) and is_type(node.right)
 
 
+def _statements_in(node: ast.stmt) -> list[ast.stmt]:
+    """Return the statements of a condition at import, such as one on the platform."""
+    return [*node.body, *node.orelse] if isinstance(node, ast.If) else []
+
+
 def bound_names(node: ast.stmt, names: list[str]) -> tuple[str, ...]:
     """Return the names that a statement sets at import: its targets, and the enclosing class."""
     bound = set(names)
+    for inner in _statements_in(node):
+        bound.update(bound_names(inner, names))
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             bound.add(name)
         case ast.Assign() | ast.AnnAssign():
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -47,6 +47,7 @@ def changes(source: str) -> list[str]:
         ("fs.sync_directory(directory)", ["pass"]),
         ("for x in a: continue", ["for x in a: break"]),
         ('"""Words."""', []),
+        ("if TYPE_CHECKING: f()", []),
     ],
 )
 def test_changes_of_a_line(line: str, expected: list[str]) -> None:
@@ -59,6 +60,13 @@ def test_key_of_a_site_stays_when_other_lines_change() -> None:
     (other,) = find_sites("m.py", b"def g():\n    return a\n")
     assert before.key == after.key != other.key
     assert (before.line, after.line) == (2, 6)
+
+
+def test_condition_at_import_binds_the_names_in_it() -> None:
+    source = b"if sys.platform == 'linux':\n    class A: pass\n    B = 1\n__all__ = ['A', 'B']\n"
+    sites = find_sites("m.py", source)
+    assert {site.bound for site in sites if site.line == 1} == {("A", "B")}
+    assert {site.line for site in sites} == {1, 3}
 
 
 def test_same_seed_draws_the_same_sites() -> None:

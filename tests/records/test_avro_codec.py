@@ -259,6 +259,20 @@ def test_branch_that_is_no_record_type_is_refused(branch: int) -> None:
         reference.decode_rows(before + encode_long(branch) + after, 1, envelope_schema())
 
 
+@pytest.mark.parametrize("field", ["timestamp", "leader_epoch", "batch_offset"])
+def test_each_value_that_rows_of_a_batch_share_may_differ_alone(field: str) -> None:
+    row = only_row(NoteRecord(at_offset=0, author="", text=""))
+    assert_agreed([row, msgspec.structs.replace(row, **{field: 7}), row])
+
+
+@pytest.mark.parametrize("version", [-2, -1, 0, 1, 63, 64, 2**31 - 1, -(2**31)])
+def test_every_record_version_is_read_as_fastavro_reads_it(version: int) -> None:
+    row = msgspec.structs.replace(
+        only_row(NoteRecord(at_offset=0, author="", text="")), record_version=version
+    )
+    assert_agreed([row])
+
+
 @pytest.mark.parametrize("branch", [1, 3, 4, 0xFF])
 def test_branch_of_an_optional_field_is_null_or_one(branch: int) -> None:
     row = codec.encode_rows([only_row(NoteRecord(at_offset=0, author="", text=""))])

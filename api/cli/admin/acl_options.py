@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
 from api.cli.admin.shared import set_parameters
+from api.cli.parameters import Option, bad_parameter
 
 if TYPE_CHECKING:
     from api.documents.acls import Acl
@@ -19,25 +18,25 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Enum)
 
 Topics = Annotated[
-    list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
+    list[str] | None, Option("--topic", metavar="TOPIC", help="A topic, by full name or @ID.")
 ]
-Groups = Annotated[list[str] | None, typer.Option("--group", metavar="NAME", help="A group.")]
-Cluster = Annotated[bool, typer.Option("--cluster", help="The cluster itself.")]
+Groups = Annotated[list[str] | None, Option("--group", metavar="NAME", help="A group.")]
+Cluster = Annotated[bool, Option("--cluster", help="The cluster itself.")]
 TransactionalIds = Annotated[
     list[str] | None,
-    typer.Option("--transactional-id", metavar="ID", help="A transactional id."),
+    Option("--transactional-id", metavar="ID", help="A transactional id."),
 ]
 DelegationTokens = Annotated[
     list[str] | None,
-    typer.Option("--delegation-token", metavar="ID", help="A delegation token."),
+    Option("--delegation-token", metavar="ID", help="A delegation token."),
 ]
 Users = Annotated[
     list[str] | None,
-    typer.Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
+    Option("--user", metavar="PRINCIPAL", help="A user that others act as."),
 ]
 InNamespace = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--namespace",
         metavar="NS",
         help="A namespace and everything in it; with --topic: the namespace of the topics.",
@@ -45,17 +44,17 @@ InNamespace = Annotated[
 ]
 Principals = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--principal", metavar="PRINCIPAL", help="Such as User:ann; User:* stands for everyone."
     ),
 ]
 Hosts = Annotated[
     list[str] | None,
-    typer.Option("--host", metavar="ADDRESS", help="Address of the client; * stands for all."),
+    Option("--host", metavar="ADDRESS", help="Address of the client; * stands for all."),
 ]
 Operations = Annotated[
     list[str] | None,
-    typer.Option("--operation", metavar="OPERATION", help="Such as read, describe-configs or all."),
+    Option("--operation", metavar="OPERATION", help="Such as read, describe-configs or all."),
 ]
 
 
@@ -179,7 +178,7 @@ def parse_word(text: str, enum: type[E], hint: str) -> E:
     by_name = {_plain(member.name): member for member in enum}
     found = by_name.get(_plain(text))
     if found is None:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"{text!r} is none of {', '.join(_word(member) for member in enum)}", param_hint=hint
         )
     return found
@@ -194,7 +193,7 @@ def parse_resource(text: str) -> "Resource":
         return CLUSTER
     type_ = parse_word(kind, ResourceType, "RESOURCE")
     if not name:
-        raise typer.BadParameter(f"{text!r} names no {kind}; write {kind}:NAME")
+        raise bad_parameter(f"{text!r} names no {kind}; write {kind}:NAME")
     return Resource(type_, name)
 
 

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin import acl_options as options
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.output import print_json, print_line, print_table
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -18,12 +17,10 @@ if TYPE_CHECKING:
 
 app = App()
 
-_PatternType = Annotated[
-    str, typer.Option("--pattern-type", metavar="TYPE", help="literal or prefixed.")
-]
+_PatternType = Annotated[str, Option("--pattern-type", metavar="TYPE", help="literal or prefixed.")]
 _PatternFilter = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern-type",
         metavar="TYPE",
         help="literal, prefixed, any, or match: all entries that apply to the name.",
@@ -31,11 +28,11 @@ _PatternFilter = Annotated[
 ]
 _Permission = Annotated[
     str | None,
-    typer.Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
+    Option("--permission", metavar="allow|deny", help="Only entries with this permission."),
 ]
 _AllowLockout = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--allow-lockout",
         help="Even if you could not change ACLs any more, or brokers not reach the service.",
     ),
@@ -50,7 +47,7 @@ def create(
     principal: options.Principals = None,
     operation: options.Operations = None,
     allow: Annotated[
-        bool, typer.Option("--allow/--deny", help="A deny entry overrides all allow entries.")
+        bool, Option("--allow/--deny", help="A deny entry overrides all allow entries.")
     ] = True,
     pattern_type: _PatternType = "literal",
     host: options.Hosts = None,
@@ -67,7 +64,7 @@ def create(
     from controller.decisions.acls import AclBinding, CreateAcls
 
     if not (principal and operation and selected.resources()):
-        raise typer.BadParameter(
+        raise bad_parameter(
             "name --principal, --operation, and a resource such as --topic NAME or --namespace NS"
         )
     acls = tuple(
@@ -115,7 +112,7 @@ def delete(
     permission: _Permission = None,
     pattern_type: _PatternFilter = None,
     host: options.Hosts = None,
-    all_: Annotated[bool, typer.Option("--all", help="Select all entries.")] = False,
+    all_: Annotated[bool, Option("--all", help="Select all entries.")] = False,
     validate_only: ValidateOnly = False,
     allow_lockout: _AllowLockout = False,
 ) -> int:
@@ -125,7 +122,7 @@ def delete(
 
     filters = options.filters(selected, pattern_type, principal, host, operation, permission)
     if filters == [AclFilter()] and not all_:
-        raise typer.BadParameter("that would be all entries; say which, or --all")
+        raise bad_parameter("that would be all entries; say which, or --all")
     told = ask.run(
         "acls delete",
         DeleteAcls(
@@ -181,14 +178,14 @@ def list_(
 def explain(
     look: Look,
     principal: Annotated[
-        str, typer.Argument(metavar="PRINCIPAL", help="Such as User:ann.", show_default=False)
+        str, Argument(metavar="PRINCIPAL", help="Such as User:ann.", show_default=False)
     ],
     operation: Annotated[
-        str, typer.Argument(metavar="OPERATION", help="Such as read.", show_default=False)
+        str, Argument(metavar="OPERATION", help="Such as read.", show_default=False)
     ],
     resource: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="RESOURCE",
             help="topic:NAME, topic:@ID, group:NAME, namespace:NS, transactional-id:ID, "
             "cluster ...",
@@ -196,19 +193,17 @@ def explain(
         ),
     ],
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Address of the client.")
+        str | None, Option("--host", metavar="ADDRESS", help="Address of the client.")
     ] = None,
     super_user: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--super-user", metavar="PRINCIPAL", help="A super user, as with `serve --super-user`."
         ),
     ] = None,
     allow_everyone: Annotated[
         bool,
-        typer.Option(
-            "--allow-everyone", help="As with the config allow.everyone.if.no.acl.found=true."
-        ),
+        Option("--allow-everyone", help="As with the config allow.everyone.if.no.acl.found=true."),
     ] = False,
 ) -> None:
     """Show whether an operation is allowed, the entry that decides, and who added it when."""
@@ -220,7 +215,7 @@ def explain(
     from controller.descriptions.acls import ExplainAccess
 
     if ":" not in principal:
-        raise typer.BadParameter(f"{principal!r} has no type: write User:{principal}")
+        raise bad_parameter(f"{principal!r} has no type: write User:{principal}")
     asked = options.parse_resource(resource)
     request = ExplainAccess(
         principal=principal,

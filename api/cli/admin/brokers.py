@@ -6,12 +6,11 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item, One
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.output import fields_of, print_json, print_line, print_table, value_text
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -31,11 +30,11 @@ _LISTENER = re.compile(r"(?:([A-Z0-9_]+)://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+
 
 _Id = Annotated[
     int,
-    typer.Argument(metavar="ID", min=0, max=_ID_MAX, help="The broker's id.", show_default=False),
+    Argument(metavar="ID", min=0, max=_ID_MAX, help="The broker's id.", show_default=False),
 ]
 _Ids = Annotated[
     list[int],
-    typer.Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids of brokers.", show_default=False),
+    Argument(metavar="ID...", min=0, max=_ID_MAX, help="Ids of brokers.", show_default=False),
 ]
 
 
@@ -80,9 +79,9 @@ def describe(look: Look, broker_id: _Id) -> None:
 @reading(app)
 def wait(
     look: Look,
-    offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, show_default=False)],
+    offset: Annotated[int, Argument(metavar="OFFSET", min=0, show_default=False)],
     within: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Time limit; exit 4 after it.")
+        float, Option(metavar="SECONDS", min=0, help="Time limit; exit 4 after it.")
     ] = 30.0,
 ) -> None:
     """Wait until every active broker of a service has applied an offset.
@@ -95,7 +94,7 @@ def wait(
     from records.errors import UnavailableError
 
     if look.server is None:
-        raise typer.BadParameter("a log does not know what brokers apply; name --server URL")
+        raise bad_parameter("a log does not know what brokers apply; name --server URL")
     deadline = time.monotonic() + within
     while True:
         left_s = max(deadline - time.monotonic(), _ANSWER_WITHIN_S)
@@ -124,9 +123,9 @@ def register(
     broker_id: _Id,
     listener: Annotated[
         list[str] | None,
-        typer.Option(metavar="[NAME://]HOST:PORT", help="Address of a listener; repeatable."),
+        Option(metavar="[NAME://]HOST:PORT", help="Address of a listener; repeatable."),
     ] = None,
-    rack: Annotated[str | None, typer.Option(help="Its rack.")] = None,
+    rack: Annotated[str | None, Option(help="Its rack.")] = None,
 ) -> int:
     """Register a broker without a process, fenced; a known broker gets a new incarnation."""
     from api.documents.changes import BrokerNamed
@@ -136,7 +135,7 @@ def register(
     from records.brokers import BrokerFeature
 
     if ask.log is None:
-        raise typer.BadParameter("a service's brokers register themselves; name --log LOG")
+        raise bad_parameter("a service's brokers register themselves; name --log LOG")
     # A retry must be the same request.
     known = None if ask.request_id is None else f"{ask.request_id}/{broker_id}"
     rng = secrets.SystemRandom() if known is None else random.Random(known)
@@ -197,7 +196,7 @@ def _set_fencing(ask: AdminClient, broker_ids: list[int], *, fenced: bool) -> in
     from controller.decisions.fencing import SetFencing
 
     if ask.log is None:
-        raise typer.BadParameter("a service's brokers speak for themselves; name --log LOG")
+        raise bad_parameter("a service's brokers speak for themselves; name --log LOG")
     wanted = [
         One(
             request=SetFencing(broker_id=i, fenced=fenced),
@@ -224,7 +223,7 @@ def _end_point(text: str) -> "BrokerEndpoint":
 
     found = _LISTENER.fullmatch(text)
     if found is None or int(found[3]) > _PORT_MAX:
-        raise typer.BadParameter(f"{text!r} is not a listener; write PLAINTEXT://HOST:PORT")
+        raise bad_parameter(f"{text!r} is not a listener; write PLAINTEXT://HOST:PORT")
     return BrokerEndpoint(
         name=found[1] or "PLAINTEXT",
         host=found[2],

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from api.cli.admin.options import (
     LogOption,
     Principal,
@@ -15,6 +13,7 @@ from api.cli.admin.options import (
 from api.cli.admin.shared import check_text, verb_with
 from api.cli.arguments import Json
 from api.cli.identity import checked_trace_parent, process_user
+from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
@@ -33,7 +32,7 @@ def _ask(
     from api.cli.admin.admin_client import AdminClient
 
     if (log is None) == (server is None):
-        raise typer.BadParameter("name one of --log LOG and --server URL")
+        raise bad_parameter("name one of --log LOG and --server URL")
     for text in (as_, reason, request_id, trace_parent):
         check_text(text)
     return AdminClient(

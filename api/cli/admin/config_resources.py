@@ -3,16 +3,15 @@
 import re
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.parsing import topic_ref
+from api.cli.parameters import Argument, bad_parameter
 
 if TYPE_CHECKING:
     from controller.decisions.lookup import TopicRef
 
 ConfigResourceArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="RESOURCE",
         help="topic/NAME, topic/@ID, namespace/NAME, broker/ID, cluster, group/NAME, "
         "client-metrics/NAME or broker-logger/ID.",
@@ -40,7 +39,7 @@ def config_resource(text: str, namespace: str) -> "tuple[int, TopicRef]":
     type_ = RESOURCE_TYPES.get(form[1].lower().replace("_", "-")) if form else None
     if form is None or type_ is None:
         known = ", ".join(f"{name}/NAME" for name in RESOURCE_TYPES)
-        raise typer.BadParameter(f"{text!r} is none of {known} and cluster")
+        raise bad_parameter(f"{text!r} is none of {known} and cluster")
     if type_ == TOPIC:
         return type_, topic_ref(form[2], namespace)
     return type_, full_name(namespace, form[2]) if type_ == NAMESPACE else form[2]

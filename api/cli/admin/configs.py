@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.config_resources import (
@@ -15,6 +13,7 @@ from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import config_pairs
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_line, print_table
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 app = App()
 
 _Pairs = Annotated[
-    list[str], typer.Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False)
+    list[str], Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False)
 ]
 
 
@@ -34,11 +33,11 @@ def set_(
     resource: ConfigResourceArgument,
     configs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False),
+        Argument(metavar="NAME=VALUE...", help="Configs.", show_default=False),
     ] = None,
     from_file: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--from-file",
             metavar="NAME=FILE",
             help="Read a config's value, such as a password, from a file; - is standard input.",
@@ -49,7 +48,7 @@ def set_(
 ) -> int:
     """Set configs of a resource."""
     if not configs and not from_file:
-        raise typer.BadParameter("name at least one config", param_hint="NAME=VALUE")
+        raise bad_parameter("name at least one config", param_hint="NAME=VALUE")
     changes = [*_changes("set", configs or []), *_read_changes(from_file or [])]
     return _alter(ask, resource, namespace, changes, validate_only)
 
@@ -82,9 +81,7 @@ def subtract(
 def delete(
     ask: AdminClient,
     resource: ConfigResourceArgument,
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Configs.", show_default=False)
-    ],
+    names: Annotated[list[str], Argument(metavar="NAME...", help="Configs.", show_default=False)],
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -117,7 +114,7 @@ def describe(
     namespace: NamespaceOption = "",
     all_: Annotated[
         bool,
-        typer.Option("--all", "--effective", help="Also inherited configs."),
+        Option("--all", "--effective", help="Also inherited configs."),
     ] = False,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -145,9 +142,7 @@ def describe(
 def explain(
     look: Look,
     resource: ConfigResourceArgument,
-    config: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A config; default: all.")
-    ] = None,
+    config: Annotated[str | None, Argument(metavar="NAME", help="A config; default: all.")] = None,
     namespace: NamespaceOption = "",
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -237,7 +232,7 @@ def _read_changes(texts: list[str]) -> "list[ConfigChange]":
 
     pairs = config_pairs(texts)
     if [file for _, file in pairs].count("-") > 1:
-        raise typer.BadParameter("only one value can be read from -", param_hint="--from-file")
+        raise bad_parameter("only one value can be read from -", param_hint="--from-file")
     return [
         ConfigChange(name, read_secret(file, option=f"--from-file {name}", prompt=name))
         for name, file in pairs

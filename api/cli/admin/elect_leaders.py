@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import need_topics, partition_ref
 from api.cli.app import app
 from api.cli.output import print_line
+from api.cli.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
@@ -19,11 +18,11 @@ def elect_leaders(
     ask: "AdminClient",
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC/NUMBER...]", help="Default: all.", show_default=False),
+        Argument(metavar="[TOPIC/NUMBER...]", help="Default: all.", show_default=False),
     ] = None,
     unclean: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--unclean", help="Elect any live replica where there is no leader; may lose records."
         ),
     ] = False,

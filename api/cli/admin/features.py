@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument, bad_parameter
 from api.cli.typer_app import App
 
 app = App()
@@ -17,7 +16,7 @@ _LEVEL_DIGITS_MAX = 5
 
 _Levels = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="FEATURE=LEVEL...", help="Feature levels; 0 removes a feature.", show_default=False
     ),
 ]
@@ -75,5 +74,5 @@ def _update(ask: AdminClient, levels: list[str], kind: str, *, validate_only: bo
 def _parsed(text: str) -> tuple[str, int]:
     name, _, level = text.partition("=")
     if not (name and level.isascii() and level.isdigit() and len(level) <= _LEVEL_DIGITS_MAX):
-        raise typer.BadParameter(f"{text!r} is not a level; write FEATURE=LEVEL")
+        raise bad_parameter(f"{text!r} is not a level; write FEATURE=LEVEL")
     return name, int(level)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from api.cli.admin.options import ReadLogOption, ServerOption
 from api.cli.admin.shared import verb_with
 from api.cli.arguments import At, Json
+from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
     from api.cli.asking import Source
@@ -108,7 +107,7 @@ def _look(
     *, log: ReadLogOption = None, server: ServerOption = None, at: At = "end", json: Json = False
 ) -> Look:
     if (log is None) == (server is None):
-        raise typer.BadParameter("name one of --log LOG and --server URL")
+        raise bad_parameter("name one of --log LOG and --server URL")
     return Look(log=log, server=server, at=at, json=json)
 
 

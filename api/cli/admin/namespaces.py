@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
@@ -13,6 +11,7 @@ from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import topic_ref
 from api.cli.admin.subscriptions import warning_lines
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument, Option
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 app = App()
 
 _Name = Annotated[
-    str, typer.Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
+    str, Argument(metavar="NAMESPACE", help="Such as org:apache.", show_default=False)
 ]
 
 
@@ -46,7 +45,7 @@ def delete(
     ask: AdminClient,
     name: _Name,
     recursive: Annotated[
-        bool, typer.Option("--recursive", help="Also delete all namespaces below it.")
+        bool, Option("--recursive", help="Also delete all namespaces below it.")
     ] = False,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -68,14 +67,12 @@ def delete(
 def move(
     ask: AdminClient,
     from_: Annotated[
-        str, typer.Option("--from", metavar="NS", help='"" stands for the default namespace.')
+        str, Option("--from", metavar="NS", help='"" stands for the default namespace.')
     ],
-    to: Annotated[
-        str, typer.Option("--to", metavar="NS", help='"" stands for the default namespace.')
-    ],
+    to: Annotated[str, Option("--to", metavar="NS", help='"" stands for the default namespace.')],
     topic: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
+        Option(metavar="TOPIC", help="Only this topic, by name or @ID."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -111,7 +108,7 @@ def move(
 def list_(
     look: Look,
     below: Annotated[
-        str, typer.Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
+        str, Argument(metavar="[NAMESPACE]", help="Only the namespaces below this one.")
     ] = "",
 ) -> None:
     """List namespaces: topics right in each, and what is in and below it of its limits."""

@@ -2,13 +2,12 @@
 
 from typing import Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.arguments import OFFSET_MAX
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument, Option
 from api.cli.reading import place_of
 from api.cli.typer_app import App
 
@@ -20,7 +19,7 @@ def add(
     ask: AdminClient,
     offset: Annotated[
         int,
-        typer.Argument(
+        Argument(
             metavar="OFFSET",
             help="The record that the note is about.",
             min=0,
@@ -28,12 +27,10 @@ def add(
             show_default=False,
         ),
     ],
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="Text of the note.", show_default=False)
-    ],
+    text: Annotated[str, Argument(metavar="TEXT", help="Text of the note.", show_default=False)],
     author: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--author",
             metavar="NAME",
             help="The author of the note; by default the user who runs the command.",

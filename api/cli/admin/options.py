@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from api.cli.asking import log_path, server_url
+from api.cli.parameters import Argument, Option
 
 LogOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--log",
         metavar="LOG",
         help="Log directory, of which this process becomes the only writer; else METALOG_LOG.",
@@ -19,7 +18,7 @@ LogOption = Annotated[
 
 ReadLogOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--log",
         metavar="LOG",
         help="Log directory, which is only read; else METALOG_LOG.",
@@ -29,7 +28,7 @@ ReadLogOption = Annotated[
 
 ServerOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--server",
         metavar="URL",
         help="A running service, as kafka://HOST:PORT or socket://HOST:PORT; else METALOG_SERVER.",
@@ -39,7 +38,7 @@ ServerOption = Annotated[
 
 Principal = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--as",
         metavar="PRINCIPAL",
         help="Principal of the request: with --log by default User:$USER; with "
@@ -48,12 +47,12 @@ Principal = Annotated[
 ]
 
 Reason = Annotated[
-    str | None, typer.Option("--reason", help="Reason for the change, stored with the records.")
+    str | None, Option("--reason", help="Reason for the change, stored with the records.")
 ]
 
 RequestId = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--request-id",
         metavar="ID",
         help="Id of the request: sent again with the same id, it takes effect only once.",
@@ -62,7 +61,7 @@ RequestId = Annotated[
 
 TraceParent = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--trace-parent",
         metavar="TRACEPARENT",
         help="The W3C trace of the request; default $TRACEPARENT.",
@@ -70,24 +69,24 @@ TraceParent = Annotated[
 ]
 
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
+    str, Option("--namespace", metavar="NS", help="The namespace that holds the topics.")
 ]
 
 ValidateOnly = Annotated[
-    bool, typer.Option("--validate-only", help="Check and answer, but write nothing.")
+    bool, Option("--validate-only", help="Check and answer, but write nothing.")
 ]
 
 TopicNames = Annotated[
     list[str],
-    typer.Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
+    Argument(metavar="TOPIC...", help="Names or @ID.", show_default=False),
 ]
 
 Configs = Annotated[
     list[str] | None,
-    typer.Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
+    Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
 ]
 
 Placement = Annotated[
     str | None,
-    typer.Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
+    Option("--placement", help="balanced, striped, classic or classic-rack-unaware."),
 ]

@@ -6,7 +6,7 @@ Malformed text is a usage error; well-formed but impossible values are refused b
 import re
 from typing import TYPE_CHECKING
 
-import typer
+from api.cli.parameters import bad_parameter
 
 if TYPE_CHECKING:
     from controller.decisions.assignments import Assignment
@@ -24,14 +24,14 @@ def topic_ref(text: str, namespace: str = "") -> "TopicRef":
         try:
             return parse_uuid(text[1:])
         except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
+            raise bad_parameter(str(error)) from None
     return f"{namespace}:{text}" if namespace else text
 
 
 def need_topics(namespace: str, named: object) -> None:
     """Refuse a namespace without topics: the answer would be about the topics of all namespaces."""
     if namespace and not named:
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"name topics in it, or leave it out for all; `metalog topics list --namespace "
             f"{namespace}` lists them",
             param_hint="--namespace",
@@ -49,7 +49,7 @@ def partition_ref(text: str, namespace: str = "") -> "tuple[TopicRef, int]":
     """Parse `TOPIC/NUMBER`."""
     topic, slash, number = text.rpartition("/")
     if not slash or not topic or not _BROKER_ID.fullmatch(number):
-        raise typer.BadParameter(f"{text!r} is not a partition; write TOPIC/NUMBER")
+        raise bad_parameter(f"{text!r} is not a partition; write TOPIC/NUMBER")
     return topic_ref(topic, namespace), int(number)
 
 
@@ -57,7 +57,7 @@ def broker_ids(text: str, separator: str = ",") -> tuple[int, ...]:
     """Parse broker ids, such as `1,2,3`."""
     ids = text.split(separator)
     if not all(_BROKER_ID.fullmatch(i) and int(i) <= _BROKER_ID_MAX for i in ids):
-        raise typer.BadParameter(
+        raise bad_parameter(
             f"{text!r} names no brokers; write their ids as 1{separator}2{separator}3"
         )
     return tuple([int(i) for i in ids])
@@ -81,6 +81,6 @@ def config_pairs(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"{text!r} is not a config; write NAME=VALUE")
+            raise bad_parameter(f"{text!r} is not a config; write NAME=VALUE")
         pairs.append((name, value))
     return tuple(pairs)

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption
 from api.cli.admin.parsing import need_topics, partition_ref, topic_ref
@@ -16,6 +14,7 @@ from api.cli.output import (
     time_text,
     value_text,
 )
+from api.cli.parameters import Argument, Option
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 app = App()
 
-_Topic = Annotated[
-    str | None, typer.Argument(metavar="[TOPIC]", help="Name or @ID.", show_default=False)
-]
+_Topic = Annotated[str | None, Argument(metavar="[TOPIC]", help="Name or @ID.", show_default=False)]
 
 
 @reading(app, "list")
@@ -36,13 +33,13 @@ def list_(
     topic: _Topic = None,
     namespace: NamespaceOption = "",
     unavailable: Annotated[
-        bool, typer.Option("--unavailable", help="Only those without a leader.")
+        bool, Option("--unavailable", help="Only those without a leader.")
     ] = False,
     under_replicated: Annotated[
-        bool, typer.Option("--under-replicated", help="Only those with replicas out of sync.")
+        bool, Option("--under-replicated", help="Only those with replicas out of sync.")
     ] = False,
     removing: Annotated[
-        bool, typer.Option("--removing", help="Only those being removed, with their progress.")
+        bool, Option("--removing", help="Only those being removed, with their progress.")
     ] = False,
 ) -> None:
     """List partitions of one topic, or of all."""
@@ -75,7 +72,7 @@ def list_(
 def describe(
     look: Look,
     partition: Annotated[
-        str, typer.Argument(metavar="TOPIC/NUMBER", help="The partition.", show_default=False)
+        str, Argument(metavar="TOPIC/NUMBER", help="The partition.", show_default=False)
     ],
     namespace: NamespaceOption = "",
 ) -> None:
@@ -104,17 +101,13 @@ def states(
     look: Look,
     topic: Annotated[
         str | None,
-        typer.Argument(metavar="[TOPIC[/NUMBER]]", help="Default: all.", show_default=False),
+        Argument(metavar="[TOPIC[/NUMBER]]", help="Default: all.", show_default=False),
     ] = None,
     since: Annotated[
-        str, typer.Option("--since", metavar="POINT", help="First, inclusive; --at is the last.")
+        str, Option("--since", metavar="POINT", help="First, inclusive; --at is the last.")
     ] = "start",
-    replicas: Annotated[
-        bool, typer.Option("--replicas", help="Also the states of replicas.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also a last line about the log.")
-    ] = False,
+    replicas: Annotated[bool, Option("--replicas", help="Also the states of replicas.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also a last line about the log.")] = False,
 ) -> None:
     """Print the states that partitions walked through, one transition a line."""
     from api.cli.asking import print_end
@@ -141,7 +134,7 @@ def _named(topic: str | None) -> "tuple[TopicRef | None, int | None]":
 
 
 def _is_listed(partition: "Partition", unavailable: bool, under_replicated: bool) -> bool:
-    from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, partition_kinds
+    from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, partition_kinds
 
     kinds = partition_kinds(partition, 0)
     return (not unavailable or LEADERLESS in kinds) and (

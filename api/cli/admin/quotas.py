@@ -3,14 +3,13 @@
 import math
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.admin.parsing import config_pairs
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -21,27 +20,19 @@ app = App()
 
 _USER, _CLIENT_ID, _IP = "user", "client-id", "ip"
 
-_User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="This user.")]
-_DefaultUser = Annotated[
-    bool, typer.Option("--default-user", help="Users without a quota of their own.")
-]
-_ClientId = Annotated[
-    str | None, typer.Option("--client-id", metavar="NAME", help="Clients of this id.")
-]
+_User = Annotated[str | None, Option("--user", metavar="NAME", help="This user.")]
+_DefaultUser = Annotated[bool, Option("--default-user", help="Users without a quota of their own.")]
+_ClientId = Annotated[str | None, Option("--client-id", metavar="NAME", help="Clients of this id.")]
 _DefaultClientId = Annotated[
-    bool, typer.Option("--default-client-id", help="Client ids without a quota of their own.")
+    bool, Option("--default-client-id", help="Client ids without a quota of their own.")
 ]
-_Ip = Annotated[str | None, typer.Option("--ip", metavar="ADDRESS", help="This address.")]
-_DefaultIp = Annotated[
-    bool, typer.Option("--default-ip", help="Addresses without a quota of their own.")
-]
+_Ip = Annotated[str | None, Option("--ip", metavar="ADDRESS", help="This address.")]
+_DefaultIp = Annotated[bool, Option("--default-ip", help="Addresses without a quota of their own.")]
 _Pairs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="KEY=VALUE...", help="Such as producer_byte_rate=1024.", show_default=False
-    ),
+    Argument(metavar="KEY=VALUE...", help="Such as producer_byte_rate=1024.", show_default=False),
 ]
-_Keys = Annotated[list[str], typer.Argument(metavar="KEY...", help="Quotas.", show_default=False)]
+_Keys = Annotated[list[str], Argument(metavar="KEY...", help="Quotas.", show_default=False)]
 
 Entity = tuple[tuple[str, str | None], ...]
 
@@ -91,17 +82,17 @@ def describe(
     look: Look,
     user: _User = None,
     default_user: _DefaultUser = False,
-    any_user: Annotated[bool, typer.Option("--any-user", help="Quotas that name users.")] = False,
+    any_user: Annotated[bool, Option("--any-user", help="Quotas that name users.")] = False,
     client_id: _ClientId = None,
     default_client_id: _DefaultClientId = False,
     any_client_id: Annotated[
-        bool, typer.Option("--any-client-id", help="Quotas that name client ids.")
+        bool, Option("--any-client-id", help="Quotas that name client ids.")
     ] = False,
     ip: _Ip = None,
     default_ip: _DefaultIp = False,
-    any_ip: Annotated[bool, typer.Option("--any-ip", help="Quotas of addresses.")] = False,
+    any_ip: Annotated[bool, Option("--any-ip", help="Quotas of addresses.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Only entities with exactly the given types.")
+        bool, Option("--strict", help="Only entities with exactly the given types.")
     ] = False,
 ) -> None:
     """Describe the quotas that match all filters; without filters, all."""
@@ -200,16 +191,16 @@ def _filter(kind: str, name: str | None, is_default: bool, is_any: bool) -> "lis
 
 def _check_one(kind: str, *given: bool) -> None:
     if sum(given) > 1:
-        raise typer.BadParameter(f"name one {kind}, the default one, or any")
+        raise bad_parameter(f"name one {kind}, the default one, or any")
 
 
 def _number(key: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise typer.BadParameter(f"{key}: {text!r} is not a number") from None
+        raise bad_parameter(f"{key}: {text!r} is not a number") from None
     if math.isnan(value):
-        raise typer.BadParameter(f"{key}: {text!r} is not a number")
+        raise bad_parameter(f"{key}: {text!r} is not a number")
     return value
 
 

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import broker_ids, partition_ref
 from api.cli.output import print_json, print_line, print_table, time_text, value_text
+from api.cli.parameters import Argument, Option, bad_parameter
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def start(
     ask: AdminClient,
     moves: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="TOPIC/NUMBER=1,2,3...",
             help="Partitions and their brokers, the leader first.",
             show_default=False,
@@ -32,7 +31,7 @@ def start(
     ],
     keep_replication_factor: Annotated[
         bool,
-        typer.Option("--keep-replication-factor", help="Refuse to change the number of replicas."),
+        Option("--keep-replication-factor", help="Refuse to change the number of replicas."),
     ] = False,
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
@@ -53,7 +52,7 @@ def cancel(
     ask: AdminClient,
     partitions: Annotated[
         list[str],
-        typer.Argument(metavar="TOPIC/NUMBER...", help="Partitions.", show_default=False),
+        Argument(metavar="TOPIC/NUMBER...", help="Partitions.", show_default=False),
     ],
     namespace: NamespaceOption = "",
     validate_only: ValidateOnly = False,
@@ -150,6 +149,6 @@ def _target(text: str, namespace: str) -> "PartitionTarget":
 
     partition, equals, brokers = text.rpartition("=")
     if not equals:
-        raise typer.BadParameter(f"{text!r} is not a move; write TOPIC/NUMBER=1,2,3")
+        raise bad_parameter(f"{text!r} is not a move; write TOPIC/NUMBER=1,2,3")
     ref, number = partition_ref(partition, namespace)
     return PartitionTarget(topic=ref, partition_id=number, broker_ids=broker_ids(brokers))

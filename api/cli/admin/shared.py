@@ -9,9 +9,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import typer
-
 from api.cli.errors import reads_only
+from api.cli.parameters import bad_parameter
 from api.cli.typer_app import App
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -48,7 +47,7 @@ def check_text(value: Any) -> None:
             try:
                 text.encode()
             except UnicodeEncodeError:
-                raise typer.BadParameter(f"{text!r} is not UTF-8") from None
+                raise bad_parameter(f"{text!r} is not UTF-8") from None
 
 
 def _with_options(function: Callable[..., Any], options: Callable[..., Any]) -> Callable[..., Any]:

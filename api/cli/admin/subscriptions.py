@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 app = App()
 
-_Group = Annotated[str, typer.Argument(metavar="GROUP", help="Its name.", show_default=False)]
+_Group = Annotated[str, Argument(metavar="GROUP", help="Its name.", show_default=False)]
 
 
 @changing(app)
@@ -25,7 +24,7 @@ def register(
     group: _Group,
     pattern: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="REGEX", help="A regular expression for full topic names.", show_default=False
         ),
     ],

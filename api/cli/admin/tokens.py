@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.arguments import ShowSecrets
 from api.cli.output import print_json, print_table, time_text
+from api.cli.parameters import Option, bad_parameter
 from api.cli.secret_input import read_secret
 from api.cli.typer_app import App
 
@@ -19,7 +18,7 @@ app = App()
 
 _HmacFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--hmac-file",
         metavar="FILE",
         help="File with the token's HMAC in base64; - is standard input. Default: a prompt.",
@@ -27,11 +26,11 @@ _HmacFile = Annotated[
 ]
 _TokenId = Annotated[
     str | None,
-    typer.Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
+    Option("--token-id", metavar="ID", help="The id of the token, instead of its HMAC."),
 ]
 _SecretKeyFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--secret-key-file",
         metavar="FILE",
         help="With --log: file with the controllers' secret key, "
@@ -39,7 +38,7 @@ _SecretKeyFile = Annotated[
     ),
 ]
 _Period = Annotated[
-    int, typer.Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
+    int, Option("--period-ms", metavar="MS", help="Counted from now.", show_default=False)
 ]
 
 
@@ -48,17 +47,15 @@ def create(
     ask: AdminClient,
     owner: Annotated[
         str | None,
-        typer.Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
+        Option("--owner", metavar="PRINCIPAL", help="Owner of the token; default: you."),
     ] = None,
     renewers: Annotated[
         list[str] | None,
-        typer.Option(
-            "--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."
-        ),
+        Option("--renewer", metavar="PRINCIPAL", help="A principal that may renew it; repeatable."),
     ] = None,
     max_lifetime_ms: Annotated[
         int,
-        typer.Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
+        Option("--max-lifetime-ms", metavar="MS", help="Default: the configured maximum."),
     ] = -1,
     secret_key_file: _SecretKeyFile = None,
 ) -> int:
@@ -114,7 +111,7 @@ def describe(
     look: Look,
     owners: Annotated[
         list[str] | None,
-        typer.Option("--owner", metavar="PRINCIPAL", help="Only tokens of this owner; repeatable."),
+        Option("--owner", metavar="PRINCIPAL", help="Only tokens of this owner; repeatable."),
     ] = None,
     show_secrets: ShowSecrets = False,
 ) -> None:
@@ -142,7 +139,7 @@ def _hmac(file: str | None) -> bytes:
     try:
         return parse_bytes(text.strip())
     except ValueError:
-        raise typer.BadParameter("it is not base64", param_hint="--hmac-file") from None
+        raise bad_parameter("it is not base64", param_hint="--hmac-file") from None
 
 
 def _use_secret_key(ask: AdminClient, file: str | None) -> None:
@@ -151,7 +148,7 @@ def _use_secret_key(ask: AdminClient, file: str | None) -> None:
     if file is None:
         return
     if ask.log is None:
-        raise typer.BadParameter("a service has a key of its own", param_hint="--secret-key-file")
+        raise bad_parameter("a service has a key of its own", param_hint="--secret-key-file")
     key = read_secret(file, option="--secret-key-file", prompt=SECRET_KEY)
     ask.static_configs = {SECRET_KEY: key}
 

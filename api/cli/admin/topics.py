@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
@@ -24,6 +22,7 @@ from api.cli.admin.parsing import (
 from api.cli.admin.subscriptions import warning_lines
 from api.cli.errors import REFUSED, print_error
 from api.cli.output import count_text, print_json, print_line, print_table, value_text
+from api.cli.parameters import Argument, Option
 from api.cli.typer_app import App
 
 if TYPE_CHECKING:
@@ -36,14 +35,12 @@ app = App()
 @changing(app)
 def create(
     ask: AdminClient,
-    names: Annotated[
-        list[str], typer.Argument(metavar="TOPIC...", help="Names.", show_default=False)
-    ],
-    partitions: Annotated[int, typer.Option(help="-1: the server's default.")] = -1,
-    replication_factor: Annotated[int, typer.Option(help="-1: the server's default.")] = -1,
+    names: Annotated[list[str], Argument(metavar="TOPIC...", help="Names.", show_default=False)],
+    partitions: Annotated[int, Option(help="-1: the server's default.")] = -1,
+    replication_factor: Annotated[int, Option(help="-1: the server's default.")] = -1,
     assignment: Annotated[
         str | None,
-        typer.Option(metavar="1:2,2:3", help="Brokers of each partition, the leader first."),
+        Option(metavar="1:2,2:3", help="Brokers of each partition, the leader first."),
     ] = None,
     config: Configs = None,
     placement: Placement = None,
@@ -98,13 +95,13 @@ def list_(
     look: Look,
     pattern: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="REGEX", help="Only full names that match this regular expression, such as o.*"
         ),
     ] = None,
     namespace: NamespaceOption = "",
     exclude_internal: Annotated[
-        bool, typer.Option("--exclude-internal", help="Leave out Kafka's internal topics.")
+        bool, Option("--exclude-internal", help="Leave out Kafka's internal topics.")
     ] = False,
 ) -> None:
     """List topics, ordered by name."""
@@ -130,20 +127,20 @@ def describe(
     look: Look,
     topics: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC...]", help="Names, or @ID; none: all.", show_default=False),
+        Argument(metavar="[TOPIC...]", help="Names, or @ID; none: all.", show_default=False),
     ] = None,
     topic_id: Annotated[
-        list[str] | None, typer.Option("--topic-id", metavar="ID", help="By id; repeatable.")
+        list[str] | None, Option("--topic-id", metavar="ID", help="By id; repeatable.")
     ] = None,
     namespace: NamespaceOption = "",
     all_configs: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--all-configs", help="Also configs that are inherited or have their default value."
         ),
     ] = False,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Print secrets instead of (redacted).")
+        bool, Option("--show-secrets", help="Print secrets instead of (redacted).")
     ] = False,
 ) -> int:
     """Describe topics: ids, configs, and each partition's mode, leader, replicas and lag."""

@@ -11,6 +11,7 @@ from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption, ValidateOnly
 from api.cli.admin.parsing import assignments, new_topic_name
 from api.cli.admin.topics import app, created_item
+from api.cli.parameters import Argument, bad_parameter
 
 if TYPE_CHECKING:
     from controller.decisions.topics import NewTopic
@@ -30,7 +31,7 @@ def adopt(
     ask: AdminClient,
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="Lines of NAME and 1:2,2:3, or JSON: names and their znodes.",
             show_default=False,
@@ -49,7 +50,7 @@ def adopt(
         if not topics:
             raise ValueError("no topic is named")
     except (ValueError, msgspec.DecodeError, typer.BadParameter) as error:
-        raise typer.BadParameter(f"{file}: {error}", param_hint="FILE") from None
+        raise bad_parameter(f"{file}: {error}", param_hint="FILE") from None
     request = CreateTopics(topics=topics, validate_only=validate_only)
     told = ask.run("topics create", request)
     items = [created_item(result) for result in told.response]

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item, One
 from api.cli.admin.changing import changing
 from api.cli.admin.options import NamespaceOption, Placement, TopicNames, ValidateOnly
 from api.cli.admin.parsing import assignments, config_pairs, topic_ref
 from api.cli.admin.topics import app
 from api.cli.output import time_text, value_text
+from api.cli.parameters import Option, bad_parameter
 
 if TYPE_CHECKING:
     from controller.decisions.alter_topics import AlterationResult
@@ -29,32 +28,32 @@ def alter(
     topics: TopicNames,
     partitions: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="N",
             help="New number of partitions; a lower one removes the partitions with the "
             "highest ids.",
         ),
     ] = _UNSET,
     replication_factor: Annotated[
-        int, typer.Option(metavar="N", help="New number of replicas of each partition.")
+        int, Option(metavar="N", help="New number of replicas of each partition.")
     ] = _UNSET,
     assignment: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="1:2,2:3",
             help="Brokers of the new partitions; without --partitions, of all partitions.",
         ),
     ] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
+        Option("--config", metavar="NAME=VALUE", help="A config to set; repeatable."),
     ] = None,
     delete_config: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A config to remove; repeatable.")
+        list[str] | None, Option(metavar="NAME", help="A config to remove; repeatable.")
     ] = None,
     delete_partitions_delay: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="MS",
             max=_DELAY_MAX_MS,
             help="How long removed partitions can still be read.",
@@ -62,7 +61,7 @@ def alter(
     ] = 0,
     cancel_delete_partitions: Annotated[
         bool,
-        typer.Option("--cancel-delete-partitions", help="Cancel the removal of partitions."),
+        Option("--cancel-delete-partitions", help="Cancel the removal of partitions."),
     ] = False,
     placement: Placement = None,
     namespace: NamespaceOption = "",
@@ -74,7 +73,7 @@ def alter(
     refs = [topic_ref(name, namespace) for name in topics]
     if cancel_delete_partitions:
         if validate_only:
-            raise typer.BadParameter("calling a removal off cannot only be validated")
+            raise bad_parameter("calling a removal off cannot only be validated")
         return _cancel(ask, refs)
     plans = _plans(ask, refs, partitions, delete_partitions_delay)
     alterations = [

@@ -2,11 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.topics import app
 from api.cli.output import print_json, print_table, time_text
+from api.cli.parameters import Argument
 
 if TYPE_CHECKING:
     from api.questions.lives import Border
@@ -17,7 +16,7 @@ def lives(
     look: Look,
     name: Annotated[
         str,
-        typer.Argument(metavar="TOPIC", help="Full name of a topic, or @ID.", show_default=False),
+        Argument(metavar="TOPIC", help="Full name of a topic, or @ID.", show_default=False),
     ],
 ) -> None:
     """Show every topic that had a name: its id, and who created and deleted it, when."""

@@ -7,6 +7,7 @@ import typer
 from api.cli.admin.changing import changing
 from api.cli.admin.options import ValidateOnly
 from api.cli.app import app
+from api.cli.parameters import Argument
 
 if TYPE_CHECKING:
     from api.cli.admin.admin_client import AdminClient
@@ -18,7 +19,7 @@ def transaction(
     ask: "AdminClient",
     file: Annotated[
         typer.FileBinaryRead,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help='Lines such as {"command": "topics delete", "request": {"topics": ["a"]}}; '
             "- is standard input.",

@@ -3,13 +3,12 @@
 import enum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from api.cli.admin.admin_client import AdminClient, Item
 from api.cli.admin.changing import changing
 from api.cli.admin.looking_at import Look, reading
 from api.cli.admin.options import ValidateOnly
 from api.cli.output import print_json, print_table
+from api.cli.parameters import Argument, Option
 from api.cli.secret_input import read_secret
 from api.cli.typer_app import App
 
@@ -28,16 +27,16 @@ class _Mechanism(enum.Enum):
     SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
-_Name = Annotated[str, typer.Argument(metavar="USER", help="Such as alice.", show_default=False)]
+_Name = Annotated[str, Argument(metavar="USER", help="Such as alice.", show_default=False)]
 _MechanismOption = Annotated[
-    _Mechanism, typer.Option("--mechanism", help="SASL mechanism of the credential.")
+    _Mechanism, Option("--mechanism", help="SASL mechanism of the credential.")
 ]
 _Iterations = Annotated[
-    int, typer.Option("--iterations", metavar="N", help="Iterations of the hash, 4096 to 16384.")
+    int, Option("--iterations", metavar="N", help="Iterations of the hash, 4096 to 16384.")
 ]
 _PasswordFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--password-file",
         metavar="FILE",
         help="File with the password; - is standard input. Default: a prompt.",
@@ -83,7 +82,7 @@ def delete(
     user: _Name,
     mechanism: Annotated[
         _Mechanism | None,
-        typer.Option("--mechanism", help="Only the credential of this mechanism; default: all."),
+        Option("--mechanism", help="Only the credential of this mechanism; default: all."),
     ] = None,
     validate_only: ValidateOnly = False,
 ) -> int:
@@ -108,9 +107,7 @@ def list_(look: Look) -> None:
 @reading(app)
 def describe(
     look: Look,
-    users: Annotated[
-        list[str], typer.Argument(metavar="USER...", help="Names.", show_default=False)
-    ],
+    users: Annotated[list[str], Argument(metavar="USER...", help="Names.", show_default=False)],
 ) -> int:
     """Describe the SCRAM credentials of users; never their keys."""
     return _print_described(look, tuple(users))

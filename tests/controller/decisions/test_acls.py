@@ -4,6 +4,7 @@ select, and what that costs.
 
 import itertools
 
+import msgspec
 import pytest
 
 from controller.authorization.acls import HOST_RANGES_LEVEL
@@ -33,6 +34,17 @@ RANGE = AclBinding(
 def test_range_of_hosts_needs_a_level(level: int, error: str | None) -> None:
     cluster = Cluster({METADATA_VERSION: level})
     (created,) = create_acls(cluster.context(), CreateAcls(acls=(RANGE,))).response
+    assert (created.refusal and created.refusal.code) == error
+
+
+@pytest.mark.parametrize(
+    ("host", "error"),
+    [("10.0.0.0/8", None), ("10.1.2.3/8", None), ("10.0.0.0/33", "INVALID_REQUEST")],
+)
+def test_a_range_may_be_written_with_any_of_its_addresses(host: str, error: str | None) -> None:
+    cluster = Cluster({METADATA_VERSION: HOST_RANGES_LEVEL})
+    binding = msgspec.structs.replace(RANGE, host=host)
+    (created,) = create_acls(cluster.context(), CreateAcls(acls=(binding,))).response
     assert (created.refusal and created.refusal.code) == error
 
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from controller.decisions.controllers import RegisterController, register_controller
 from controller.decisions.features import FeatureUpdate, UpdateFeatures, update_features
 from records.base import Uuid
-from records.brokers import ControllerFeature
+from records.brokers import ControllerFeature, RegisterControllerRecord
 from tests.controller.cluster import Cluster
 
 _REQUEST = RegisterController(controller_id=3000, incarnation_id=Uuid(bytes([1] * 16)))
@@ -39,3 +39,13 @@ def test_a_level_that_some_controller_does_not_support_is_refused() -> None:
     assert f"controller 3000 supports 1 to 24 (registered at offset {cluster.base_offset})" in str(
         error
     )
+
+
+def test_the_supported_levels_are_registered_in_the_order_of_their_names() -> None:
+    cluster = Cluster()
+    cluster.do(register_controller, _REQUEST)
+    (record,) = cluster.records
+    assert isinstance(record, RegisterControllerRecord)
+    names = [feature.name for feature in record.features]
+    assert len(names) == 4
+    assert names == sorted(names)

@@ -10,9 +10,11 @@ from controller.decisions.directories import (
     is_online,
     is_reserved,
 )
+from controller.decisions.directory_assignment import AssignReplicas, assign_replicas
+from controller.decisions.levels import DIRECTORIES_LEVEL, METADATA_VERSION
 from records.base import Uuid
 from replay.image.cluster import Broker
-from tests.controller.cluster import directory
+from tests.controller.cluster import Cluster, directory
 from tests.replay.builders import broker, image_of
 
 
@@ -43,3 +45,15 @@ def test_a_lost_directory_is_never_online_and_an_unknown_one_not_where_all_are_n
 @pytest.mark.parametrize(("number", "expected"), [(0, True), (2, True), (99, True), (100, False)])
 def test_the_first_100_ids_are_reserved(number: int, expected: bool) -> None:
     assert is_reserved(Uuid(number.to_bytes(16))) is expected
+
+
+@pytest.mark.parametrize(
+    ("level", "error"), [(DIRECTORIES_LEVEL - 1, "UNSUPPORTED_VERSION"), (DIRECTORIES_LEVEL, None)]
+)
+def test_a_report_of_directories_needs_a_level(level: int, error: str | None) -> None:
+    cluster = Cluster({METADATA_VERSION: level})
+    report = AssignReplicas(broker_id=1, broker_epoch=cluster.register(1), replicas=())
+    if error is None:
+        assert cluster.do(assign_replicas, report) == ()
+    else:
+        assert cluster.refused(assign_replicas, report).code == error

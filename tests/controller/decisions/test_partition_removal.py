@@ -280,3 +280,14 @@ def test_a_partition_of_mode_none_gets_no_leader_in_any_way(cluster: Cluster) ->
 def test_a_delay_that_cannot_be_is_refused(cluster: Cluster, delay_ms: int) -> None:
     request = DeletePartitions(topics=(), delay_ms=delay_ms)
     assert cluster.refused(delete_partitions, request).code == "INVALID_REQUEST"
+
+
+def test_partitions_go_at_once_unless_a_delay_is_given() -> None:
+    cluster = Cluster()
+    cluster.add_brokers(1)
+    cluster.create("orders", [1], [1])
+    _enable(cluster)
+    shrink = TopicShrink(topic="orders", partitions=1)
+    cluster.do(delete_partitions, DeletePartitions(topics=(shrink,)))
+    (record, *_) = [r for r in cluster.records if isinstance(r, DeleteTopicPartitionsRecord)]
+    assert (record.partition_ids, record.delay_ms) == ((1,), 0)

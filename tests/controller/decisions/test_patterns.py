@@ -28,13 +28,20 @@ _PATTERNS = st.recursive(
 )
 
 
-@given(_PATTERNS, st.text("abc-.:1_", max_size=8))
+@given(_PATTERNS, st.text("abcd-.:1_", max_size=8))
 def test_a_pattern_matches_what_pythons_engine_matches(pattern: str, name: str) -> None:
     try:
         compiled = Pattern(pattern)
     except RequestError:  # repeats of repeats grow fast
         return
     assert compiled.matches(name) == (re.fullmatch(pattern, name) is not None)
+
+
+@pytest.mark.parametrize("pattern", ["[b-d]", "[^b-d]", "[b-b]", "[a-y]", "[a-]b?", "[]-]b?"])
+def test_a_range_has_both_its_ends_and_no_more(pattern: str) -> None:
+    compiled = Pattern(pattern)
+    for name in "abcdexyz":
+        assert compiled.matches(name) == (re.fullmatch(pattern, name) is not None)
 
 
 @given(_PATTERNS, st.sampled_from(["a", "b:a", "ab"]), st.text("abc-.1_", min_size=1, max_size=6))
@@ -98,6 +105,7 @@ def test_patterns_match_whole_names(pattern: str, matched: list[str]) -> None:
         ("(?!x)a", "look-around, flags and named groups are not supported"),
         ("(a)\\1", "'\\1' is not supported"),
         ("a^b", "'^' may only stand at the beginning or the end"),
+        ("a$b", "'$' may only stand at the beginning or the end"),
         ("[b-a]", "a range must go from a character to a later one"),
         ("ä", "'ä' is in no name: names are ASCII"),
         ("(" * 51 + ")" * 51, "groups are nested deeper than 50"),

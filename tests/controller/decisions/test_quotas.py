@@ -58,3 +58,18 @@ def test_form_that_a_log_from_elsewhere_holds_can_be_replaced() -> None:
     assert [candidate.value for candidate in explained.candidates] == [5]
     assert _alter(cluster, _change(_LONG, 6)) == ["NONE"]
     assert _held(cluster) == {(("ip", _SHORT),): 6}
+
+
+def test_a_quota_in_whole_numbers_may_be_the_largest_of_its_type() -> None:
+    largest = 2**31 - 1
+    changes = [_change("10.0.0.1", largest), _change("10.0.0.2", largest + 1)]
+    assert _alter(Cluster(), *changes) == ["NONE", "INVALID_REQUEST"]
+
+
+def test_a_quota_changed_twice_is_refused_by_its_key() -> None:
+    change = QuotaChange(_KEY, 5)
+    twice = EntityChange(entity=(("ip", "10.0.0.1"),), changes=(change, change))
+    (result,) = Cluster().do(alter_quotas, AlterQuotas(entities=(twice,)))
+    assert result.refusal is not None
+    assert _KEY in result.refusal.message
+    assert "changed more than once" in result.refusal.message

@@ -10,7 +10,8 @@ from controller.decisions.alter_partition import (
     PartitionAlteration,
     alter_partition,
 )
-from controller.decisions.levels import ELR_FEATURE, NEW_CLUSTER_LEVELS
+from controller.decisions.levels import ELR_FEATURE, METADATA_VERSION, NEW_CLUSTER_LEVELS
+from controller.decisions.partition_change import RECOVERED, RECOVERING
 from controller.decisions.reassignments import (
     AlterReassignments,
     PartitionTarget,
@@ -132,6 +133,25 @@ def test_any_change_that_fulfils_a_move_ends_it(cluster: Cluster) -> None:
     partition = cluster.partition("orders")
     assert (partition.replicas, partition.isr) == ((1, 3), (1, 3))
     assert (partition.adding_replicas, partition.removing_replicas) == ((), ())
+
+
+@pytest.mark.parametrize(("level", "expected"), [(2, RECOVERED), (3, RECOVERING)])
+def test_who_takes_over_out_of_sync_recovers_where_records_can_say_so(
+    level: int, expected: int
+) -> None:
+    cluster = Cluster({METADATA_VERSION: level})
+    cluster.add_brokers(1, 2)
+    cluster.create("orders", [1], configs=(("unclean.leader.election.enable", "true"),))
+    _reassign(cluster, ("orders", 0, (2,)))
+    cluster.fence(1)
+    topic = cluster.topic("orders")
+    change = PartitionChangeRecord(
+        topic_id=topic.topic_id, partition_id=0, isr=(2,), leader=2, leader_recovery_state=RECOVERED
+    )
+    cluster.write([change])
+    _reassign(cluster, ("orders", 0, None))
+    partition = cluster.partition("orders")
+    assert (partition.replicas, partition.leader_recovery_state) == ((1,), expected)
 
 
 def test_only_moving_partitions_are_listed(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from api.requests.commands import COMMANDS
 from controller.authorization.caller import CONTROLLER
+from controller.decisions import levels
 from controller.decisions.features import (
     FeatureUpdate,
     UpdateFeatures,
@@ -34,6 +35,28 @@ from tests.controller.cluster import Cluster
 from tests.replay.builders import uid
 from tests.scenarios.commands import run
 from tests.scenarios.test_scenarios import blocks
+
+# Kafka's MetadataVersion: 3.2-IV0, 3.3-IV2, 3.3-IV3, 3.5-IV2, 3.6-IV0 to IV2, 3.7-IV0, 3.7-IV2 and
+# 4.0-IV1.
+FIRST_LEVELS = {
+    "LEADER_RECOVERY_LEVEL": 3,
+    "REGISTRATION_CHANGE_LEVEL": 6,
+    "CONTROLLED_SHUTDOWN_LEVEL": 7,
+    "SCRAM_LEVEL": 11,
+    "NO_EPOCH_BUMP_ON_SHRINK_LEVEL": 12,
+    "TRANSACTIONS_LEVEL": 13,
+    "DELEGATION_TOKEN_LEVEL": 14,
+    "CONTROLLER_REGISTRATION_LEVEL": 15,
+    "DIRECTORIES_LEVEL": 17,
+    "ELR_LEVEL": 23,
+}
+
+
+def test_first_levels_are_those_of_kafka() -> None:
+    declared = {name: getattr(levels, name) for name in dir(levels) if name.endswith("_LEVEL")}
+    of_records = {"CORDONED_LOG_DIRS_LEVEL", "NEWEST_PRODUCTION_LEVEL"}
+    assert {name: declared[name] for name in declared.keys() - of_records} == FIRST_LEVELS
+
 
 _BARE = {METADATA_VERSION: METADATA_VERSION_NEWEST}
 _SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.txt"))

@@ -72,6 +72,9 @@ def test_every_way_is_made_of_legal_steps(machine: StateMachine, before: int, af
 def test_the_machines_have_four_and_seven_states() -> None:
     assert sorted(PARTITIONS.names) == [0, 1, 2, 3]
     assert sorted(REPLICAS.names) == [1, 2, 3, 4, 5, 6, 7]
+    states = partition_states
+    names = [states.NEW, states.ONLINE, states.OFFLINE, states.NON_EXISTENT]
+    assert names == [0, 1, 2, 3]
 
 
 def test_ways_that_matter() -> None:

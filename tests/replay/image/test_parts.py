@@ -44,6 +44,11 @@ def test_every_field_of_the_image_is_a_part_and_has_a_delta() -> None:
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_every_key_is_made_of_fields(part: Part) -> None:
+    assert set(part.key) <= set(part.row_type.__struct_fields__)
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_every_part_gives_its_objects_by_key(part: Part) -> None:
     objects = list(part.objects(IMAGE))
     assert objects and all(type(each) is part.object_type for each in objects)

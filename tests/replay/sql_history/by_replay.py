@@ -6,7 +6,8 @@ from typing import Any
 from sqlalchemy import text
 
 from records.text import uuid_text
-from replay.incidents.outage import LEADERLESS, UNDER_REPLICATED, Outage
+from replay.incidents.health import LEADERLESS, UNDER_REPLICATED
+from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages
 from replay.sql_history.store import HistoryStore
 from replay.time_travel.escapes import unescaped

@@ -25,8 +25,9 @@ from replay.about import ConfirmedSource
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.incidents import outages
+from replay.incidents.health import UNDER_REPLICATED
 from replay.incidents.indexed_outages import indexed_watch
-from replay.incidents.outage import UNDER_REPLICATED, Outages
+from replay.incidents.outage import Outages
 from replay.incidents.outages import find_outages
 from replay.incidents.watch import Watch
 from replay.loader import BatchSource, load_image
