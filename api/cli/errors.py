@@ -178,7 +178,10 @@ def _fail_with(error: "MetadataLogError") -> int:
         exit_code = CORRUPT if exit_code == CORRUPT else UNAVAILABLE
         if "outcome is unknown" not in message:
             message += "; the outcome is unknown"
-    return fail(code, message, exit_code, error.outcome.value, error.done_to)
+    print_error(
+        code, message, error.outcome.value, error.done_to, retry_ms=getattr(error, "retry_ms", 0)
+    )
+    return exit_code
 
 
 def wants_json(arguments: list[str]) -> bool:
@@ -188,14 +191,24 @@ def wants_json(arguments: list[str]) -> bool:
 
 
 def print_error(
-    code: str, message: str, outcome: str = NOTHING, done_to: int | None = None
+    code: str,
+    message: str,
+    outcome: str = NOTHING,
+    done_to: int | None = None,
+    *,
+    retry_ms: int = 0,
 ) -> None:
     """Print an error on standard error: as one line of text, or as JSON under --json."""
     text = " ".join(message.split())
     if ERRORS_AS_JSON.get() or _is_json_logged():
+        from msgspec import UNSET
+
         from api.documents.errors import Error
 
-        _write_json(Error(code=code, message=text, outcome=outcome, done_to=done_to))
+        retry = retry_ms or UNSET
+        _write_json(
+            Error(code=code, message=text, outcome=outcome, done_to=done_to, retry_ms=retry)
+        )
     else:
         _write_text(code, text)
 

@@ -1,23 +1,37 @@
 """JSON form of errors, as printed with `--json`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from records.errors import ContradictionError, Outcome, RecordPlace
+
+if TYPE_CHECKING:
+    from controller.decisions.outcome import Refusal
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
     """The reason for an error, and the outcome of the request.
 
     `outcome` is a `records.errors.Outcome`; `done_to` is the offset of the last committed record if
-    the outcome is partial.
+    the outcome is partial. `retry_ms` is there only if waiting helps: when to retry, in ms.
     """
 
     code: str
     message: str
     outcome: str = Outcome.NOTHING.value
     done_to: int | None = None
+    retry_ms: int | UnsetType = UNSET
+
+    @classmethod
+    def of_refusal(cls, refusal: "Refusal", message: str | None = None) -> "Error":
+        """Return the JSON form of a refusal, with another message if one is given."""
+        return cls(
+            code=refusal.code,
+            message=refusal.message if message is None else message,
+            retry_ms=refusal.retry_ms or UNSET,
+        )
 
 
 class NamedRecord(msgspec.Struct, frozen=True, kw_only=True):

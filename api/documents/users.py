@@ -6,7 +6,6 @@ from typing import Self
 import msgspec
 
 from api.documents.errors import Error
-from controller.decisions.outcome import Refusal
 from controller.decisions.scram import ScramMechanism
 from controller.decisions.subscriptions import Subscription
 from controller.decisions.tokens import TokenCreated
@@ -40,7 +39,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
                     for c in user.credentials
                 ]
             ),
-            error=None if user.refusal is None else _error(user.refusal),
+            error=None if user.refusal is None else Error.of_refusal(user.refusal),
         )
 
 
@@ -143,7 +142,3 @@ def mechanism_title(number: int) -> str:
     """Return the name of a SCRAM mechanism, such as SCRAM-SHA-512; its number if it is unknown."""
     known = {mechanism.value: mechanism.title for mechanism in ScramMechanism}
     return known.get(number, str(number))
-
-
-def _error(refusal: Refusal) -> Error:
-    return Error(code=refusal.code, message=refusal.message)

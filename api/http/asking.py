@@ -239,10 +239,10 @@ async def _refused(answers: Answers, wanted: Any, answer: Any) -> list[dict[str,
         if name == "topics describe":
             object_ = topic_object(wanted.topics[place])
             message = await _explained(answers, refusal.code, message, object_)
-        told.append((refusal.code, message))
+        told.append(Error.of_refusal(refusal, message))
     if told and len(told) == len(found):
-        raise RequestError(*told[0])
-    return [msgspec.to_builtins(Error(code=code, message=message)) for code, message in told]
+        raise RequestError(told[0].code, told[0].message)
+    return [msgspec.to_builtins(error) for error in told]
 
 
 def _encoded(place: Place | None, found: Any, more: dict[str, Any]) -> bytes:

@@ -151,7 +151,7 @@ def _items_refused(response: Any) -> list[dict[str, Any]]:
 
 def _error_of(item: dict[str, Any]) -> Error | None:
     refusal = item.get(_REFUSAL)
-    return refusal and Error(code=refusal["code"], message=refusal["message"])
+    return refusal and Error.of_refusal(Refusal(**refusal))
 
 
 def append(scope: Mapping[str, Any]) -> Answer:

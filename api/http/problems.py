@@ -1,5 +1,6 @@
 """Errors as problem details (RFC 9457): the error's code name, its outcome, and a status."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -70,6 +71,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         code: Kafka's name of the error, or this project's.
         outcome: A `records.errors.Outcome`.
         done_to: The offset of the last committed record, for a partial outcome.
+        retry_ms: When to retry, in ms; left out if waiting does not help.
         current: The version that an object has instead of the expected one.
         results: The results of all items, if each was refused; also with the `refusal` of earlier
             releases.
@@ -82,6 +84,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     outcome: str = "nothing"
     done_to: int | None = None
+    retry_ms: int | UnsetType = UNSET
     current: str | UnsetType = UNSET
     results: Any = UNSET
 
@@ -96,6 +99,7 @@ def problem_of(error: MetadataLogError) -> Problem:
         code=code,
         outcome=error.outcome.value,
         done_to=error.done_to,
+        retry_ms=getattr(error, "retry_ms", 0) or UNSET,
         current=version_text(error.current) if isinstance(error, VersionMismatchError) else UNSET,
     )
 
@@ -107,6 +111,7 @@ def problem_of_refusal(refusal: Refusal, results: Any) -> Problem:
         status=STATUSES.get(refusal.code, BAD_REQUEST),
         detail=refusal.message,
         code=refusal.code,
+        retry_ms=refusal.retry_ms or UNSET,
         results=results,
     )
 
@@ -121,9 +126,11 @@ def mistake() -> Problem:
     return problem(500, "UNKNOWN_SERVER_ERROR", "the service made a mistake; its log says which")
 
 
-def headers_of(status: int) -> dict[str, str]:
-    """Return the headers that a status requires."""
-    return {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}
+def headers_of(found: Problem) -> dict[str, str]:
+    """Return the headers that a problem requires."""
+    if isinstance(found.retry_ms, int):
+        return {"Retry-After": str(math.ceil(found.retry_ms / 1_000))}
+    return {"Retry-After": str(RETRY_AFTER_S)} if found.status in (429, 503) else {}
 
 
 def code_of(error: MetadataLogError) -> str:

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from api.http.problems import MEDIA_TYPE, Problem
-from api.http.problems import headers_of as headers_of_status
+from api.http.problems import MEDIA_TYPE, Problem, headers_of
 from api.http.request_metrics import STATUS
 
 JSON = "application/json"
@@ -38,8 +37,8 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 def reply_with(found: Problem, headers: Mapping[str, str] = {}) -> Reply:
-    """Return the reply that reports a problem, with `headers` and those its status requires."""
-    headers = {**headers_of_status(found.status), **headers}
+    """Return the reply that reports a problem, with `headers` and those it requires."""
+    headers = {**headers_of(found), **headers}
     return Reply(msgspec.json.encode(found), found.status, MEDIA_TYPE, headers)
 
 

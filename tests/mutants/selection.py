@@ -115,14 +115,14 @@ class Selection:
                 waiting += self._used_by[name]
         return found
 
-    def _order(self, site: Site, test: str, rank: int) -> tuple[bool, int, bool, bool, float]:
+    def _order(self, site: Site, test: str, rank: int) -> tuple[bool, bool, int, bool, float]:
         file = PurePath(test.partition("::")[0])
         # A test of a constant names it.
         is_named = any(name in self._words(str(file)) for name in site.bound)
         room = PurePath("tests") / PurePath(site.file).parent
         is_near = file.parent == room or room in file.parents
         is_nearest = is_near and PurePath(site.file).stem in file.stem
-        return not is_named, rank, not is_nearest, not is_near, self._seconds[test]
+        return not is_named, not is_nearest, rank, not is_near, self._seconds[test]
 
     def _words(self, file: str) -> frozenset[str]:
         if file not in self._words_of:

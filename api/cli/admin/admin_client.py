@@ -333,7 +333,7 @@ def _fields(item: Item) -> dict[str, Any]:
     from api.documents.errors import Error
 
     refusal = item.refusal
-    error = None if refusal is None else Error(code=refusal.code, message=refusal.message)
+    error = None if refusal is None else Error.of_refusal(refusal)
     return fields_of(item.answer, ItemError(error=error))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -31,8 +32,6 @@ def served(
     """A service in a process of its own, on a copy of the cluster's log, that fences no broker
     during the tests.
     """
-    import shutil
-
     log = shutil.copytree(cluster_log, tmp_path_factory.mktemp("served") / "log")
     with _serving(log) as url:
         yield url, log
@@ -263,3 +262,18 @@ def test_who_stops_waiting_for_an_answer_gets_an_id_to_ask_again_with() -> None:
         r"ask again with --request-id [0-9a-f]{16}: it is done once\n",
         err,
     )
+
+
+def test_a_used_up_quota_says_when_to_retry(
+    metalog: Metalog, cluster_log: Path, tmp_path: Path
+) -> None:
+    with _serving(shutil.copytree(cluster_log, tmp_path / "log")) as url:
+        quota = ("--default-user", "controller_mutation_rate=1", "--server", url)
+        assert metalog("quotas", "set", *quota).code == 0
+        create = ("topics", "create", "--partitions", 50, "--server", url, "--json")
+        assert metalog(*create, "first").code == 0
+        refused = metalog(*create, "second")
+        assert refused.code == 3
+        (item,) = refused.json["results"]
+        assert item["error"]["code"] == "THROTTLING_QUOTA_EXCEEDED"
+        assert 1_000 < item["error"]["retry_ms"] < 60_000
