@@ -75,7 +75,7 @@ class BatchSource(Protocol):
     def batches(
         self, from_offset: int | None = None, to_offset: int | None = None
     ) -> Iterable[Batch]:
-        """The whole batches that contain any offset in [from_offset, to_offset)."""
+        """The whole batches that contain any offset in [from_offset, to_offset): none if empty."""
 
     def position(self, end_offset: int) -> Position:
         """The position at an end offset in [history_start, end_offset]."""

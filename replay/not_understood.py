@@ -188,8 +188,6 @@ def _rows(source: BatchSource, at: int, from_offset: int) -> Iterator[tuple[Enve
 
 
 def _batches(source: BatchSource, start: int, end: int) -> Iterable[Batch]:
-    if start >= end:
-        return ()
     if not isinstance(source, SkimmableSource):
         return source.batches(start, end)
     needles = Needles()

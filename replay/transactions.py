@@ -7,7 +7,7 @@ one position, which stays before Begin until the transaction is closed. Markers 
 markers with unknown tags are returned too, so that they are counted.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -122,12 +122,16 @@ def _survives_abort(row: Envelope) -> bool:
 
 
 def effective_rows(
-    batches: Iterable[Batch], from_offset: int, end_offset: int
+    batches: Iterable[Batch],
+    from_offset: int,
+    end_offset: int,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Envelope]:
     """Yield the rows in [from_offset, end_offset) that take effect, in order of effect.
 
     Args:
         from_offset: Must be outside a transaction.
+        progress: Called with the end offset of each batch read.
 
     Raises:
         ContradictionError: a misplaced marker; names the offset.
@@ -135,6 +139,8 @@ def effective_rows(
     transactions = Transactions()
     for batch in batches:
         yield from transactions.effective(rows_within(batch, from_offset, end_offset))
+        if progress is not None:
+            progress(batch.end_offset)
 
 
 def rows_within(batch: Batch, from_offset: int, end_offset: int) -> Sequence[Envelope]:

@@ -206,7 +206,7 @@ def _steps(
     """
     first = replayer.next_offset
     noted: set[Token] = set()
-    for batch in source.batches(first, to_offset) if first < to_offset else ():
+    for batch in source.batches(first, to_offset):
         tokens = None
         if not replayer.in_transaction:
             tokens = touched_by(batch.rows, types, replayer.delta)

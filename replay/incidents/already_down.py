@@ -64,8 +64,6 @@ class RowsOf:
             CorruptLogError: the log is damaged.
         """
         start = source.history_start
-        if start >= end_offset:
-            return
         needles = self._needles() if isinstance(source, SkimmableSource) else None
         batches: Iterable[Batch] = source.batches(start, end_offset)
         if isinstance(source, SkimmableSource) and needles is not None:

@@ -42,7 +42,7 @@ class DirectoryLog:
         first = self.start_offset if from_offset is None else from_offset
         end = self.end_offset if to_offset is None else min(to_offset, self.end_offset)
         for batch in self._directory.batches():
-            if batch.base_offset >= end:
+            if max(batch.base_offset, first) >= end:
                 return
             if batch.end_offset > first:
                 yield Batch.of(batch.rows)

@@ -52,7 +52,7 @@ def find_outages(
     provenance = watch.provenance
     start = max(source.history_start, provenance.next_offset)
     transactions = Transactions()
-    for batch in source.batches(start, end_offset) if start < end_offset else ():
+    for batch in source.batches(start, end_offset):
         watch.replay(list(transactions.effective(rows_within(batch, start, end_offset))))
         provenance = provenance_at(batch, min(batch.end_offset, end_offset))
         if progress is not None:

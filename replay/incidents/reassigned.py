@@ -79,8 +79,7 @@ def _read(source: BatchSource, end: int) -> tuple[Iterable[Envelope], Iterable[E
     """Return the rows of the base checkpoint, and those of the log that take effect below `end`."""
     base = () if source.base is None else chain.from_iterable(source.base.rows())
     start = source.history_start
-    batches = source.batches(start, end) if start < end else ()
-    return base, effective_rows(batches, start, end)
+    return base, effective_rows(source.batches(start, end), start, end)
 
 
 class _Follower:

@@ -147,8 +147,7 @@ def _followed(
     start = source.history_start
     if found is None:
         follower = Follower(load_image(source, start - 1))
-        batches = source.batches(start, at + 1) if start <= at else ()
-        follower.follow(effective_rows(batches, start, at + 1))
+        follower.follow(effective_rows(source.batches(start, at + 1), start, at + 1))
         return follower
     base, rows = found
     delta = MetadataDelta(MetadataImage.EMPTY)

@@ -74,7 +74,7 @@ def follow(source: BatchSource, image: MetadataImage, to_offset: int) -> Iterato
     """
     from_offset = max(image.provenance.next_offset, source.start_offset)
     run, transactions = _Run(image), Transactions()
-    for batch in source.batches(from_offset, to_offset) if from_offset < to_offset else ():
+    for batch in source.batches(from_offset, to_offset):
         for found in transactions.resolved(rows_within(batch, from_offset, to_offset)):
             run.add(found)
         if len(run.rows) >= RUN_ROWS_MAX and transactions.begin_offset is None:

@@ -243,4 +243,4 @@ def _latest(found: Iterable[Asked]) -> Asked | None:
 
 def _all_rows(source: BatchSource) -> Iterator[Envelope]:
     start, end = source.history_start, source.end_offset
-    return effective_rows(source.batches(start, end) if start < end else (), start, end)
+    return effective_rows(source.batches(start, end), start, end)

@@ -219,7 +219,7 @@ def _until(
     progress: Callable[[int], None] | None,
     aborted: bool,
 ) -> Iterator[Effect]:
-    for batch in source.batches(first, to_offset) if first < to_offset else ():
+    for batch in source.batches(first, to_offset):
         for found in transactions.resolved(rows_within(batch, first, to_offset)):
             if found.in_effect:
                 for row in found.rows:

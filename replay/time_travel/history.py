@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from metadata_log.batch import Batch
 from records.configs import ConfigRecord
 from records.envelope import Envelope, Origin
 from records.errors import RequestError, UnknownHistoryError
@@ -190,24 +189,12 @@ def _watched(
     found = reaching_rows(source, name, end, progress, index, past)
     if found is None:
         watch = _Watch(load_image(source, source.history_start - 1), name)
-        return watch, watch.events(_effective_rows(source, end, progress))
+        start = source.history_start
+        batches = source.batches(start, end)
+        return watch, watch.events(effective_rows(batches, start, end, progress))
     before, rows = found
     watch = _Watch(_image_of(before), name)
     return watch, watch.events(rows)
-
-
-def _effective_rows(
-    source: BatchSource, end: int, progress: Callable[[int], None] | None
-) -> Iterator[Envelope]:
-    start = source.history_start
-
-    def batches() -> Iterator[Batch]:
-        for batch in source.batches(start, end) if start < end else ():
-            yield batch
-            if progress is not None:
-                progress(batch.end_offset)
-
-    return effective_rows(batches(), start, end)
 
 
 def _image_of(rows: Iterable[Envelope]) -> MetadataImage:

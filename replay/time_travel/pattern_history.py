@@ -68,8 +68,8 @@ def history_matching(
             return
         except (ContradictionError, CorruptLogError, Missed):
             pass  # reading all of it raises the same error as other commands
-    batches = source.batches(first, to_offset) if first < to_offset else ()
-    yield from islice(told_by(effective_rows(batches, first, to_offset)), told, None)
+    rows = effective_rows(source.batches(first, to_offset), first, to_offset)
+    yield from islice(told_by(rows), told, None)
 
 
 class _Watch:

@@ -87,8 +87,6 @@ class _Search:
 
     def rows(self, source: SkimmableSource, from_offset: int, to_offset: int) -> Iterator[Envelope]:
         """Yield the rows, in the order in which they take effect."""
-        if from_offset >= to_offset:
-            return
         transactions = Transactions()
         for batch in source.skim(self._needles, to_offset, from_offset=from_offset):
             for row in transactions.effective(rows_within(batch, from_offset, to_offset)):

@@ -88,5 +88,7 @@ def test_batches_of_a_block_are_read_one_by_one(tmp_path: Path) -> None:
         found = [(batch.base_offset, batch.end_offset) for batch in reader.batches()]
         assert found == [(0, 2), (2, 3), (3, 4), (4, 6)]
         inside = [batch.base_offset for batch in reader.batches(1, 4)]
+        # An empty range has none, also inside a batch.
+        assert [*reader.batches(1, 1)] == [*reader.batches(3, 2)] == []
         assert inside == [0, 2, 3]
         assert [batch.base_offset for batch in reader.batches(5)] == [4]

@@ -213,5 +213,5 @@ class FakeLog:
         first = 0 if from_offset is None else from_offset
         last = self.end_offset if to_offset is None else to_offset
         for each in self.log:
-            if each.end_offset > first and each.base_offset < last:
+            if each.end_offset > first and max(each.base_offset, first) < last:
                 yield each

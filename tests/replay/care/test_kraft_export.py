@@ -145,7 +145,10 @@ def test_export_up_to_a_point_is_the_beginning_of_the_source(
     part = b"".join(path.read_bytes() for path in sorted(out.glob("*.log")))
     assert whole.startswith(part)
     assert result.bytes == len(part)
-    assert DirectoryLog(open_directory(out), end_offset).end_offset == end_offset
+    log = DirectoryLog(open_directory(out), end_offset)
+    assert log.end_offset == end_offset
+    last = end_offset - 1
+    assert [*log.batches(last, last)] == [], "an empty range has no batches, also inside one"
     assert [batch.end_offset for batch in open_directory(out).batches()][-1] == end_offset
 
 
