@@ -16,50 +16,36 @@ from replay.expressions.values import Token
 from replay.expressions.vocabulary import NAMES, PARTITIONS
 from replay.image.configs import TOPIC
 from replay.image.delta import MetadataDelta
-from replay.image.parts import PARTS
-from replay.time_travel.kinds import KINDS
+from replay.time_travel.effects import touched_keys
 from replay.transactions import MARKERS
 
-_KIND_OF_FIELD = {
-    PARTS[part].field or PARTS[part].name: kind.name
-    for kind in KINDS.values()
-    for part in kind.parts
-}
-# Those whose objects expressions note one by one, apart from topics.
-_KEYED = frozenset({"broker", "controller", "config"})
+# Those whose objects expressions note one by one.
+_KEYED = frozenset({"topic", "partition", "broker", "controller", "config"})
 
 
 def touched(delta: MetadataDelta) -> set[Token]:
     """Return the tokens of all changes in a delta not yet applied, and possibly a few others."""
     found: set[Token] = set()
-    for field, part in delta.touched_parts():
-        if field == "topics":
-            _add_topics(found, delta)
-            continue
-        kind = _KIND_OF_FIELD[field]
+    for kind, keys in touched_keys(delta).items():
         if kind in _KEYED:
-            if not part.changed:
-                continue  # it was only read
-            found.update((kind, key) for key in part.changed)
-        if kind == "namespace":
-            found.add(NAMES)
-        found.add((kind,))
+            found.update((kind, key) for key in keys)
+        if kind == "topic":
+            for topic_id in keys:
+                _add_members(found, delta, topic_id)
+        elif kind != "partition":
+            found.add((kind,))
+            if kind == "namespace":
+                found.add(NAMES)
     return found
 
 
-def _add_topics(found: set[Token], delta: MetadataDelta) -> None:
+def _add_members(found: set[Token], delta: MetadataDelta, topic_id: Any) -> None:
     topics, before = delta.topics, delta.image
-    for topic_id in topics.changed:
-        found.add(("topic", topic_id))
-        old, new = before.topic(topic_id), topics.topic(topic_id)
-        ids: Any = topics.changed_partitions(topic_id)
-        if old != new:
-            found.add(NAMES)
-            # Their names changed, and those of a removed topic are gone.
-            ids = {*ids, *(p.partition_id for p in before.partitions(topic_id))}
-        found.update([("partition", (topic_id, partition_id)) for partition_id in ids])
-        if topics.may_have_new_members(topic_id):
-            found.add(PARTITIONS)
+    if before.topic(topic_id) != topics.topic(topic_id):
+        found.add(NAMES)  # with those of its partitions
+        found.update(("partition", (topic_id, p.partition_id)) for p in before.partitions(topic_id))
+    if topics.may_have_new_members(topic_id):
+        found.add(PARTITIONS)
 
 
 def touched_by(
