@@ -17,7 +17,7 @@ from benchmarks.harness import Result, milliseconds, time_in_turn
 from metadata_log.log_reader import LogReader
 from replay.loader import load_image
 from replay.sql_history.store import HistoryStore, default_url
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 

@@ -20,7 +20,7 @@ def by_sql(log: Path | str, at: str, database: str | None) -> Computed:
     from api.questions.past import Past
     from metadata_log.log_reader import LogReader
     from replay.sql_history.store import HistoryStore, default_url
-    from replay.sql_history.sync import check_confirmed, check_same_log
+    from replay.sql_sync import check_confirmed, check_same_log
 
     with LogReader.open(log) as reader:
         past = Past(reader, resolve=offset_of)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metadata_log.log_reader import LogReader
     from replay.image.metadata import MetadataImage
     from replay.sql_history.store import HistoryStore
-    from replay.sql_history.sync import Synced
+    from replay.sql_sync import Synced
 
 # A busy log is followed in steps, each a transaction.
 _STEP_S = 1.0
@@ -117,7 +117,7 @@ def _synced(
     *,
     advance: Callable[[int], None] | None = None,
 ) -> "Synced":
-    from replay.sql_history.sync import sync as sync_store
+    from replay.sql_sync import sync as sync_store
     from replay.timeline import Timeline
 
     return sync_store(Timeline.of(reader), reader, store, advance, image=image)
@@ -134,7 +134,7 @@ def _answer(reader: "LogReader", found: "Synced") -> "tuple[Place, HistorySynced
 
 
 def _print(reader: "LogReader", found: "Synced", where: str) -> None:
-    from replay.sql_history.sync import unconfirmed_text
+    from replay.sql_sync import unconfirmed_text
 
     print_line(
         f"{where}: {found.changes} changes from offset {found.from_offset} up to "

@@ -13,7 +13,7 @@ from replay.snapshot.database import writing
 from replay.snapshot.revision import HISTORY_VERSION_TABLE
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.time_travel.objects import parse_object
 from replay.timeline import Timeline
 from tests.histories import random_history

@@ -27,7 +27,7 @@ from replay.sql_history.file import HistoryFile
 from replay.sql_history.index import HistoryIndex
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore, default_url
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.time_travel.change_index import FoundChanges
 from replay.time_travel.objects import ObjectName, parse_object
 from replay.timeline import Timeline

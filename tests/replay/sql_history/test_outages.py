@@ -34,7 +34,7 @@ from replay.loader import BatchSource, load_image
 from replay.sql_history.file import HistoryFile
 from replay.sql_history.server import HistoryDatabase
 from replay.sql_history.store import HistoryStore
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.timeline import Timeline
 from replay.transactions import Transactions
 from tests.histories import random_history

@@ -8,7 +8,7 @@ import pytest
 from replay.image.digest import image_digest
 from replay.loader import Replayer
 from replay.sql_history.store import HistoryStore
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.timeline import Timeline
 from tests.replay.builders import FakeLog
 from tests.replay.oracles import REAL_LOGS, batches, decoded_logs, final_images, needs_real_logs

@@ -31,10 +31,10 @@ from records.topics import MoveTopicRecord, RemoveTopicRecord
 from replay.image.configs import TOPIC
 from replay.image.digest import image_digest
 from replay.sql_history import changes
-from replay.sql_history import sync as sync_module
+from replay import sql_sync as sync_module
 from replay.sql_history.pending import Pending
 from replay.sql_history.store import HistoryStore
-from replay.sql_history.sync import Synced, check_same_log, sync
+from replay.sql_sync import Synced, check_same_log, sync
 from replay.time_travel.effects import WITHOUT_EFFECT
 from replay.timeline import Timeline
 from tests.histories import random_history

@@ -13,7 +13,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.records import image_records
 from replay.sql_history.store import HistoryStore
-from replay.sql_history.sync import sync
+from replay.sql_sync import sync
 from replay.timeline import Timeline
 from tests.histories import random_history
 from tests.replay.builders import (
