@@ -22,7 +22,7 @@ from api.cli.reading import place_of
 
 if TYPE_CHECKING:
     from api.questions.question import Computed
-    from api.questions.what_if import AskWhatIf
+    from api.requests.what_if import AskWhatIf
     from replay.about import About
 
 _SHOWN_MAX = 10
@@ -97,7 +97,7 @@ def what_if(
     """
     from api.cli.what_if_changes import added_of, edits_of
     from api.questions.objects import joined
-    from api.questions.what_if import WHAT_IF, AskWhatIf
+    from api.requests.what_if import WHAT_IF, AskWhatIf
 
     replaced, edited = edits_of(edit or ())
     request = AskWhatIf(
@@ -126,7 +126,7 @@ def _saved(log: Source, to: str, request: "AskWhatIf", target: Path) -> "Compute
     from msgspec.structs import replace as replaced
 
     from api.questions.objects import Piece
-    from api.questions.what_if import decided_anew, document_of
+    from api.requests.what_if import decided_anew, document_of
     from replay.care.saved_fork import check_new, save_fork
 
     place = log.place("--save")

@@ -8,6 +8,7 @@ import importlib
 from api.questions.question import Question
 from records.errors import RequestError
 
+# A question about commands stands above them.
 _MODULES = {
     "bisect": ("bisect",),
     "changes": ("history", "blame"),
@@ -32,7 +33,7 @@ _MODULES = {
     "timeline": ("timeline",),
     "upgrade": ("upgrade-check",),
     "usage": ("du",),
-    "what_if": ("what-if",),
+    "api.requests.what_if": ("what-if",),
     "why": ("why",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
@@ -50,5 +51,7 @@ def find_question(name: str) -> Question:
     module = _MODULE_OF.get(name)
     if module is None:
         raise RequestError("INVALID_REQUEST", f"there is no question {name!r}")
-    defined = vars(importlib.import_module(f"api.questions.{module}")).values()
+    place = module if "." in module else f"{__package__}.{module}"
+    defined = vars(importlib.import_module(place)).values()
+
     return next(each for each in defined if isinstance(each, Question) and each.name == name)

@@ -25,8 +25,8 @@ from api.questions.table import QUESTIONS
 from api.questions.timeline import ShowTimeline
 from api.questions.upgrade import CheckUpgrade
 from api.questions.usage import ShowUsage
-from api.questions.what_if import AskWhatIf
 from api.questions.why import AskWhy
+from api.requests.what_if import AskWhatIf
 from controller.authorization.authorizer import CLUSTER, Operation, topic_resource
 from controller.decisions.configs import AlterConfigs, ConfigChange, ResourceChange
 from controller.descriptions.queries import DescribeTopics

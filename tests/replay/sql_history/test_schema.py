@@ -16,8 +16,8 @@ from replay.snapshot.database import writing
 from replay.snapshot.revision import HISTORY_REVISION, HISTORY_VERSION_TABLE
 from replay.snapshot.schema import HISTORY, upgrade
 from replay.sql_history.store import HistoryStore
-from replay.sql_sync import sync
 from replay.sql_history.tables import VERSION_TABLES, metadata
+from replay.sql_sync import sync
 from replay.timeline import Timeline
 from tests.replay.builders import FakeLog, batches, topic
 from tests.replay.sql_history.conftest import ON_BOTH

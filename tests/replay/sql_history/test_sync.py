@@ -28,10 +28,10 @@ from records.errors import (
 )
 from records.partitions import DeleteTopicPartitionsRecord
 from records.topics import MoveTopicRecord, RemoveTopicRecord
+from replay import sql_sync as sync_module
 from replay.image.configs import TOPIC
 from replay.image.digest import image_digest
 from replay.sql_history import changes
-from replay import sql_sync as sync_module
 from replay.sql_history.pending import Pending
 from replay.sql_history.store import HistoryStore
 from replay.sql_sync import Synced, check_same_log, sync

@@ -12,7 +12,8 @@ from api.questions.objects import JoinedPieces, Piece, pieces_of
 from api.questions.past import Past
 from api.questions.question import Computed, Question
 from api.questions.redaction import redact_field, redact_label
-from api.questions.what_if_secrets import check_no_secrets
+from api.requests.recorded_commands import RECORDED
+from api.requests.what_if_secrets import check_no_secrets
 from controller.decisions.context import Settings
 from controller.forks.changes import Added, Changes, Edited, Replaced, Without
 from controller.forks.comparison import Parting
@@ -147,8 +148,6 @@ def _row_at(past: Past, offset: int) -> Envelope:
 
 
 def _forked(past: Past, start: int, at: int, changes: Changes, *, keep: bool) -> Anew:
-    from api.requests.recorded_commands import RECORDED
-
     reader = past.reader
     image = past.image(start - 1)
     if image.provenance.pending_transaction is not None:
