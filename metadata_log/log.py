@@ -4,13 +4,13 @@ Group commit: batches that arrive while a sync runs are encoded and written toge
 next sync. One task does all the writing, so batches commit in the order of the calls, even if
 callers are cancelled.
 
-    append --> queue --> write, write, ... --> sync --> check the claim --> mark --> answers
+    append --> queue --> write, write, ... --> commit --> answers
 """
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -20,21 +20,25 @@ from metadata_log.append_result import AppendResult
 from metadata_log.batch import Batch, NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
-from metadata_log.known_requests import KnownRequests
 from metadata_log.limits import (
     GROUP_BATCHES_MAX,
     GROUP_SIZE_BYTES_MAX,
+    MARK_SYNC_INTERVAL_MS,
     QUICK_SYNC_S_MAX,
     QUICK_SYNCS_MIN,
     SEGMENT_SIZE_BYTES_MAX,
 )
 from metadata_log.log_clock import LogClock
 from metadata_log.log_reader import LogReader
-from metadata_log.mark_timer import MarkTimer
 from metadata_log.opening import OwnedLog, announcement, own_log
-from metadata_log.own_thread import RunBlocking, in_own_thread
 from metadata_log.request_batches import first_batch
-from metadata_log.request_window import Committed, EarlierHash, is_repeatable
+from metadata_log.request_window import (
+    Committed,
+    EarlierHash,
+    KnownRequests,
+    RunBlocking,
+    is_repeatable,
+)
 from records.envelope import Asked, Origin
 from records.errors import FencedError, MetadataLogError, Outcome, RequestError, UnavailableError
 
@@ -67,7 +71,6 @@ class MetadataLog:
         self._fs = fs
         self.directory = directory
         self._writer = owned.writer
-        self._claim = owned.claim
         self._lock = owned.lock
         self.clock = clock
         self._run_blocking = run_blocking
@@ -77,7 +80,8 @@ class MetadataLog:
         self._queue = AppendQueue()
         self._wake = asyncio.Event()
         self._sync_mark_in_time = sync_mark_in_time
-        self._mark_timer = MarkTimer(self._wake.set)
+        self._mark_timer: asyncio.TimerHandle | None = None
+        self._mark_is_due = False
         self._quick_syncs = 0
         self.on_sync: Callable[[float], None] = lambda took_s: None
         self.cluster_id = owned.cluster_id
@@ -122,7 +126,7 @@ class MetadataLog:
             raise error.with_outcome(Outcome.NOTHING) from error
         last_timestamp = owned.writer.tail.max_timestamp or 0
         clock = clock or LogClock(last_timestamp, name=str(directory), machine=machine)
-        runs = run_blocking or in_own_thread()
+        runs = run_blocking or _in_own_thread()
         log = cls(fs, directory, owned, clock, runs, sync_mark_in_time=sync_mark_in_time)
         try:
             await log.append(announcement(node_id, asked))
@@ -221,20 +225,14 @@ class MetadataLog:
     async def _close(self) -> None:
         try:
             await self._task
-            self._mark_timer.stop()
+            if self._mark_timer is not None:
+                self._mark_timer.cancel()
             await self._run_blocking(self._end)
         finally:
             self._lock.release()
 
     def _end(self) -> None:
         if self._queue.failure is not None:
-            self._writer.abandon()
-            return
-        try:
-            self._claim.check()
-        except FencedError as error:
-            # Everything acknowledged is safe; the mark belongs to the other writer now.
-            _LOG.warning("%s", error)
             self._writer.abandon()
         else:
             self._writer.close()
@@ -245,9 +243,9 @@ class MetadataLog:
                 await self._wake.wait()
                 self._wake.clear()
                 # Between two groups, because under load the next one always follows.
-                while self._queue.has_waiting or self._mark_timer.is_due:
-                    if self._mark_timer.is_due:
-                        self._mark_timer.is_due = False
+                while self._queue.has_waiting or self._mark_is_due:
+                    if self._mark_is_due:
+                        self._mark_is_due = False
                         await self._run_blocking(self._writer.sync_mark)
                     if self._queue.has_waiting:
                         await self._commit_group()
@@ -290,7 +288,7 @@ class MetadataLog:
             self._committed_end = self.end_offset
             self._answer(results)
             if self._sync_mark_in_time and not self._queue.is_closed:
-                self._mark_timer.start()
+                self._start_mark_timer()
         group.clear()
 
     def _answer(self, results: list[tuple[QueuedBatch, AppendResult]]) -> None:
@@ -350,16 +348,37 @@ class MetadataLog:
     async def _commit(self, *, alone: bool) -> None:
         # If more batches wait, let the event loop run between two groups.
         if alone and not self._queue.has_waiting and self._quick_syncs >= QUICK_SYNCS_MIN:
-            self._sync_and_publish()
+            self._commit_written()
         else:
-            await self._run_blocking(self._sync_and_publish)
+            await self._run_blocking(self._commit_written)
 
-    def _sync_and_publish(self) -> None:
-        start = time.perf_counter()
-        self._writer.sync()
-        self._claim.check()
-        took_s = time.perf_counter() - start
+    def _commit_written(self) -> None:
+        took_s = self._writer.commit()
         self.on_sync(took_s)
         is_quick = took_s < QUICK_SYNC_S_MAX
         self._quick_syncs = self._quick_syncs + 1 if is_quick else 0
-        self._writer.publish()
+
+    def _start_mark_timer(self) -> None:
+        """Let the commit mark be synced once an interval, not once an append."""
+        if self._mark_timer is None:
+            loop = asyncio.get_running_loop()
+            self._mark_timer = loop.call_later(MARK_SYNC_INTERVAL_MS / 1_000, self._let_mark_sync)
+
+    def _let_mark_sync(self) -> None:
+        self._mark_timer = None
+        self._mark_is_due = True
+        self._wake.set()
+
+
+def _in_own_thread() -> RunBlocking:
+    """Return a function that runs calls one after the other in a thread of the writer.
+
+    The event loop's default threads also serve readers; a few long reads would occupy all of them
+    and delay every sync. The thread ends when the function is no longer referenced.
+    """
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata log")
+
+    async def run(call: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(executor, call)
+
+    return run

@@ -3,10 +3,14 @@ r"""Writes blocks to the segments of one log: in order, synced, then marked.
 Synchronous, and used by one thread at a time. Offsets and epochs come from the callers: log.py
 or, in a mirror, mirror.py and mirror_writer.py.
 
-    write, write, ... -> sync -> publish (the mark, the index)     one group
-                     \-> roll_back                                 when the disk is full
+    write, write, ... -> commit: sync -> check the claim -> move the mark     one group
+                     \-> roll back                                            when the disk is full
+
+`commit` is the only code that makes a batch durable.
 """
 
+import logging
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,14 +35,16 @@ from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import SegmentFile
 from metadata_log.tail import Tail
 from records.envelope import Envelope
-from records.errors import UnavailableError
+from records.errors import FencedError, UnavailableError
+
+_LOG = logging.getLogger(__name__)
 
 
 class LogWriter:
     """Appends blocks to a log, from its tail on.
 
     `tail` is the end of the written blocks, `synced` the end of the blocks known to be on stable
-    storage. Only `sync` moves `synced`, and never backwards. `confirmed_end` is None in a log that
+    storage. Only a sync moves `synced`, and never backwards. `confirmed_end` is None in a log that
     is not a mirror: nothing committed is ever replaced there.
     Invariant: mark.end_offset <= synced.end_offset <= tail.end_offset.
     """
@@ -213,59 +219,51 @@ class LogWriter:
             self._flush()
         return BlockPlace(tail.segment_offset, tail.position, tail.position + len(stored))
 
-    def sync(self) -> None:
-        """Fsync everything written.
+    def commit(self, confirmed_end: int = 0) -> float:
+        """Commit everything written: sync it, check that the log is still owned, move the mark.
+
+        Only after the check is it known that a writer that takes over will find the bytes. The
+        mark is not synced (`sync_mark`), but other processes see it immediately.
+
+        Args:
+            confirmed_end: Exclusive end of the part of a mirror that is never replaced. If it is
+                below `self.confirmed_end`, or the log is not a mirror, it has no effect.
+
+        Returns:
+            The duration of sync and check in seconds.
 
         Raises:
+            FencedError: another writer took over.
             UnavailableError: the disk is full; everything since the last sync was rolled back.
             OSError: it is unknown how much reached the disk; only `abandon` may follow.
         """
-        if self._file is not None:
-            self._flush()
-            self._file.sync()
-        self.synced = self.tail
-
-    def publish(self) -> None:
-        """Advance the commit mark to the synced end, without syncing it; other processes see it
-        immediately.
-        """
-        self._mark.write(self._marked())
-        if self._index is not None:
-            self._index.commit()
+        start = time.perf_counter()
+        self._sync()
+        self._owner.check()
+        took_s = time.perf_counter() - start
+        if self.confirmed_end is not None:
+            confirmed_end = min(confirmed_end, self.synced.end_offset)
+            self.confirmed_end = max(self.confirmed_end, confirmed_end)
+        self._move_mark()
+        return took_s
 
     def sync_mark(self) -> None:
         """Fsync the commit mark."""
         self._mark.sync()
 
-    def roll_back(self) -> None:
-        """Undo everything written since the last sync, and sync the truncated file.
-
-        Without the sync a crash could bring back batches whose callers were told that nothing was
-        written. A writer that takes over meanwhile writes to a new file instead (recovery.py).
-
-        Raises:
-            FencedError: another writer took over, and may have kept these bytes.
-        """
-        self._owner.check()
-        self._unwritten.clear()
-        self._unwritten_bytes = 0
-        self.tail = self.synced
-        if self._file is not None and self._index is not None:
-            self._index.forget()
-            self._file.truncate(self.synced.position)
-            self._file.sync()
-            self._owner.check()
-
     def close(self) -> None:
-        """Sync and publish everything written, and write and sync the mark in both slots.
+        """Commit everything written, and write and sync the mark in both slots.
 
-        The files are closed even if this fails.
+        A writer that lost the log only warns: everything acknowledged is safe, and the mark belongs
+        to the other writer. The files are closed even if this fails.
         """
         try:
             self._finish_segment()
             # With two equal slots, damage to one slot of a closed log costs nothing.
-            self.publish()
+            self.commit()
             self.sync_mark()
+        except FencedError as error:
+            _LOG.warning("%s", error)
         finally:
             self.abandon()
 
@@ -290,6 +288,38 @@ class LogWriter:
             max_timestamp=synced.max_timestamp or 0,
         )
 
+    def _sync(self) -> None:
+        """Fsync everything written."""
+        if self._file is not None:
+            self._flush()
+            self._file.sync()
+        self.synced = self.tail
+
+    def _move_mark(self) -> None:
+        """Write the commit mark and the index up to the synced end."""
+        self._mark.write(self._marked())
+        if self._index is not None:
+            self._index.commit()
+
+    def _roll_back(self) -> None:
+        """Undo everything written since the last sync, and sync the truncated file.
+
+        Without the sync a crash could bring back batches whose callers were told that nothing was
+        written. A writer that takes over meanwhile writes to a new file instead (recovery.py).
+
+        Raises:
+            FencedError: another writer took over, and may have kept these bytes.
+        """
+        self._owner.check()
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
+        self.tail = self.synced
+        if self._file is not None and self._index is not None:
+            self._index.forget()
+            self._file.truncate(self.synced.position)
+            self._file.sync()
+            self._owner.check()
+
     def _flush(self) -> None:
         """Write the queued encoded blocks to the file."""
         assert self._file is not None
@@ -300,7 +330,7 @@ class LogWriter:
             with full_as_unavailable(self._directory):
                 self._file.pwrite(data, self.tail.position - len(data))
         except UnavailableError:
-            self.roll_back()
+            self._roll_back()
             raise
         self._unwritten.clear()
         self._unwritten_bytes = 0
@@ -308,8 +338,7 @@ class LogWriter:
     def _finish_segment(self) -> None:
         if self._file is None:
             return
-        self.sync()
-        self.publish()
+        self.commit()
         self.sync_mark()
         self._close_segment()
 

@@ -136,14 +136,10 @@ class MirrorWriter:
             UnavailableError: the disk is full; everything since the last `commit` is undone.
             FencedError: another writer took over.
         """
-        writer = self._writer
         with self._unusable_on_error():
-            writer.sync()
-            self._claim.check()
-            writer.confirmed_end = max(self.confirmed_end, min(confirmed_end, self.end_offset))
-            writer.publish()
+            self._writer.commit(confirmed_end)
             # What was confirmed must stay so after a crash.
-            writer.sync_mark()
+            self._writer.sync_mark()
 
     def cut(self, end_offset: int, last_timestamp: int) -> None:
         """Remove all batches from `end_offset` on.
@@ -219,7 +215,7 @@ class MirrorWriter:
         self._writer.start_segment(
             epoch, cut.rows, end_offset, continues_source=cut.continues_source
         )
-        self._writer.publish()
+        self._writer.commit()
         self._writer.sync_mark()
         if cut.tail.segment_offset < cut.tail.end_offset:
             path = self.directory / segment_name(cut.tail.segment_offset)

@@ -2,10 +2,12 @@
 
 A batch whose origin has a request id and the hash of the request's body is recognized when it is
 sent again. Ids belong to a principal, so that no caller can use the id of another. The window is
-not stored: it covers a number of offsets, and is read from the log's tail.
+not stored: it covers a number of offsets, and is read from the log's tail. A writer reads it when
+the first request id arrives.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 import msgspec
@@ -22,6 +24,9 @@ RequestKey = tuple[str | None, str]
 
 EarlierHash = Callable[[], bytes | None]
 """Computes the hash that an earlier release stored for a request; None: it is the same."""
+
+RunBlocking = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs a blocking call without blocking the event loop."""
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +103,42 @@ class RequestWindow:
         self._committed = {
             key: one for key, one in self._committed.items() if one.result.base_offset < offset
         }
+
+
+class KnownRequests:
+    """The request window of one writer, loaded on demand.
+
+    Attributes:
+        window: The recent committed requests; empty before `load`.
+        is_loaded: True once the window was read from the log.
+    """
+
+    def __init__(self, open_reader: Callable[[], LogReader], run_blocking: RunBlocking) -> None:
+        """Start with an empty window.
+
+        Args:
+            open_reader: Opens the log; blocks.
+        """
+        self._open_reader = open_reader
+        self._run_blocking = run_blocking
+        self._loading = asyncio.Lock()
+        self.window = RequestWindow()
+        self.is_loaded = False
+
+    async def load(self) -> None:
+        """Read the window from the log, unless it is loaded already.
+
+        Raises:
+            CorruptLogError: the log's tail is damaged.
+        """
+        async with self._loading:
+            if not self.is_loaded:
+                await self._run_blocking(self._read)
+                self.is_loaded = True
+
+    def _read(self) -> None:
+        with self._open_reader() as reader:
+            self.window = RequestWindow.of_tail(reader)
 
 
 def request_key(origin: Origin | None) -> RequestKey | None:

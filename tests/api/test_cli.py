@@ -63,7 +63,7 @@ def test_a_slow_machine_writes_the_same_demo(
     options = ("--topics", 3, "--changes", 40)
     metalog("demo", tmp_path / "fast", *options)
     # As if a second passed after each append.
-    monkeypatch.setattr("metadata_log.mark_timer.MARK_SYNC_INTERVAL_MS", 0)
+    monkeypatch.setattr("metadata_log.log.MARK_SYNC_INTERVAL_MS", 0)
     metalog("demo", tmp_path / "slow", *options)
     for path in (tmp_path / "fast").iterdir():
         assert (tmp_path / "slow" / path.name).read_bytes() == path.read_bytes(), path.name

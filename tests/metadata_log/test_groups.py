@@ -120,7 +120,9 @@ async def test_lone_batch_is_synced_in_the_loop_after_enough_quick_syncs(
     # Longer than this other tasks would notice.
     assert QUICK_SYNC_S_MAX <= 0.002
     watch = Stopwatch()
-    monkeypatch.setattr("metadata_log.log.time", SimpleNamespace(perf_counter=watch.perf_counter))
+    monkeypatch.setattr(
+        "metadata_log.log_writer.time", SimpleNamespace(perf_counter=watch.perf_counter)
+    )
     here = threading.current_thread().name
     watch.seconds = QUICK_SYNC_S_MAX
     log = await MetadataLog.open(directory, fs=fs)

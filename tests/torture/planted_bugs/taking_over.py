@@ -32,9 +32,9 @@ BUGS = (
     Bug(
         name="higher claim looked for before the sync",
         what="Who takes over between the check and the end of the sync does not see the batch.",
-        file=_LOG,
-        old="        self._writer.sync()\n        self._claim.check()\n",
-        new="        self._claim.check()\n        self._writer.sync()\n",
+        file="metadata_log/log_writer.py",
+        old="        self._sync()\n        self._owner.check()\n",
+        new="        self._owner.check()\n        self._sync()\n",
         campaign="crashes",
         seeds=tuple(range(20)),
         expects="was acknowledged at offset|CorruptLogError|a reader saw",

@@ -70,7 +70,7 @@ BUGS = (
         old=_SYNC,
         new="""            self._flush()
         self.synced = self.tail
-        self.publish()
+        self._move_mark()
         if self._file is not None:
             self._file.sync()
 """,
@@ -136,7 +136,7 @@ BUGS = (
         name="partial batch on a full disk",
         what="What was written before the disk was full stays, although its callers were refused.",
         file=_WRITER,
-        old="""            self.roll_back()
+        old="""            self._roll_back()
             raise
         self._unwritten.clear()
 """,
