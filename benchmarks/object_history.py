@@ -11,9 +11,17 @@ from metadata_log.log_reader import LogReader
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
 from replay.time_travel.objects import parse_object
+from replay.time_travel.pattern_history import history_matching
 from replay.timeline import Timeline
 
-_TARGETS = {"partition": 0.1, "broker": 1.1, "config": 1.1, "leader": 0.1, "log": 1.2}
+_TARGETS = {
+    "partition": 0.1,
+    "pattern": 0.5,
+    "broker": 1.1,
+    "config": 1.1,
+    "leader": 0.1,
+    "log": 1.2,
+}
 
 
 def run(scratch: Path) -> list[Result]:
@@ -21,7 +29,7 @@ def run(scratch: Path) -> list[Result]:
     small = _measured(
         generated_log(scratch, 300_000),
         300_000,
-        ("partition", "broker", "config", "leader", "log"),
+        tuple(_TARGETS),
         rounds=3,
     )
     # A replay takes 20 seconds.
@@ -58,6 +66,9 @@ def _questions(
     config = parse_object(f"config:topic/{configured}")
     return {
         "history of a partition": lambda: list(timeline.history(partition)),
+        "history of a pattern": partial(
+            _history_matching, timeline, f"topic:{_family(topic.name)}"
+        ),
         "blame of a partition": partial(timeline.blame, partition, at),
         "history of a broker": lambda: list(timeline.history(broker)),
         "blame of a broker": partial(timeline.blame, broker, at),
@@ -67,6 +78,21 @@ def _questions(
         "outages of a log": partial(timeline.outages, 0, at + 1),
         "timeline of a log": partial(timeline.events, 0, at + 1),
     }
+
+
+def _family(topic: str) -> str:
+    """Return the pattern of the topics that share a topic's name but its number."""
+    return f"{topic.rpartition('.')[0]}.*"
+
+
+def _history_matching(timeline: Timeline, pattern: str) -> None:
+    source, name = timeline.source, parse_object(pattern)
+    found = history_matching(
+        source, name, 0, source.end_offset, timeline.image(-1), shown=lambda kind, label: label
+    )
+    assert any(found), pattern
+    for _ in found:
+        pass
 
 
 def _result(name: str, timed: Timed, records: int) -> Result:

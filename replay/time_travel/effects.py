@@ -106,6 +106,13 @@ class Effects:
             self._advance()
         return self._image
 
+    @property
+    def named(self) -> MetadataImage:
+        """An image that names all objects; it may lack the latest changes of partitions."""
+        if self._is_stale:
+            self._advance()
+        return self._image
+
     def until(
         self,
         source: BatchSource,

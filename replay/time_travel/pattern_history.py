@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Any
 
+from records.base import ZERO_UUID, Uuid
 from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError, RequestError
 from replay.image.metadata import MetadataImage
@@ -12,7 +14,7 @@ from replay.time_travel.affected import types_reaching
 from replay.time_travel.changes import EffectiveChange, effective_changes_of
 from replay.time_travel.effects import OF_A_PARTITION, Effects
 from replay.time_travel.kinds import Kind
-from replay.time_travel.objects import ObjectName, label_in
+from replay.time_travel.objects import ObjectName, is_label, label_in
 from replay.time_travel.pattern_rows import Missed, Shown, matching_rows
 from replay.transactions import effective_rows
 
@@ -79,10 +81,14 @@ class _Watch:
         self.has_matched = False
         self._pattern = pattern
         self._kind: Kind = pattern.kind
+        # Of most patterns the same in every image.
+        self._text = pattern.object if is_label(pattern.object) else None
         self._reaching = types_reaching(pattern.kind.name)
         self._shown = shown
         self._matcher: tuple[str | None, Callable[[str], bool]] = None, lambda _: False
         self._effects = Effects(image)
+        # By topic and partition, whether the object that its records are about matches.
+        self._matching: dict[Uuid, dict[int, bool]] = {}
 
     def matches_any(self) -> bool:
         """True if an object matches after the last row."""
@@ -94,12 +100,16 @@ class _Watch:
         if type(row.payload) not in self._reaching:
             self._effects.apply(row)
             return
+        if type(row.payload) in OF_A_PARTITION:
+            # Most of a log; they change no name.
+            if not self._is_about_match(row.payload):
+                self._effects.of_partition(row)
+                return
+        else:
+            self._matching.pop(getattr(row.payload, "topic_id", ZERO_UUID), None)
         effect = self._effects.of(row)
         before, after = effect.before, effect.after
         touched = [each for each in effect.touched if each.kind is self._kind]
-        if type(row.payload) in OF_A_PARTITION:
-            # Most of a log; they change no name.
-            touched = [each for each in touched if self._is_match(each.key, after)]
         found: dict[str, list[EffectiveChange]] = {}
         for change in effective_changes_of(effect, touched):
             label = change.object.partition(":")[2]
@@ -112,6 +122,15 @@ class _Watch:
             if chosen:
                 yield label, chosen
 
+    def _is_about_match(self, record: Any) -> bool:
+        """True if a record of a partition is about a matching object."""
+        topic_id, number = record.topic_id, record.partition_id
+        known = self._matching.setdefault(topic_id, {})
+        if number not in known:
+            key = topic_id if self._kind.name == "topic" else (topic_id, number)
+            known[number] = self._is_match(key, self._effects.named)
+        return known[number]
+
     def _is_match(self, key: object, image: MetadataImage) -> bool:
         return self._is_named(self._kind.label(image, key), image)
 
@@ -121,10 +140,11 @@ class _Watch:
         return any(self._matches_in(image)(name) for image in images)
 
     def _matches_in(self, image: MetadataImage) -> Callable[[str], bool]:
-        pattern = label_in(self._pattern.object, image)
+        pattern = self._text or label_in(self._pattern.object, image)
         if pattern != self._matcher[0]:
             matches = (lambda _: False) if pattern is None else name_matcher(pattern, ())
             self._matcher = pattern, matches
+            self._matching.clear()
         return self._matcher[1]
 
     def _name(self, label: str) -> str:
