@@ -53,5 +53,4 @@ def find_question(name: str) -> Question:
         raise RequestError("INVALID_REQUEST", f"there is no question {name!r}")
     place = module if "." in module else f"{__package__}.{module}"
     defined = vars(importlib.import_module(place)).values()
-
     return next(each for each in defined if isinstance(each, Question) and each.name == name)
