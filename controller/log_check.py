@@ -8,7 +8,8 @@ from replay.expressions.bisect import holds
 from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, explains, replayer_from
+from replay.loader import BatchSource, replayer_from
+from replay.time_travel.contradictions import explains
 
 EXPECT = "expect"
 """Name in place of an invariant's, where an expected condition is violated."""

@@ -17,7 +17,8 @@ from records.envelope import Envelope
 from records.errors import ContradictionError, CorruptLogError
 from replay.about import LeftOut
 from replay.image.delta import MetadataDelta
-from replay.loader import BaseState, explained, replayer_from
+from replay.loader import BaseState, replayer_from
+from replay.time_travel.contradictions import explained
 from replay.time_travel.skim import SkimmableSource
 from replay.transactions import Transactions
 

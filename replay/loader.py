@@ -6,9 +6,7 @@ collector need not visit them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol
 
 import msgspec
 
@@ -26,9 +24,6 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.transactions import Transactions, rows_within
-
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 Newest = Callable[[int], MetadataImage | None]
 """Returns the newest snapshot at or below an offset, if there is one."""
@@ -205,19 +200,19 @@ def load_image(
     Raises:
         UnknownHistoryError: `at` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `at` is past the end.
-        CorruptLogError: the log is damaged, or it is not a mirror and contradicts itself.
-        ContradictionError: a record of a mirror contradicts the state before it.
+        CorruptLogError: the log is damaged.
+        ContradictionError: a record contradicts the state before it; see
+            `time_travel.contradictions.explained`.
     """
     end_offset = check_point(source, at)
     replayer = replayer_from(source, start)
     assert replayer.next_offset <= end_offset, "the image to start from is newer than the point"
-    with explained(source):
-        for batch in source.batches(replayer.next_offset, end_offset):
-            replayer.replay(batch, up_to=end_offset - 1)
-            if progress is not None:
-                progress(replayer.next_offset)
-            if watch is not None:
-                watch(batch)
+    for batch in source.batches(replayer.next_offset, end_offset):
+        replayer.replay(batch, up_to=end_offset - 1)
+        if progress is not None:
+            progress(replayer.next_offset)
+        if watch is not None:
+            watch(batch)
     return replayer.image()
 
 
@@ -239,55 +234,18 @@ def images(
     Raises:
         UnknownHistoryError: `from_offset` is before the kept history.
         RequestError: OFFSET_OUT_OF_RANGE, `to_offset` is past the end.
-        CorruptLogError: the log is damaged, or it is not a mirror and contradicts itself.
-        ContradictionError: a record of a mirror contradicts the state before it.
+        CorruptLogError: the log is damaged.
+        ContradictionError: a record contradicts the state before it; see
+            `time_travel.contradictions.explained`.
     """
     check_point(source, from_offset - 1)
     check_point(source, to_offset - 1)
     replayer = replayer_from(source, start)
     assert replayer.next_offset <= from_offset, "the image to start from is newer than the range"
-    with explained(source):
-        for batch in source.batches(replayer.next_offset, to_offset):
-            replayer.replay(batch)
-            if batch.end_offset > from_offset:
-                yield batch, replayer.image()
-
-
-@contextmanager
-def explained(source: BatchSource) -> Iterator[None]:
-    """Complete the error for a contradiction that the `with` block finds in a log.
-
-    Raises:
-        ContradictionError: for a mirror: the same error, with the record that set the contradicted
-            state.
-        CorruptLogError: for a log that is not a mirror.
-    """
-    try:
-        yield
-    except ContradictionError as error:
-        from replay.contradictions import explanation
-
-        raise explanation(source, error) from error
-
-
-def explains(function: F) -> F:
-    """Decorate a function whose first argument is a log, so that it runs inside `explained`.
-
-    If the function returns an iterator, that is also read inside `explained`.
-    """
-
-    @wraps(function)
-    def call(source: BatchSource, *args: Any, **options: Any) -> Any:
-        with explained(source):
-            found = function(source, *args, **options)
-        return _items(source, found) if isinstance(found, Iterator) else found
-
-    return cast(F, call)
-
-
-def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
-    with explained(source):
-        yield from items
+    for batch in source.batches(replayer.next_offset, to_offset):
+        replayer.replay(batch)
+        if batch.end_offset > from_offset:
+            yield batch, replayer.image()
 
 
 def check_point(source: BatchSource, at: int | None) -> int:

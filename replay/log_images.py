@@ -13,6 +13,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, images, load_image
 from replay.snapshot.ports import SNAPSHOTS_NAME, LazySnapshots, ReadableTopics, Snapshots
+from replay.time_travel.contradictions import explained
 from replay.time_travel.past_topics import PastTopics
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class LogImages:
         """
         if start is None:
             start = self.newest_snapshot(at)
-        return load_image(self.source, at, start=start, progress=progress, watch=watch)
+        with explained(self.source):
+            return load_image(self.source, at, start=start, progress=progress, watch=watch)
 
     def images(
         self, from_offset: int, to_offset: int, *, start: MetadataImage | None = None
@@ -82,7 +84,8 @@ class LogImages:
         """
         if start is None:
             start = self.newest_snapshot(from_offset - 1)
-        return images(self.source, from_offset, to_offset, start=start)
+        with explained(self.source):
+            yield from images(self.source, from_offset, to_offset, start=start)
 
     def not_understood(self, at: int) -> NotUnderstood | None:
         """Return the number of records up to `at` that this release does not know, None if 0.
@@ -130,7 +133,8 @@ class LogImages:
         if not isinstance(self._snapshots, LazySnapshots):
             return self.image(at)
         start = self._snapshots.read_newest(at, accept=self._is_usable)
-        return load_image(self.source, at, start=start)
+        with explained(self.source):
+            return load_image(self.source, at, start=start)
 
     @cached_property
     def _past(self) -> PastTopics | None:

@@ -17,6 +17,7 @@ from replay.loader import BatchSource, check_point
 from replay.log_images import LogImages, Progress, StoredLog, snapshots_beside
 from replay.snapshot.ports import Snapshots
 from replay.time_travel.change_index import HISTORY_NAME, ChangeIndex
+from replay.time_travel.contradictions import explained
 
 # Most uses need few of the modules that answer, so each method imports its own.
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from replay.incidents.why import Chain
     from replay.time_travel.asked_for import AskedFor
     from replay.time_travel.changes import Change, EffectiveChange
-    from replay.time_travel.history import Event, LastSet
+    from replay.time_travel.history import LastSet
+    from replay.time_travel.object_events import Event
     from replay.time_travel.objects import ObjectName
 
 
@@ -65,7 +67,8 @@ class Timeline(LogImages):
         """
         from replay.time_travel.record_replay import effective_changes
 
-        return effective_changes(self.source, from_offset, to_offset, self.image)
+        with explained(self.source):
+            yield from effective_changes(self.source, from_offset, to_offset, self.image)
 
     def outages(
         self,

@@ -23,7 +23,7 @@ from replay.time_travel.objects import parse_object
 
 if TYPE_CHECKING:
     from records.kafka.tables import Tables
-    from replay.time_travel.history import Event
+    from replay.time_travel.object_events import Event
 
 TAIL_BYTES = MIB
 """An answer to `FollowRows` ends with the batch that reaches this size."""

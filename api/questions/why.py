@@ -11,7 +11,7 @@ from api.questions.redaction import redact_field
 from metadata_log.manifest import Kind
 from records.envelope import Envelope
 from replay.incidents.why import Chain
-from replay.time_travel.history import Event
+from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, parse_object
 
 _DEFAULT_FIELDS = {"partition": "leader", "broker": "fenced"}

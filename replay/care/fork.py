@@ -20,6 +20,7 @@ from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
+from replay.time_travel.contradictions import explained
 
 Progress = Callable[[int], None]
 """Called with the end offset of each batch as it is replayed."""
@@ -49,7 +50,8 @@ def fork_log(
             INVALID_REQUEST, there is no record to start from.
         CorruptLogError: the source is damaged, or the new log gives another image.
     """
-    image = load_image(reader, at, progress=progress)
+    with explained(reader):
+        image = load_image(reader, at, progress=progress)
     end_offset = image.provenance.next_offset
     if end_offset == 0:
         raise RequestError("INVALID_REQUEST", "nothing stands before offset 0; use `metalog init`")
@@ -57,7 +59,8 @@ def fork_log(
     digest = image_digest(image)
 
     def check(made: LogReader) -> None:
-        found = image_digest(load_image(made))
+        with explained(made):
+            found = image_digest(load_image(made))
         if found != digest:
             raise CorruptLogError(f"{target} has digest {found}, its source {digest}")
 

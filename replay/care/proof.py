@@ -9,6 +9,7 @@ from replay.image.digest import image_digest
 from replay.image.provenance import NotUnderstood
 from replay.loader import BatchSource, load_image
 from replay.not_understood import count_not_understood
+from replay.time_travel.contradictions import explained
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +43,8 @@ def prove(source: BatchSource, at: int, progress: Callable[[int], None] | None =
         UnknownHistoryError, RequestError, CorruptLogError: as `load_image`.
     """
     try:
-        image = load_image(source, at, progress=progress)
+        with explained(source):
+            image = load_image(source, at, progress=progress)
     except ContradictionError as error:
         return _proof_before(source, at, error)
     return Proof(

@@ -19,6 +19,7 @@ from replay.care.base_records import base_records
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
+from replay.time_travel.contradictions import explained
 
 
 class RetainResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +97,8 @@ def _start(
         below = [base for base in bases if reader.history_start <= base <= limit]
         if not below or below[-1] == 0:
             return None
-        image = load_image(reader, below[-1] - 1, progress=progress)
+        with explained(reader):
+            image = load_image(reader, below[-1] - 1, progress=progress)
         pending = image.provenance.pending_transaction
         if pending is None:
             return below[-1], image

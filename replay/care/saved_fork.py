@@ -20,6 +20,7 @@ from replay.care.saved_rows import save
 from replay.image.digest import image_digest
 from replay.image.metadata import MetadataImage
 from replay.loader import load_image
+from replay.time_travel.contradictions import explained
 
 _AUTHOR = "what-if"
 
@@ -103,7 +104,7 @@ def check_new(target: Path) -> None:
 
 
 def _check(made: Path, at: int, image: MetadataImage) -> None:
-    with LogReader.open(made) as reader:
+    with LogReader.open(made) as reader, explained(reader):
         found, expected = image_digest(load_image(reader, at)), image_digest(image)
     if found != expected:
         raise CorruptLogError(f"the saved log has digest {found}, the fork {expected}")

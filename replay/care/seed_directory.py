@@ -36,6 +36,7 @@ from replay.image.parts import METADATA_VERSION
 from replay.image.records import image_records
 from replay.incidents.directory_events import DirectoryLog
 from replay.loader import load_image
+from replay.time_travel.contradictions import explained
 
 RecordVersion = Callable[[Record, int], int]
 """Returns the layout version of a record at a metadata.version."""
@@ -143,7 +144,9 @@ def _become_checkpoint(
     copied = open_directory(partition)
     # An open transaction is left out: a new leader would abort it.
     end_offset = seed.end.end_offset if seed.transaction_start is None else seed.transaction_start
-    image = load_image(DirectoryLog(copied, end_offset), end_offset - 1)
+    log = DirectoryLog(copied, end_offset)
+    with explained(log):
+        image = load_image(log, end_offset - 1)
     if image.provenance.not_understood is not None:
         raise RequestError(
             "UNSUPPORTED_RECORD",

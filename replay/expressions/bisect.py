@@ -18,7 +18,8 @@ from replay.expressions.expression import Expression, Watch
 from replay.expressions.live_image import LiveImage
 from replay.expressions.values import Token
 from replay.image.metadata import MetadataImage
-from replay.loader import BatchSource, Replayer, explains, replayer_from
+from replay.loader import BatchSource, Replayer, replayer_from
+from replay.time_travel.contradictions import explains
 
 
 class Flip(msgspec.Struct, frozen=True, kw_only=True):

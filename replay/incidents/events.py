@@ -31,7 +31,8 @@ from replay.incidents.flaps import Flaps
 from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
 from replay.incidents.words import detail_of, effect_of
-from replay.loader import BatchSource, check_point, explained, provenance_at
+from replay.loader import BatchSource, check_point, provenance_at
+from replay.time_travel.contradictions import explained
 from replay.transactions import Transactions, rows_within
 
 _NEW_PARTITION = ("new partition%s",)

@@ -11,6 +11,7 @@ from metadata_log.kraft.quorum.facts import CheckpointId, NodeFacts
 from records.errors import ContradictionError, CorruptLogError, UnknownHistoryError
 from replay.incidents.directory_events import DirectoryLog
 from replay.loader import load_image
+from replay.time_travel.contradictions import explained
 
 
 def contradiction_in(node: NodeFacts) -> ContradictionError | None:
@@ -26,7 +27,9 @@ def contradiction_in(node: NodeFacts) -> ContradictionError | None:
         return None  # Only a checkpoint is loaded, and it holds a state.
     directory = open_directory(Path(node.name))
     try:
-        load_image(DirectoryLog(directory, end_offset, base=_newest(directory, node)))
+        log = DirectoryLog(directory, end_offset, base=_newest(directory, node))
+        with explained(log):
+            load_image(log)
     except ContradictionError as error:
         return error
     except (CorruptLogError, UnknownHistoryError):

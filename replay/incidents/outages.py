@@ -8,8 +8,9 @@ from replay.incidents.health import broker_kinds, partition_kinds
 from replay.incidents.indexed_outages import indexed_watch
 from replay.incidents.outage import Outages
 from replay.incidents.watch import Watch
-from replay.loader import BatchSource, Newest, explains, load_image, provenance_at
+from replay.loader import BatchSource, Newest, load_image, provenance_at
 from replay.time_travel.change_index import ChangeIndex
+from replay.time_travel.contradictions import explains
 from replay.transactions import Transactions, rows_within
 
 # Loading one takes as long as replaying some 30,000 records of a large cluster.

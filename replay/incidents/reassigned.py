@@ -16,7 +16,8 @@ from replay.image.metadata import MetadataImage
 from replay.incidents.causes import BROKER_RECORDS, broker_of
 from replay.incidents.live_state import LiveState
 from replay.incidents.live_topics import LiveDelta
-from replay.loader import BatchSource, explains
+from replay.loader import BatchSource
+from replay.time_travel.contradictions import explains
 from replay.time_travel.reach import ReplicasReach
 from replay.time_travel.skim import reached_rows
 from replay.transactions import effective_rows

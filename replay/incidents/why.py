@@ -29,8 +29,9 @@ from replay.incidents.causes import (
 from replay.incidents.fencings import had_lead
 from replay.incidents.health import LEADERLESS, UNDER_REPLICATED, brokers_missing, partition_kinds
 from replay.incidents.live_state import LiveState
-from replay.loader import BatchSource, Newest, explains, load_image
+from replay.loader import BatchSource, Newest, load_image
 from replay.time_travel.change_index import ChangeIndex
+from replay.time_travel.contradictions import explains
 from replay.time_travel.history import absence
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.skim import reaching_rows

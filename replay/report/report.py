@@ -14,6 +14,7 @@ from replay.report.eventful import MostEventful, weighed
 from replay.report.in_topics import InTopics
 from replay.report.object_changes import Touched, objects_changed, objects_of
 from replay.report.report_events import EventsMark, ReportEvent, ReportEvents, encoded_events
+from replay.time_travel.contradictions import explained
 from replay.time_travel.effects import Effect, Effects
 from replay.timeline import Timeline
 
@@ -245,14 +246,15 @@ class GrowingReport:
 
         Chains need whole batches, because a record's causes are in its batch.
         """
-        effects = self._effects.until(source, end, progress)
-        if not self._is_whole:
-            yield from effects
-            return
-        for _, of_batch in groupby(effects, key=lambda each: each.row.batch_offset):
-            together = list(of_batch)
-            self._chains.follow([each.row for each in together])
-            yield from together
+        with explained(source):
+            effects = self._effects.until(source, end, progress)
+            if not self._is_whole:
+                yield from effects
+                return
+            for _, of_batch in groupby(effects, key=lambda each: each.row.batch_offset):
+                together = list(of_batch)
+                self._chains.follow([each.row for each in together])
+                yield from together
 
 
 def _place_of(image: MetadataImage, start: int) -> RowPlace:

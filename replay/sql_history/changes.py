@@ -9,7 +9,8 @@ from records.envelope import Envelope
 from replay.image.configs import ConfigValue
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
-from replay.loader import BatchSource, explains
+from replay.loader import BatchSource
+from replay.time_travel.contradictions import explains
 from replay.time_travel.effects import OF_A_PARTITION, WITHOUT_EFFECT, Effects, Touched
 from replay.transactions import Resolved, Transactions, rows_within
 

@@ -27,7 +27,7 @@ from replay.image.metadata import MetadataImage
 from replay.image.partitions import Partition
 from replay.image.parts import PARTS
 from replay.image.provenance import Provenance
-from replay.loader import BatchSource, explains
+from replay.loader import BatchSource
 from replay.time_travel.kinds import CLUSTER_PARTS, KINDS, Key, Kind, TopicValue
 from replay.transactions import MARKERS, Resolved, Transactions, rows_within
 
@@ -216,7 +216,6 @@ class Effects:
         return self._image
 
 
-@explains
 def _until(
     source: BatchSource,
     effects: Effects,

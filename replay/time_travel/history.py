@@ -1,49 +1,21 @@
 """History and blame: the changes of one object, and the record that last set each field."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from records.configs import ConfigRecord
 from records.envelope import Envelope, Origin
 from records.errors import RequestError, UnknownHistoryError
 from records.topics import MoveTopicRecord
-from replay.image.delta import MetadataDelta
-from replay.image.metadata import MetadataImage
-from replay.image.provenance import Provenance
-from replay.loader import BatchSource, check_point, explains, load_image
+from replay.loader import BatchSource, check_point
 from replay.time_travel.change_index import ChangeIndex
-from replay.time_travel.changes import EffectiveChange
-from replay.time_travel.config_setters import ConfigSetters
+from replay.time_travel.contradictions import explains
 from replay.time_travel.kinds import Fields
+from replay.time_travel.object_events import Event, ObjectReplay, events_below
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import PastTopics
-from replay.time_travel.record_replay import RecordReplay
-from replay.time_travel.skim import reaching_rows
-from replay.transactions import effective_rows
-
-
-class Event(msgspec.Struct, frozen=True):
-    """A record that changed an object.
-
-    Attributes:
-        row: The record with its position and origin.
-        removed: True if the object, or the requested field, is absent afterwards.
-        set_by: For a topic's configs that changed because the topic was created or moved: by key,
-            the record that set the value, None if that record is older than the kept history. None
-            for other events.
-    """
-
-    row: Envelope
-    changes: list[EffectiveChange]
-    removed: bool
-    set_by: Mapping[str, Envelope | None] | None = None
-
-    def setter(self, field: str) -> Envelope | None:
-        """Return the record that set a field's value after this event."""
-        return self.row if self.set_by is None else self.set_by.get(field)
 
 
 class LastSet(msgspec.Struct, frozen=True):
@@ -110,7 +82,7 @@ def history(
         raise UnknownHistoryError(
             f"offset {end - 1} is unknown: history starts at {source.history_start}"
         )
-    watch, events = _watched(source, name, end, progress, index, past)
+    watch, events = events_below(source, name, end, progress, index, past)
     found = False
     for event in events:
         if from_offset is None or event.row.offset >= from_offset:
@@ -162,46 +134,12 @@ def change_before(
         RequestError: there never was such an object or field.
     """
     end = max(offset, source.history_start)
-    watch, events = _watched(source, name, end, progress, index, past)
+    watch, events = events_below(source, name, end, progress, index, past)
     last = deque(events, 1)
     if not last and not watch.fields:
         # It may have been created later; raises if it was not.
         next(history(source, name, None, progress, index=index, past=past), None)
     return last[0] if last else None
-
-
-def last_event(source: BatchSource, name: ObjectName, end: int) -> Event | None:
-    """Return the last change of an object below an offset; None if there was no such object."""
-    _, events = _watched(source, name, end)
-    last = deque(events, 1)
-    return last[0] if last else None
-
-
-def _watched(
-    source: BatchSource,
-    name: ObjectName,
-    end: int,
-    progress: Callable[[int], None] | None = None,
-    index: ChangeIndex | None = None,
-    past: PastTopics | None = None,
-) -> tuple["_Watch", Iterator[Event]]:
-    """Return a watch at the start of the history, and the events that it yields below `end`."""
-    found = reaching_rows(source, name, end, progress, index, past)
-    if found is None:
-        watch = _Watch(load_image(source, source.history_start - 1), name)
-        start = source.history_start
-        batches = source.batches(start, end)
-        return watch, watch.events(effective_rows(batches, start, end, progress))
-    before, rows = found
-    watch = _Watch(_image_of(before), name)
-    return watch, watch.events(rows)
-
-
-def _image_of(rows: Iterable[Envelope]) -> MetadataImage:
-    delta = MetadataDelta(MetadataImage.EMPTY)
-    for row in rows:
-        delta.replay(row)
-    return delta.apply(Provenance())
 
 
 @explains
@@ -250,12 +188,12 @@ def _last_setters(
     index: ChangeIndex | None,
     past: PastTopics | None,
     setter: Callable[[Event, str], Envelope | None] = Event.setter,
-) -> tuple["_Watch", dict[str, Envelope | None], bool]:
-    """Return a watch at `at`, the last setter of each field, and True if the object was moved.
+) -> tuple[ObjectReplay, dict[str, Envelope | None], bool]:
+    """Return the object's replay at `at`, the last setters, and True if the object was moved.
 
     After a move the name may mean another topic.
     """
-    watch, events = _watched(source, name, at + 1, progress, index, past)
+    watch, events = events_below(source, name, at + 1, progress, index, past)
     last: dict[str, Envelope | None] = {}
     was_moved = False
     for event in events:
@@ -313,9 +251,9 @@ def _watch_at(
     at: int,
     index: ChangeIndex | None,
     past: PastTopics | None,
-) -> "_Watch":
+) -> ObjectReplay:
     check_point(source, at)
-    watch, events = _watched(source, name, at + 1, index=index, past=past)
+    watch, events = events_below(source, name, at + 1, index=index, past=past)
     for _ in events:
         pass
     return watch
@@ -338,7 +276,7 @@ def absence(
     """
     removed: Envelope | None = None
     created: Envelope | None = None
-    _, events = _watched(source, name, source.end_offset, index=index)
+    _, events = events_below(source, name, source.end_offset, index=index)
     for event in events:
         if event.row.offset > at:
             created = created or event.row
@@ -366,40 +304,3 @@ def absence(
     log = f"the log holds {kept}" if start <= last else "the log is empty"
     never = "was never set" if name.field or name.kind.name == "config" else "never existed"
     return RequestError("RESOURCE_NOT_FOUND", f"{name.text} {never}: {log}")
-
-
-class _Watch:
-    """Replays rows and yields the changes of one object."""
-
-    def __init__(self, image: MetadataImage, name: ObjectName) -> None:
-        self._name = name
-        self._replay = RecordReplay(image, name)
-        self._setters = ConfigSetters() if name.kind.name == "config" else None
-
-    @property
-    def image(self) -> MetadataImage:
-        """The image after the last record that may have changed the object."""
-        return self._replay.image
-
-    @property
-    def fields(self) -> Fields | None:
-        """The requested fields; None or empty if the object is absent."""
-        return self._name.fields(self.image)
-
-    def events(self, rows: Iterable[Envelope]) -> Iterator[Event]:
-        """Apply rows that take effect; yield an event for each that changed the object."""
-        for row, changes in self._replay.replay(rows):
-            if self._setters is not None:
-                self._setters.replay(self._replay.before, row, self.image)
-            if changes:
-                yield Event(row, changes, removed=not self.fields, set_by=self._set_by(row))
-
-    def _set_by(self, row: Envelope) -> Mapping[str, Envelope | None] | None:
-        """Return, by key, the records that set the configs of a topic created or moved by `row`.
-
-        Returns:
-            None if the object is not a topic's configs, or if `row` itself sets a config.
-        """
-        if self._setters is None or isinstance(row.payload, ConfigRecord):
-            return None
-        return self._setters.of(self._name.key(self.image))

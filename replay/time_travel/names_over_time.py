@@ -6,7 +6,7 @@ import msgspec
 
 from replay.image.metadata import MetadataImage
 from replay.time_travel.escapes import escaped
-from replay.time_travel.history import Event
+from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, in_topic, is_label, label_in, parse_object
 
 

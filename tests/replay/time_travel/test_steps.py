@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from metadata_log.batch import Batch
 from records.errors import RequestError
 from replay.loader import BatchSource, images
-from replay.time_travel.history import Event, change_after, change_before, history
+from replay.time_travel.history import change_after, change_before, history
 from replay.time_travel.kinds import KINDS
+from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, parse_object
 from tests.histories import random_history
 from tests.replay.builders import FakeLog

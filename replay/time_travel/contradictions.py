@@ -1,6 +1,10 @@
 """Error messages for contradictions: both records, and a command that shows the prior image."""
 
 import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from metadata_log.manifest import Kind
 from records.errors import (
@@ -10,8 +14,43 @@ from records.errors import (
     RecordPlace,
 )
 from replay.loader import BatchSource
-from replay.time_travel.history import last_event
-from replay.time_travel.objects import parse_object
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@contextmanager
+def explained(source: BatchSource) -> Iterator[None]:
+    """Complete the error for a contradiction that the `with` block finds in a log.
+
+    Raises:
+        ContradictionError: for a mirror: the same error, with the record that set the contradicted
+            state.
+        CorruptLogError: for a log that is not a mirror.
+    """
+    try:
+        yield
+    except ContradictionError as error:
+        raise explanation(source, error) from error
+
+
+def explains(function: F) -> F:
+    """Decorate a function whose first argument is a log, so that it runs inside `explained`.
+
+    If the function returns an iterator, that is also read inside `explained`.
+    """
+
+    @wraps(function)
+    def call(source: BatchSource, *args: Any, **options: Any) -> Any:
+        with explained(source):
+            found = function(source, *args, **options)
+        return _items(source, found) if isinstance(found, Iterator) else found
+
+    return cast(F, call)
+
+
+def _items(source: BatchSource, items: Iterator[Any]) -> Iterator[Any]:
+    with explained(source):
+        yield from items
 
 
 def explanation(source: BatchSource, error: ContradictionError) -> MetadataLogError:
@@ -36,6 +75,10 @@ def _maker(source: BatchSource, error: ContradictionError, offset: int) -> Recor
     """
     if error.about is None or offset <= source.history_start:
         return None
+    # Only an error needs it, and short commands load as little as they can.
+    from replay.time_travel.object_events import last_event
+    from replay.time_travel.objects import parse_object
+
     event = last_event(source, parse_object(error.about), offset)
     return None if event is None else RecordPlace.of(event.row)
 
