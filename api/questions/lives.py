@@ -10,7 +10,7 @@ from api.questions.rows import origin_json
 from records.errors import RequestError
 from records.topics import MoveTopicRecord
 from replay.name_patterns import is_pattern
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 from replay.time_travel.names_over_time import names_over_time
 from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, names_by_id, parse_object

@@ -14,7 +14,7 @@ from controller.descriptions.queries import (
     ListTopics,
 )
 from replay.image.configs import BROKER, BROKER_LOGGER, NAMESPACE, RESOURCE_NAMES, TOPIC
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 ABSENT = frozenset(
     {

@@ -13,7 +13,7 @@ from records.text import uuid_text
 from replay.incidents.health import KINDS
 from replay.incidents.outage import Outage, Outages
 from replay.name_patterns import is_pattern, name_matcher
-from replay.time_travel.escapes import escaped, unescaped
+from replay.time_travel.labels import escaped, unescaped
 from replay.time_travel.objects import ObjectName, parse_object
 
 

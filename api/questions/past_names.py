@@ -13,7 +13,7 @@ from msgspec.structs import fields, replace
 
 from records.base import Uuid
 from records.text import parse_uuid
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 _BY_ID = re.compile(r"((?:topic|partition|removal|deletion):|config:\w+/)@([^/#]+)(.*)", re.DOTALL)
 

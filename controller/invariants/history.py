@@ -26,7 +26,7 @@ from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.partition_list import Partitions, find
 from replay.image.partitions import Partition
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 Key = tuple[str, str | None, str]
 """Invariant, object and text: a violation lasts while it is found with the same words."""

@@ -24,8 +24,7 @@ from controller.rights.rights import require_secrets
 from records.text import parse_uuid
 from replay.image.configs import NAMESPACE, TOPIC
 from replay.name_patterns import is_pattern
-from replay.time_travel.escapes import escaped, unescaped
-from replay.time_travel.labels import config_resource
+from replay.time_travel.labels import config_resource, escaped, unescaped
 
 # How many numbers follow the topic in the name of an object.
 _IN_TOPICS = {"topic": 0, "partition": 1, "removal": 1, "deletion": 2}

@@ -27,7 +27,7 @@ from replay.image.cluster import Broker, Controller
 from replay.image.configs import RESOURCE_NAMES
 from replay.image.metadata import MetadataImage
 from replay.image.versions import UNKNOWN
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 _ZK_STATES = {1: "MIGRATION", 2: "PRE_MIGRATION", 4: "ZK"}
 _FINISH_MIGRATION = (

@@ -10,8 +10,8 @@ from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.incidents.live_state import LiveState
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS
+from replay.time_travel.labels import escaped
 
 # Their names lie in the record itself.
 _BY_RECORD = frozenset(

@@ -16,7 +16,7 @@ from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 from replay.image.partition_list import Partitions
 from replay.image.partitions import Partition
 from replay.image.provenance import Provenance
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 MIN_ISR = "min.insync.replicas"
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from replay.image.metadata import MetadataImage
 from replay.report.object_changes import Touched, partitions_of
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 
 
 class InTopics:

@@ -7,8 +7,7 @@ from records.base import Uuid
 from records.text import parse_uuid, uuid_text
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
-from replay.time_travel.escapes import unescaped
-from replay.time_travel.labels import config_resource
+from replay.time_travel.labels import config_resource, unescaped
 from replay.time_travel.objects import ObjectName
 
 Ask = Callable[[str, Mapping[str, Any]], Iterable[Sequence[Any]]]

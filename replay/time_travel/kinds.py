@@ -18,7 +18,6 @@ from replay.image.namespaces import Namespace
 from replay.image.parts import PARTS
 from replay.image.topics import Topic
 from replay.image.voters import Voter
-from replay.time_travel.escapes import unescaped
 from replay.time_travel.labels import (
     Find,
     Label,
@@ -42,6 +41,7 @@ from replay.time_travel.labels import (
     text_label,
     topic_key,
     topic_label,
+    unescaped,
 )
 
 Key = Hashable

@@ -1,7 +1,12 @@
 """Labels of objects: the names by which queries refer to them, and the keys they stand for.
 
-Labels are escaped (see `escapes`). For each kind of object there is a function that returns the
-label of a key, and one that returns the key of a label, None if an image has no such object.
+For each kind of object there is a function that returns the label of a key, and one that returns
+the key of a label, None if an image has no such object.
+
+Labels have percent escapes: a `#` separates an object from its field, and a `,` separates the parts
+of a quota's entity. Topic names contain neither, but users, groups, authors and config keys may:
+there they are written `%23` and `%2C`. No other character needs an escape, so `100%` is written as
+it is.
 """
 
 import hashlib
@@ -14,7 +19,6 @@ from replay.image.configs import RESOURCE_NAMES, RESOURCE_TYPES, TOPIC
 from replay.image.metadata import MetadataImage
 from replay.image.parts import PARTS
 from replay.image.quotas import QuotaEntity
-from replay.time_travel.escapes import escaped, unescaped
 
 Find = Callable[[MetadataImage, str], Any]
 Label = Callable[[MetadataImage, Any], str]
@@ -28,6 +32,24 @@ _RESOURCE_CODE = re.compile(r"[0-9]{1,3}")
 _DEFAULT_ENTITY = "<default>"
 _NOTE_DIGITS = 16
 _SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+_ESCAPES = {"%23": "#", "%2C": ",", "%25": "%", "%3C": "<"}
+_ESCAPE = re.compile("|".join(_ESCAPES))
+_OF = {char: escape for escape, char in _ESCAPES.items()}
+
+
+def escaped(text: str, special: str = "#") -> str:
+    """Return the text with the characters in `special` escaped (any of `#`, `,` and `<`)."""
+    if "%" in text:
+        text = _ESCAPE.sub(lambda match: "%25" + match[0][1:], text)
+    for char in special:
+        if char in text:
+            text = text.replace(char, _OF[char])
+    return text
+
+
+def unescaped(text: str) -> str:
+    """Return the text with the escapes of `escaped` undone."""
+    return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
 
 
 def topic_key(image: MetadataImage, name: str) -> bytes | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from replay.image.metadata import MetadataImage
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 from replay.time_travel.object_events import Event
 from replay.time_travel.objects import ObjectName, in_topic, is_label, label_in, parse_object
 

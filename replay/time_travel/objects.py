@@ -8,8 +8,8 @@ import msgspec
 from records.errors import RequestError
 from replay.image.metadata import MetadataImage
 from replay.name_patterns import is_pattern
-from replay.time_travel.escapes import unescaped
 from replay.time_travel.kinds import KINDS, VOTER_SET, VOTERS, Fields, Kind
+from replay.time_travel.labels import unescaped
 
 # Objects that are named after a topic or namespace: what comes before its name, and after it.
 _OF_TOPIC = re.compile(r"((?:topic|partition|removal|deletion):|config:topic/)([^/#]+)(.*)", re.S)

@@ -18,7 +18,7 @@ from records.topics import MoveTopicRecord, NamespaceRecord, TopicRecord
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource
 from replay.name_patterns import is_pattern, name_matcher
-from replay.time_travel.escapes import escaped
+from replay.time_travel.labels import escaped
 from replay.time_travel.objects import ObjectName, names_by_id
 from replay.time_travel.skim import SkimmableSource
 from replay.transactions import Transactions, rows_within

@@ -17,8 +17,7 @@ from records.varint import LONGS
 from replay.image.configs import TOPIC
 from replay.image.metadata import MetadataImage
 from replay.time_travel.affected import AFFECTED, types_reaching
-from replay.time_travel.escapes import unescaped
-from replay.time_travel.labels import config_resource
+from replay.time_travel.labels import config_resource, unescaped
 from replay.time_travel.objects import ObjectName
 from replay.time_travel.past_topics import Target
 from replay.time_travel.topic_reach import DeletionReach, TopicConfigsReach, TopicReach

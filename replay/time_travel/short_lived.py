@@ -14,8 +14,8 @@ from records.text import uuid_text
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR, MetadataImage
 from replay.time_travel.affected import AFFECTED
-from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS, Key
+from replay.time_travel.labels import escaped
 from replay.transactions import Transactions, rows_within
 
 RECORDS_MAX = 100_000

@@ -19,7 +19,7 @@ from records.topics import (
 from records.varint import encode_long
 from replay.image.configs import TOPIC
 from replay.image.metadata import NAMESPACE_SEPARATOR
-from replay.time_travel.escapes import unescaped
+from replay.time_travel.labels import unescaped
 from replay.time_travel.past_topics import TopicState
 
 _ABOUT_NAMES = (

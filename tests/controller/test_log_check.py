@@ -14,7 +14,7 @@ from replay.expressions.changed_tokens import touched
 from replay.expressions.expression import Expression
 from replay.image.metadata import MetadataImage
 from replay.loader import BatchSource, images, load_image, replayer_from
-from replay.time_travel.escapes import unescaped
+from replay.time_travel.labels import unescaped
 from tests.controller.plain_invariants import HistoryCheck, check_image
 from tests.histories import random_history
 from tests.real_logs import DataSet, each_data_set, each_data_set_where

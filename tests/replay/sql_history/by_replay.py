@@ -10,7 +10,7 @@ from replay.incidents.health import LEADERLESS, UNDER_REPLICATED
 from replay.incidents.outage import Outage
 from replay.incidents.outages import find_outages
 from replay.sql_history.store import HistoryStore
-from replay.time_travel.escapes import unescaped
+from replay.time_travel.labels import unescaped
 from tests.replay.builders import FakeLog
 
 Interval = tuple[Any, ...]

@@ -12,8 +12,8 @@ from replay.image.delta import MetadataDelta
 from replay.image.metadata import MetadataImage
 from replay.image.provenance import Provenance
 from replay.loader import load_image
-from replay.time_travel.escapes import escaped
 from replay.time_travel.kinds import KINDS, Key
+from replay.time_travel.labels import escaped
 from replay.time_travel.short_lived import Passed, PassedObjects
 from replay.transactions import effective_rows
 from tests.histories import random_history

@@ -36,9 +36,9 @@ from replay.image.metadata import MetadataImage
 from replay.image.notes import Note
 from replay.image.records import image_records
 from replay.loader import BatchSource, images, load_image
-from replay.time_travel.escapes import escaped
 from replay.time_travel.history import blame, history
 from replay.time_travel.kinds import KINDS
+from replay.time_travel.labels import escaped
 from replay.time_travel.objects import parse_object
 from replay.time_travel.skim import SkimmableSource, notes_until
 from tests.histories import random_history
