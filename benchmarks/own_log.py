@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from benchmarks.changes import batches, partition_changes
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 

@@ -7,7 +7,7 @@ from records.exports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from metadata_log.append_result import AppendResult as AppendResult
+    from metadata_log.batch import AppendResult as AppendResult
     from metadata_log.batch import Batch as Batch
     from metadata_log.batch import NewBatch as NewBatch
     from metadata_log.care.archive import archive as archive
@@ -23,8 +23,7 @@ else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "append_result": "AppendResult",
-            "batch": "Batch NewBatch",
+            "batch": "AppendResult Batch NewBatch",
             "care.archive": "archive",
             "care.backup": "back_up",
             "care.store": "Store open_store",

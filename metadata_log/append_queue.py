@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.limits import BATCH_RECORDS_MAX, PENDING_BATCHES_MAX
 from records.control import NoOpRunRecord
 from records.envelope import Origin

@@ -19,13 +19,13 @@ import msgspec
 
 from metadata_log.checkpoint import Checkpoint, open_checkpoint, read_checkpoint_header
 from metadata_log.fs import ByteStore
-from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     MANIFEST,
     checkpoint_id,
     checkpoint_name,
     segment_name,
 )
+from metadata_log.os_errors import missing_as_unavailable
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import read_segment_header
 from records.errors import CorruptLogError

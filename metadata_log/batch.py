@@ -1,4 +1,4 @@
-"""A commit batch: the records of one accepted append. All of them take effect, or none."""
+"""A commit batch: the records of one accepted append, which take effect together, and its result."""
 
 import hashlib
 from collections.abc import Sequence
@@ -162,3 +162,14 @@ def _place(first: Envelope) -> tuple[int, int, int]:
 def offsets_covered(record: Record) -> int:
     """Return the number of offsets a record takes: 1, or `count` for a NoOpRunRecord."""
     return record.count if isinstance(record, NoOpRunRecord) else 1
+
+
+class AppendResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Offsets and time of a committed batch. `end_offset` is exclusive, `timestamp` in ms since
+    1970.
+    """
+
+    base_offset: int
+    end_offset: int
+    leader_epoch: int
+    timestamp: int

@@ -19,8 +19,8 @@ import msgspec
 from metadata_log.block import BlockEncoder, StoredBlock
 from metadata_log.fs import ByteStore, Fs
 from metadata_log.limits import BLOCK_DECODED_BYTES_MAX
-from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import checkpoint_id, checkpoint_name
+from metadata_log.os_errors import missing_as_unavailable
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_file import ScanStart, SegmentFile
 from metadata_log.segment_scan import corrupt

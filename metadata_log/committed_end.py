@@ -13,8 +13,8 @@ import msgspec
 from metadata_log.commit_mark import CommitMark, Marks, read_marks
 from metadata_log.fs import ByteStore
 from metadata_log.manifest import Kind, Manifest
-from metadata_log.missing_files import moved_up
 from metadata_log.names import COMMIT_MARK, segment_name
+from metadata_log.os_errors import moved_up
 from metadata_log.proof import look_past, placed
 from metadata_log.segment_file import SegmentFile
 from metadata_log.segment_scan import check_identity, corrupt, short_copy

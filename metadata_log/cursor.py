@@ -21,8 +21,8 @@ from metadata_log.fs import File, Fs, OsFs
 from metadata_log.limits import FOLLOW_READ_RECORDS
 from metadata_log.log_reader import LogReader, check_follows
 from metadata_log.manifest import Kind, read_manifest
-from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import COMMIT_MARK, segment_name, segment_offsets
+from metadata_log.os_errors import missing_as_unavailable
 from metadata_log.position import crc_before
 from metadata_log.read_block import ReadBlock
 from metadata_log.segment_file import ScanStart, SegmentFile

@@ -4,9 +4,9 @@ import fcntl
 import os
 from pathlib import Path
 
-from metadata_log.disk_full import full_as_unavailable
 from metadata_log.fs import Fs, Lock
 from metadata_log.names import LOCK
+from metadata_log.os_errors import full_as_unavailable
 from records.errors import UnavailableError
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from metadata_log.append_queue import AppendQueue, QueuedBatch
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import AppendResult, Batch, NewBatch
 from metadata_log.clock import Clock, MachineClocks
 from metadata_log.fs import Fs, OsFs
 from metadata_log.limits import (

@@ -18,21 +18,20 @@ from typing import TYPE_CHECKING, Self
 
 from metadata_log.base import find_base
 from metadata_log.batch import Batch
-from metadata_log.block_place import BlockPlace
 from metadata_log.block_search import BlockSearch
 from metadata_log.checkpoint import Checkpoint
 from metadata_log.commit_mark import CommitMark, read_mark
 from metadata_log.committed_end import find_end
 from metadata_log.fs import ByteStore, OsFs, UrlPath
 from metadata_log.manifest import Kind, read_manifest
-from metadata_log.missing_files import missing_as_unavailable, moved_up
 from metadata_log.names import segment_name, segment_offsets
 from metadata_log.needles import Needles
 from metadata_log.offset_index import IndexEntry
+from metadata_log.os_errors import missing_as_unavailable, moved_up
 from metadata_log.position import Position, position_at
 from metadata_log.read_block import ReadBlock
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import ScanStart, SegmentFile, kept_segment
+from metadata_log.segment_file import BlockPlace, ScanStart, SegmentFile, kept_segment
 from metadata_log.segment_scan import SegmentScan, check_identity, corrupt, short_copy
 from records.control import NoOpRunRecord
 from records.errors import CorruptLogError, UnavailableError, UnknownHistoryError

@@ -19,9 +19,7 @@ import msgspec
 
 from metadata_log.batch import EncodedRows
 from metadata_log.block import BlockEncoder
-from metadata_log.block_place import BlockPlace
 from metadata_log.commit_mark import MARK_SIZE, CommitMark, MarkWriter
-from metadata_log.disk_full import full_as_unavailable
 from metadata_log.file_publish import Owner, publish_file
 from metadata_log.fs import File, Fs, copy_start
 from metadata_log.limits import (
@@ -31,8 +29,9 @@ from metadata_log.limits import (
 )
 from metadata_log.names import COMMIT_MARK, segment_name
 from metadata_log.offset_index import IndexWriter, read_index
+from metadata_log.os_errors import full_as_unavailable
 from metadata_log.segment import SegmentHeader
-from metadata_log.segment_file import SegmentFile
+from metadata_log.segment_file import BlockPlace, SegmentFile
 from metadata_log.tail import Tail
 from records.envelope import Envelope
 from records.errors import FencedError, UnavailableError

@@ -9,15 +9,14 @@ from metadata_log.batch import NewBatch
 from metadata_log.chain import check_chain, cut_surplus
 from metadata_log.claims import Claim, claim_epoch
 from metadata_log.commit_mark import CommitMark, read_mark
-from metadata_log.disk_full import full_as_unavailable
 from metadata_log.file_publish import remove_unpublished
 from metadata_log.fs import Fs, Lock
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX, SEGMENT_SIZE_BYTES_MAX
 from metadata_log.lock import lock_directory
 from metadata_log.log_writer import LogWriter
 from metadata_log.manifest import Kind, read_manifest
-from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import segment_offsets
+from metadata_log.os_errors import full_as_unavailable, missing_as_unavailable
 from metadata_log.recovery import recover
 from metadata_log.tail import Tail
 from records.control import LeaderChangeMessage, LeaderChangeVoter

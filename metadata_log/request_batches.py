@@ -6,11 +6,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from metadata_log.batch import Batch
-from metadata_log.block_place import read_batch
 from metadata_log.fs import ByteStore
 from metadata_log.limits import BATCH_RECORDS_MAX
 from metadata_log.log_reader import LogReader
 from metadata_log.request_window import Committed
+from metadata_log.segment_file import read_batch
 
 
 def first_batch(fs: ByteStore, directory: Path, committed: Committed) -> Batch:

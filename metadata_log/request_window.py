@@ -12,10 +12,10 @@ from typing import Self
 
 import msgspec
 
-from metadata_log.append_result import AppendResult
-from metadata_log.block_place import BlockPlace
+from metadata_log.batch import AppendResult
 from metadata_log.limits import REQUEST_WINDOW_OFFSETS
 from metadata_log.log_reader import LogReader
+from metadata_log.segment_file import BlockPlace
 from records.envelope import Origin
 from records.errors import RequestError
 

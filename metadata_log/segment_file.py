@@ -1,4 +1,4 @@
-"""One segment file: its header, and scans of its blocks from any position.
+"""One segment file: its header, scans of its blocks from any position, and single blocks by place.
 
 The length of a segment is in the next segment's header; that of the last segment is in the commit
 mark. The file can be longer: a fenced writer may have written to it after the next segment began.
@@ -11,8 +11,10 @@ from typing import Self
 
 import msgspec
 
+from metadata_log.batch import Batch
 from metadata_log.fs import ByteStore, ReadableFile
-from metadata_log.missing_files import moved_up
+from metadata_log.names import segment_name
+from metadata_log.os_errors import moved_up
 from metadata_log.segment import SegmentHeader
 from metadata_log.segment_scan import SegmentScan, read_header
 
@@ -110,3 +112,24 @@ def read_segment_header(fs: ByteStore, path: Path) -> SegmentHeader:
     """
     with SegmentFile.opened(fs, path) as segment:
         return segment.header
+
+
+class BlockPlace(msgspec.Struct, frozen=True, gc=False):
+    """The place of a block: its segment's base offset, and its start and end byte in that file."""
+
+    segment_offset: int
+    position: int
+    end_position: int
+
+
+def read_batch(fs: ByteStore, directory: Path, place: BlockPlace) -> Batch:
+    """Return the first batch of a block, checked. The cost does not depend on the log's length.
+
+    Raises:
+        FileNotFoundError: the segment was removed, because the log's start has moved up.
+        CorruptLogError: the block is damaged; names file and byte.
+    """
+    path = directory / segment_name(place.segment_offset)
+    with SegmentFile.opened(fs, path) as segment:
+        block = next(segment.scan(place.end_position, ScanStart(place.position)).blocks())
+        return block.batches[0]

@@ -8,7 +8,7 @@ from metadata_log.fs import OsFs
 from metadata_log.lock import writer_process
 from metadata_log.log import MetadataLog
 from metadata_log.manifest import read_manifest
-from metadata_log.missing_files import missing_as_unavailable
+from metadata_log.os_errors import missing_as_unavailable
 from records.envelope import Asked
 
 

@@ -1,7 +1,6 @@
 """A log that stores nothing, on which a controller decides exactly as on the real log."""
 
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.clock import Clock, SystemClock
 
 

@@ -3,8 +3,7 @@
 from typing import Protocol
 
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 
 
 class AppendTarget(Protocol):

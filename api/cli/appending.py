@@ -11,8 +11,7 @@ from api.cli.append_target import AppendTarget
 from api.cli.file_request import FileRequest, last_known
 from api.requests.record_lines import LineBatch
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from records.envelope import Origin
 from records.errors import MetadataLogError, Outcome, RequestError
 

@@ -9,8 +9,7 @@ from api.security.callers import process_caller
 from api.service.service import Service
 from controller.authorization.caller import Caller
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.log_reader import LogReader
 from metadata_log.settling import settle
 

@@ -9,8 +9,7 @@ from api.clients.connecting import connect
 from api.socket.appends import rows_request
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 
 
 class _KafkaTarget:

@@ -14,8 +14,7 @@ from api.clients.connecting import check_url, connect
 from api.requests.wire_requests import CommandClient, WireAnswer, WireRequest
 from api.socket.client import SocketClient
 from controller.decisions.versions import ExpectedVersion
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.request_window import is_repeatable
 from records.errors import FencedError, Outcome, RequestError, UnavailableError
 

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import AppendResult, Batch, NewBatch
 from metadata_log.clock import Clock
 from metadata_log.log_reader import LogReader
 from metadata_log.request_window import Committed, EarlierHash

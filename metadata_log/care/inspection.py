@@ -25,7 +25,6 @@ from metadata_log.commit_mark import (
 )
 from metadata_log.fs import ByteStore, read_start
 from metadata_log.manifest import Kind, Manifest, read_manifest
-from metadata_log.missing_files import missing_as_unavailable
 from metadata_log.names import (
     BACKUP_NOTE,
     COMMIT_MARK,
@@ -39,6 +38,7 @@ from metadata_log.names import (
     segment_offset,
     segment_offsets,
 )
+from metadata_log.os_errors import missing_as_unavailable
 from metadata_log.proof import look_past
 from records.errors import CorruptLogError
 

@@ -25,10 +25,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from metadata_log.kraft.batch import KraftBatch
+from metadata_log.kraft.batch import KraftBatch, LogPosition
 from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.epoch_starts import EpochStarts
-from metadata_log.kraft.log_position import LogPosition
 from metadata_log.kraft.names import LEADER_EPOCHS, segment_name
 from records.control import LeaderChangeMessage, UnknownRecord
 from records.errors import CorruptLogError

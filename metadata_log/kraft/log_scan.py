@@ -5,12 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch, parse_header
+from metadata_log.kraft.batch import HEADER_SIZE, KraftBatch, LogPosition, parse_header
 from metadata_log.kraft.batch_codec import decode_batch
 from metadata_log.kraft.damage import corrupt, vanished
 from metadata_log.kraft.epochs import EpochGuard
 from metadata_log.kraft.file_scan import FileScan
-from metadata_log.kraft.log_position import LogPosition
 from metadata_log.kraft.names import segment_name
 from records.errors import CorruptLogError, UnavailableError
 

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 import msgspec
 
 from metadata_log.batch import Batch
-from metadata_log.kraft.batch import BatchHeader
+from metadata_log.kraft.batch import BatchHeader, LogPosition, PlacedHeader
 from metadata_log.kraft.damage import corrupt
 from metadata_log.kraft.directory import KraftDirectory
-from metadata_log.kraft.log_position import LogPosition, PlacedHeader
 from metadata_log.log_reader import LogReader
 from metadata_log.position import source_crc
 from records.control import NoOpRunRecord

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from metadata_log.fs import Fs, OsFs
+from metadata_log.kraft.batch import LogPosition
 from metadata_log.kraft.contested_keys import ContestedKeys
 from metadata_log.kraft.directory import KraftDirectory, open_directory
 from metadata_log.kraft.gathering import Gathering
@@ -23,7 +24,6 @@ from metadata_log.kraft.importer import (
     Replaced,
     import_result,
 )
-from metadata_log.kraft.log_position import LogPosition
 from metadata_log.kraft.reconcile import confirmed_by, reconcile
 from metadata_log.kraft.sole_voter import SoleVoter
 from metadata_log.log_reader import LogReader

@@ -15,8 +15,7 @@ from api.socket.client import SocketClient
 from controller.authorization.caller import Caller
 from controller.decisions.namespaces import CreateNamespace
 from controller.raw_appends.raw_append import AppendRecords, append_records
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader

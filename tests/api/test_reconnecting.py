@@ -19,8 +19,7 @@ from api.socket import handshake
 from api.socket.appends import Appended, correlation_id_of, decode_append, encode_appended
 from api.socket.schemas import first_schema, layouts
 from controller.decisions.notes import AddNote
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import AppendResult, Batch, NewBatch
 from metadata_log.creation import create_log
 from records.control import NoteRecord
 from records.envelope import Origin

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.block import encode_ahead
 from records.envelope import Envelope
 from records.errors import RequestError, UnavailableError

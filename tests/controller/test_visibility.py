@@ -7,8 +7,7 @@ from random import Random
 
 from controller.controller import Controller
 from controller.decisions.namespaces import CreateNamespace, create_namespace
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import AppendResult, Batch, NewBatch
 from metadata_log.clock import SystemClock
 from metadata_log.creation import create_log
 from metadata_log.log import MetadataLog

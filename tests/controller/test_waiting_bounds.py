@@ -11,8 +11,7 @@ from controller.decisions.context import Context
 from controller.pipeline.pending_answers import Answer
 from controller.raw_appends.raw_append import AppendRecords
 from controller.results.result import ControllerResult
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import PENDING_BATCHES_MAX
 from metadata_log.log import MetadataLog

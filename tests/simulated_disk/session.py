@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import Batch, NewBatch
+from metadata_log.batch import AppendResult, Batch, NewBatch
 from metadata_log.log import MetadataLog
 from metadata_log.log_reader import LogReader
 from records.avro.schema import envelope_schema_json

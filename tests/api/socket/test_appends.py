@@ -9,8 +9,7 @@ from api.socket import limits
 from api.socket.client import SocketClient
 from api.socket.server import LOOPBACK, SocketServer, serve_socket
 from benchmarks.log_sessions import sessions_on
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.fs import File, OsFs
 from metadata_log.log import MetadataLog
 from records.control import NoteRecord

@@ -15,8 +15,7 @@ from api.running import ServeOptions, Serving, serving
 from api.security.listeners import LOCAL
 from api.socket.client import SocketClient
 from controller.decisions.namespaces import CreateNamespace
-from metadata_log.append_result import AppendResult
-from metadata_log.batch import NewBatch
+from metadata_log.batch import AppendResult, NewBatch
 from metadata_log.creation import create_log
 from metadata_log.limits import BATCH_SIZE_BYTES_MAX
 from records.base import Record, Uuid
